@@ -7,9 +7,11 @@ create table autopost.credential_bindings (
 	auth_ref     text not null,
 	platform     text not null,
 	secret_ref   text not null check (secret_ref ~ '^(env|file|sealed):.'),
+	hosts        text[], -- "host" or "host:port": the addresses that get a secret of platform http
 	rotated_at   timestamptz,
 	updated_at   timestamptz not null default now(),
-	primary key (workspace_id, auth_ref)
+	primary key (workspace_id, auth_ref),
+	check ((platform = 'http') = (coalesce(hosts, '{}') <> '{}'))
 );
 
 -- Secrets sealed by AES-256-GCM over workspace, auth_ref and version. Each row has its own data key,

@@ -40,8 +40,10 @@ create table autopost.media_origin (
 	ref_count    bigint not null default 0,
 	created_at   timestamptz not null default now(),
 	deleted_at   timestamptz,
+	hashed       boolean not null default true, -- false: registered by a caller; the engine has not hashed the object
 	primary key (workspace_id, blob_ref)
 );
+create index media_origin_not_hashed on autopost.media_origin (blob_ref) where not hashed;
 create index media_origin_seen on autopost.media_origin (workspace_id, last_seen_at) where deleted_at is null;
 
 -- Media of each message. A trigger on messages writes it.

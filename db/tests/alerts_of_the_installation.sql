@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(42);
+select plan(45);
 update autopost.workspaces set created_at = '2026-01-02' where workspace_id = 'w';
 insert into autopost.workspaces (workspace_id, created_at) values ('older', '2026-01-01');
 -- The clock of this test stands in a month without partitions.
@@ -99,6 +99,15 @@ select test.report('watch', null, 'two', '0', 'd');
 select is(test.look(), '{"older config_differs daemons 1"}');
 select test.report('watch', null, 'two');
 select is(test.over(), '{}');
+
+-- Stages that panicked, at once and without a failing duty.
+select test.report('stage:dispatch', 'panic: runtime error');
+select test.report('stage:dispatch', 'panic: runtime error', 'two') from generate_series(1, 4);
+select is(test.look(), '{"older stage_panicked stage:dispatch 5"}');
+select is((select a.what from autopost.alerts a where a.kind = 'stage_panicked'),
+	'the stage dispatch panicked 5 times: panic: runtime error');
+select test.tick('16 minutes');
+select is(test.over(), '{}', 'a stage that works for a while is healthy');
 
 -- Partitions.
 select is(test.look(), '{}');

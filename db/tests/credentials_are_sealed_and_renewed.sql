@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(80);
+select plan(86);
 
 create function test.sealed(p_version int, p_text text default 'c2VjcmV0', p_source text default '') returns jsonb
 language sql
@@ -52,6 +52,22 @@ select is(test.count_events('auth_rotated'), 2);
 select is((select array_agg(l.action || ' ' || l.subject) from autopost.admin_audit_log l),
 	'{put_sealed_secret credential:x,put_sealed_secret credential:x}');
 select throws_ok($$update autopost.sealed_secrets set retired_at = null$$, '23505', null, 'two in force are refused');
+
+-- A secret of platform http keeps its hosts until others are given.
+create function test.put_http(p_version int, p_hosts text[], p_ref text default 'shop', p_platform text default 'http')
+	returns jsonb
+language sql
+as $$
+select autopost.put_sealed_secret('w', p_ref, p_platform, test.sealed(p_version), 'set', null, 'ann', 'test', false, p_hosts)
+$$;
+select throws_ok($$select test.put_http(1, null)$$, 'AP001', null, 'it needs hosts');
+select throws_ok($$select test.put_http(1, '{a.example}', 'bot', 'telegram')$$, 'AP001', null, 'others have none');
+select is(test.put_http(1, '{a.example}') -> 'applied', 'true');
+select is(test.put_http(2, null) -> 'applied', 'true');
+select is((select b.hosts from autopost.credential_bindings b where b.auth_ref = 'shop'), '{a.example}');
+select is((select l.after ->> 'hosts' from autopost.admin_audit_log l where l.subject = 'credential:shop'
+	order by l.id desc limit 1), '["a.example"]');
+delete from autopost.credential_bindings where auth_ref = 'shop';
 
 -- One renews it at a time.
 select is(autopost.begin_refresh('w', 'none', 0, '', null), '{"granted": false, "reason": "unknown"}');

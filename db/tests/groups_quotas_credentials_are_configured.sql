@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(47);
+select plan(55);
 create function test.logged() returns text
 language sql
 as $$
@@ -94,7 +94,23 @@ select is(autopost.put_credential_binding('w', 'hook', '{"platform": "webhook", 
 	false) -> 'applied', 'true', 'what signs posts is bound too');
 select is(autopost.put_credential_binding('w', 'of-' || p, jsonb_build_object('platform', p, 'secret_ref', 'env:X'),
 	'o', 'r', true) -> 'applied', 'true', 'and what sources ask by, and mail goes by: ' || p)
-from unnest('{http,postgres,smtp}'::text[]) p;
+from unnest('{postgres,smtp}'::text[]) p;
+
+-- A secret for addresses that callers choose goes to named hosts only.
+select is(autopost.put_credential_binding('w', 'shop', '{"platform": "http", "secret_ref": "env:X"}'::jsonb || f, 'o', 'r',
+	false) #>> '{errors,0,reason}', r)
+from (values ('{}'::jsonb, 'must name the hosts that get the secret'), ('{"hosts": []}',
+	'must name the hosts that get the secret'), ('{"hosts": ["https://api.example"]}',
+	'must be hosts in lower case, without scheme and path'), ('{"hosts": ["API.example"]}',
+	'must be hosts in lower case, without scheme and path')) x (f, r);
+select is(autopost.put_credential_binding('w', 'bot', '{"hosts": ["api.example"]}', 'o', 'r', false) #>>
+	'{errors,0,reason}', 'must be empty for platform telegram');
+select is(autopost.put_credential_binding('w', 'shop', '{"platform": "http", "secret_ref": "env:X",
+	"hosts": ["api.example", "api.example:8443", "[::1]:80"]}', 'o', 'r', false) -> 'applied', 'true');
+select is(autopost.get_credential('w', 'shop') -> 'hosts', '["api.example", "api.example:8443", "[::1]:80"]');
+select throws_ok($$update autopost.credential_bindings set hosts = null$$, '23514');
+select throws_ok($$update autopost.credential_bindings set hosts = '{a}'$$, '23514');
+delete from autopost.credential_bindings where auth_ref = 'shop';
 select is(autopost.put_credential_binding('w', 'x', '{"platform": "pigeon", "secret_ref": "7001001:AAcanaryTelegramToken"}', 'o', 'r', false) -> 'errors', '[
 	{"field": "platform", "reason": "\"pigeon\" is unknown", "remedy": "use http, max, postgres, smtp, telegram, webhook, x, youtube"},
 	{"field": "secret_ref", "reason": "must be a reference to a secret", "remedy": "write env:NAME, file:/path or sealed:NAME, never the secret itself"}]', 'a secret that stands there by mistake is not shown');

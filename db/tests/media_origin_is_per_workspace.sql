@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(19);
+select plan(30);
 
 insert into autopost.workspaces (workspace_id) values ('v');
 create function test.ref(p_digit int) returns text
@@ -46,6 +46,37 @@ select is(autopost.begin_media_removal(test.ref(7)), '{"applied": false, "reason
 select is(test.put(7, 'image', 1), '{"applied": false, "reason": "being_removed"}');
 select test.tick('10 minutes');
 select is(autopost.begin_media_removal(test.ref(7)) - 'token', '{"applied": true}', 'the first one is taken for dead');
+
+-- A caller that knows a hash does not get the content of another workspace, before or after it is stored.
+create role contract_w login in role autopost_caller;
+create role contract_v login in role autopost_caller;
+insert into autopost.role_workspaces (role_name, workspace_id) values ('contract_w', 'w'), ('contract_v', 'v');
+create function test.put_as(p_workspace_id text, p_digit int) returns text
+language plpgsql
+as $$
+declare
+	v_answer jsonb;
+begin
+	execute format('set local session authorization %I', 'contract_' || p_workspace_id);
+	v_answer := autopost.put_media_origin(p_workspace_id, 'sha256:' || repeat(p_digit::text, 64), 'file:///' || p_digit, 'a/b',
+		5, 'image', 4, 3);
+	reset session authorization;
+	return coalesce(v_answer ->> 'reason', 'applied');
+end
+$$;
+grant usage on schema test to public;
+select is(test.put(4, 'image', 5), '{"applied": true}');
+select is(test.put_as('v', 4), 'not_yours', 'the engine stored it for w');
+select is(autopost.get_media_origin('v', test.ref(4)), null);
+select is(test.put_as('w', 4), 'applied', 'w sees it again');
+select is(test.put_as('v', 5), 'applied', 'new content of a caller');
+select is(test.put_as('w', 5), 'not_yours', 'the first caller has it');
+select isnt(autopost.get_media_origin('v', test.ref(5)), null, 'it can be posted at once');
+select is(test.put(5, 'image', 5), '{"applied": true}', 'the engine stores it for w');
+select is(autopost.get_media_origin('v', test.ref(5)), null, 'a claim made in advance ends');
+select is(test.put_as('v', 5), 'not_yours', 'and is not made again');
+select is(autopost.put_media_origin('v', test.ref(5), 'file:///5', 'a/b', 5, 'image', 4, 3), '{"applied": true}',
+	'but the engine stores it for each workspace that brings it');
 
 select * from finish();
 rollback;

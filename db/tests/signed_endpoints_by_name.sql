@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(28);
+select plan(29);
 
 insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values
 	('w', 'key-1', 'webhook', 'env:ONE'), ('w', 'key-2', 'webhook', 'env:TWO'), ('w', 'key-3', 'webhook', 'env:THREE'),
@@ -27,7 +27,7 @@ $$;
 select is(autopost.put_endpoint('w', 'signed', '{"kind": "webhook_push", "signing_ref": "key-1"}', 'olga', 'a test',
 	false) - 'after',
 	'{"applied": true, "dry_run": false, "endpoint_id": "signed", "created": true, "before": {}, "bound": true}');
-select is(test.resolve('signed'), '{"workspace_id": "w", "endpoint_id": "signed", "max_payload_bytes": 262144, "skew_seconds": 0, "tolerance_seconds": 300, "fresh": true, "auth_refs": ["key-1"]}');
+select is(test.resolve('signed') - 'bound', '{"workspace_id": "w", "endpoint_id": "signed", "max_payload_bytes": 262144, "skew_seconds": 0, "tolerance_seconds": 300, "fresh": true, "auth_refs": ["key-1"]}');
 select is(test.resolve('in'), null, 'an endpoint that takes no signatures');
 select is(test.resolve('nowhere'), null);
 select is(autopost.resolve_signed_endpoint(autopost.now_ts(), 'nowhere', 'signed'), null,
@@ -36,7 +36,7 @@ select is(autopost.resolve_signed_endpoint(autopost.now_ts(), 'nowhere', 'signed
 -- The clock that counts is the database's.
 select is(test.resolve('signed', '-5 minutes') -> 'fresh', 'true');
 select is(test.resolve('signed',
-	'-5 minutes -1 second') - '{workspace_id,endpoint_id,max_payload_bytes,auth_refs}'::text[],
+	'-5 minutes -1 second') - '{workspace_id,endpoint_id,max_payload_bytes,auth_refs,bound}'::text[],
 	'{"skew_seconds": 301, "tolerance_seconds": 300, "fresh": false}');
 select is(test.resolve('signed', '5 minutes') -> 'fresh', 'true');
 select is(test.resolve('signed', '5 minutes 1 second') -> 'fresh', 'false');
@@ -46,6 +46,8 @@ select is(test.resolve('signed', '5 minutes 1 second') -> 'skew_seconds', '-301'
 select is(test.rotate('{"signing_ref": "key-2", "keep_seconds": 3600}') - '{before,after}'::text[],
 	'{"applied": true, "dry_run": false, "endpoint_id": "signed", "created": false, "bound": true}');
 select is(test.keys(), '["key-2", "key-1"]', 'two keys live, the new one first');
+select is(test.resolve('signed') -> 'bound', jsonb_build_array(autopost.get_credential('w', 'key-2'),
+	autopost.get_credential('w', 'key-1')), 'with what the engine needs to open them');
 select is(test.rotate('{"signing_ref": "key-3"}') - 'until',
 	'{"applied": false, "dry_run": false, "reason": "rotating"}', 'a third must wait');
 select test.tick('1 hour');

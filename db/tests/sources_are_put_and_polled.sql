@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(91);
+select plan(97);
 
 create function test.put(p_source_id text, p_fields jsonb, p_dry_run boolean default false) returns jsonb
 language sql
@@ -97,6 +97,16 @@ from (values ('{"interval_seconds": 0}'::jsonb, 'interval_seconds is not of its 
 		('{"url": 5}', 'url is not of its form'),
 	('{"url": "https:// h"}', 'url is not of its form')) x (c, f);
 select is(test.faults('api', '{"url": "https://h.example", "items": "/data/items", "map": {"id": "/id", "text": "/a~1b"}, "auth_ref": "k", "auth_header": "X-Key", "auth_prefix": "", "order": "oldest_first"}'), null);
+
+-- A credential goes to its own hosts only.
+insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, hosts)
+	values ('w', 'shop', 'http', 'env:SHOP', '{api.example,api.example:8443}');
+select is(test.faults('api', jsonb_build_object('url', u, 'map', '{"id": "/id"}'::jsonb, 'auth_ref', 'shop')), f)
+from (values ('https://api.example/items', null), ('https://API.example:8443?x=1', null),
+	('https://api.example@evil.example/', 'auth_ref shop must not be sent to evil.example'),
+	('https://api.example:444/', 'auth_ref shop must not be sent to api.example:444'),
+	('https://evil.example/api.example', 'auth_ref shop must not be sent to evil.example')) x (u, f);
+select is(test.faults('rss', '{"url": "https://evil.example/"}'), null, 'a source without it has any address');
 select is(test.faults('api', '{"url": "https://h.example"}'), 'map is missing');
 select is(test.faults('api', jsonb_build_object('url', 'https://h.example', 'map', '{"id": "/id"}'::jsonb) || c), f)
 from (values ('{"map": {"id": "id"}}'::jsonb, 'map is not of its form'), ('{"map": {"uid": "/id"}}',

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(55);
+select plan(59);
 
 select test.channel('tg');
 create function test.template(p_id text, p_body text, p_more jsonb default '{}', p_platform text default '*')
@@ -88,8 +88,12 @@ select is(test.rejected('frame', '{}'), 'template.vars.text');
 select test.template('safe', '{prompt}!', '{"sanitize": ["prompt"]}');
 select is(test.filled('safe', jsonb_build_object('prompt', E'a portrait\nof @nasa, ＠esa, @@x and @a@b by me@home.org')),
 	'a portrait of , , and by me@home.org!');
-select is(test.filled('safe', jsonb_build_object('prompt', U&'a\202Eb @\200Bnasa c')), 'a b c!',
+select is(test.filled('safe', jsonb_build_object('prompt', U&'a\202Eb @\200Bnasa c')), 'ab c!',
 	'nor hidden by invisible characters');
+select is(test.filled('safe', jsonb_build_object('prompt', '[x](tg://user?id=1)')), '[x](tg://user?id=1)!',
+	'markup of a value is text');
+select is(autopost.normalize_text(U&'a\202Eb\202Dc\0085d\007Fe\200Ff', m), U&'abcde\200Ff', 'nothing is reversed: ' || m)
+	from unnest('{None,HTML,Markdown}'::text[]) m;
 select is(test.rejected('safe', '{"prompt": "@nasa"}'), 'template.vars.prompt', 'nothing may be left');
 
 -- Which one: the post's, the channel's, the default, the text; the platform's before all platforms'.

@@ -95,6 +95,8 @@ func transportError(err error, hide Redactor) *autopost.Error {
 		return Refusal(autopost.Permanent, autopost.ScopePlatform, autopost.CodeTLSUntrusted, message)
 	case errors.Is(err, errContent):
 		return contentError(err, hide)
+	case errors.Is(err, outbound.ErrNoPublicAddress): // the name may exist again later
+		return Refusal(autopost.Transient, autopost.ScopeChannel, CodeTargetRefused, message)
 	case errors.Is(err, outbound.ErrBlockedAddress), errors.Is(err, outbound.ErrBlockedPort), errors.Is(err, outbound.ErrBlockedScheme):
 		return Refusal(autopost.Permanent, autopost.ScopeChannel, CodeTargetRefused, message)
 	case errors.Is(err, context.Canceled):

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"autopost/internal/problem"
+	"autopost/internal/worker"
 )
 
 // readyTimeout limits a readiness check. A part that does not answer in time is not ready.
@@ -57,7 +58,7 @@ func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answers := make([]chan error, len(h.checks))
 	for i, c := range h.checks {
 		answers[i] = make(chan error, 1)
-		go func() { answers[i] <- c.Part.Ready(ctx) }()
+		go worker.Task(ctx, func() { answers[i] <- c.Part.Ready(ctx) })()
 	}
 	verdict := verdict{Status: "ready"}
 	var missing []string

@@ -20,6 +20,7 @@ import (
 func credentialSetCommand() *cobra.Command {
 	var m operatorFlags
 	var platform, fromFile string
+	var hosts []string
 	var validFor time.Duration
 	cmd := &cobra.Command{
 		Use:   "set NAME",
@@ -34,10 +35,11 @@ Channels that wait because the old secret was refused are resumed at once.
   youtube   {"client_id", "client_secret", "refresh_token"}
   webhook   whsec_ and the key in base64
   smtp      user:password of the mail server for alerts
-  http      the key that a source of kind api sends
+  http      the key that a source of kind api sends, to the hosts of --host only
   postgres  the address (DSN) of a source of kind db`,
-		Example: `  autopost credential set news-bot --platform telegram --from-file token.txt --reason "new bot"`,
-		Args:    oneArgument("credential name"),
+		Example: `  autopost credential set news-bot --platform telegram --from-file token.txt --reason "new bot"
+  autopost credential set shop --platform http --host api.example.com --from-file key.txt --reason "offers"`,
+		Args: oneArgument("credential name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := m.requireAudit(); err != nil {
 				return err
@@ -47,13 +49,14 @@ Channels that wait because the old secret was refused are resumed at once.
 				return err
 			}
 			return withCredentials(cmd.Context(), func(ctx context.Context, d credentialTools) error {
-				put := pg.SecretToPut{AuthRef: args[0], Platform: platform, MadeBy: "set", ValidFor: validFor}
+				put := pg.SecretToPut{AuthRef: args[0], Platform: platform, Hosts: hosts, MadeBy: "set", ValidFor: validFor}
 				return d.save(ctx, &m, put, given)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&platform, "platform", "", "platform of the credential (required for a new one)")
 	cmd.Flags().StringVar(&fromFile, "from-file", "", "`file` with the secret (default: stdin)")
+	cmd.Flags().StringSliceVar(&hosts, "host", nil, "`host` that gets a key of platform http, like api.example.com; may be repeated")
 	durationFlag(cmd, &validFor, "valid-for", 0, "validity of the secret, like 60d; an alert warns before it ends (default: unknown)")
 	m.flags(cmd)
 	return cmd

@@ -135,7 +135,7 @@ func tryRequest(ctx context.Context, d credentialTools, workspace, endpoint, fil
 	if found == nil {
 		return fmt.Errorf("endpoint %s must exist, be enabled and have a signing_ref: run autopost endpoint list", endpoint)
 	}
-	keys, err := found.OpenKeys(ctx, d.vault, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	keys, err := found.OpenKeys(d.vault, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		return err
 	}

@@ -117,12 +117,11 @@ type triedItem struct {
 func trySource(ctx context.Context, cfg config.Config, store *pg.Store, source pull.Source, asJSON bool) error {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
-	guarded := outbound.Guarded(outbound.GuardedConfig{Allow: cfg.OutboundAllow, Timeout: cfg.DownloadTimeout})
 	vault, err := daemon.NewVault(cfg, store, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
-	fetcher, ok := daemon.Fetchers(guarded, vault)[source.Kind]
+	fetcher, ok := daemon.Fetchers(outbound.GuardedConfig{Allow: cfg.OutboundAllow, Timeout: cfg.DownloadTimeout}, vault)[source.Kind]
 	if !ok {
 		return usageError{fmt.Errorf("--kind must be rss, api or db, got %q", source.Kind)}
 	}

@@ -47,6 +47,7 @@ var Kinds = []Resource{
 	{"credential", "credentials", []Field{
 		{"platform", Text, "platform: telegram, max, x, youtube, webhook, smtp, http or postgres; cannot be changed later"},
 		{"secret_ref", Text, "where the secret is stored: env:NAME, file:/path or sealed:NAME"},
+		{"hosts", List, "hosts that get a secret of platform http, like [\"api.example.com\"]"},
 	}},
 	{"group", "groups", []Field{
 		{"rate_rps", Number, "messages per second of all its channels together; 0: no limit"},

@@ -11,9 +11,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"autopost"
@@ -33,9 +37,11 @@ type SealedSecret struct {
 
 // Bound is what the database stores about a credential.
 type Bound struct {
-	Platform    string `json:"platform"`
-	SecretRef   string `json:"secret_ref"`
-	LastVersion int    `json:"last_version"`
+	Platform  string `json:"platform"`
+	SecretRef string `json:"secret_ref"`
+	// Hosts are those that get the secret of platform http, as "host" or "host:port".
+	Hosts       []string `json:"hosts"`
+	LastVersion int      `json:"last_version"`
 	// Stale means that the present secret has expired.
 	Stale bool `json:"stale"`
 	// Sealed is nil if no secret is sealed.
@@ -118,6 +124,9 @@ func (v *Vault) Credential(ctx context.Context, workspace, authRef string, platf
 	if h.bound.Platform != string(platform) {
 		return autopost.Secret{}, fmt.Errorf("%w: %s is bound to platform %s", autopost.ErrNoCredential, authRef, h.bound.Platform)
 	}
+	if len(h.bound.Hosts) > 0 {
+		return autopost.Secret{}, fmt.Errorf("%w: %s is bound to hosts", autopost.ErrNoCredential, authRef)
+	}
 	refresher := v.cfg.Refreshers[platform]
 	if refresher == nil {
 		return h.secret, nil
@@ -132,6 +141,25 @@ func (v *Vault) Credential(ctx context.Context, workspace, authRef string, platf
 		return h.secret, nil
 	}
 	return v.renew(ctx, h, nil)
+}
+
+// platformHTTP is the platform of secrets for addresses that callers choose.
+const platformHTTP = "http"
+
+// ForAddress returns a secret of platform http that is bound to the host of an address. Errors are those of Credential.
+func (v *Vault) ForAddress(ctx context.Context, workspace, authRef string, address *url.URL) (autopost.Secret, error) {
+	h, err := v.load(ctx, workspace, authRef)
+	if err != nil {
+		return autopost.Secret{}, err
+	}
+	if h.bound.Platform != platformHTTP {
+		return autopost.Secret{}, fmt.Errorf("%w: %s is bound to platform %s", autopost.ErrNoCredential, authRef, h.bound.Platform)
+	}
+	if host := strings.ToLower(address.Host); !slices.Contains(h.bound.Hosts, host) {
+		return autopost.Secret{}, fmt.Errorf("%w: %s must not be sent to %s; use an address of %s, or run autopost credential set %s --host %s",
+			autopost.ErrNoCredential, authRef, host, strings.Join(h.bound.Hosts, ", "), authRef, host)
+	}
+	return h.secret, nil
 }
 
 // Renew returns a new secret after a call with the used one failed; a zero secret if another secret
@@ -177,6 +205,20 @@ func (v *Vault) load(ctx context.Context, workspace, authRef string) (held, erro
 	if err != nil {
 		return held{}, err
 	}
+	return v.open(workspace, authRef, bound)
+}
+
+// OpenBound is Open for a credential that the database has returned with something else, as the JSON of a Bound.
+func (v *Vault) OpenBound(workspace, authRef string, bound json.RawMessage) (autopost.Secret, error) {
+	var b *Bound
+	if err := json.Unmarshal(bound, &b); err != nil {
+		return autopost.Secret{}, fmt.Errorf("credential %s: %w", authRef, err)
+	}
+	h, err := v.open(workspace, authRef, b)
+	return h.secret, err
+}
+
+func (v *Vault) open(workspace, authRef string, bound *Bound) (held, error) {
 	if bound == nil {
 		return held{}, fmt.Errorf("%w: %s is not in credential_bindings", autopost.ErrNoCredential, authRef)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -326,4 +327,26 @@ func TestSecretIsNeverRevealed(t *testing.T) {
 			require.NotContains(t, output.String(), form)
 		}
 	}
+}
+
+func TestASecretForAddressesGoesToItsHostsOnly(t *testing.T) {
+	h := open(t)
+	t.Setenv("SHOP_KEY", "canary-key")
+	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, hosts)
+		values ('w', 'shop', 'http', 'env:SHOP_KEY', '{api.example,api.example:8443}'), ('w', 'bot', 'telegram', 'env:SHOP_KEY', null)`)
+	v := h.vault(nil)
+	for address, allowed := range map[string]bool{
+		"https://api.example/items": true, "https://API.example:8443/": true, "https://api.example:443/": false,
+		"https://evil.example/": false, "https://api.example@evil.example/": false, "https://evil.example/api.example": false,
+	} {
+		at, err := url.Parse(address)
+		require.NoError(t, err)
+		got, err := v.ForAddress(t.Context(), "w", "shop", at)
+		require.Equal(t, allowed, err == nil, "%s: %v", address, err)
+		require.Equal(t, allowed, got.Reveal() == "canary-key")
+		_, err = v.ForAddress(t.Context(), "w", "bot", at)
+		require.ErrorIs(t, err, autopost.ErrNoCredential, "a token of a platform goes to no address")
+	}
+	_, err := v.Credential(t.Context(), "w", "shop", "http")
+	require.ErrorIs(t, err, autopost.ErrNoCredential, "without an address")
 }

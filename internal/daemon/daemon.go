@@ -44,6 +44,8 @@ const (
 	// readiness checks its polls.
 	fallbackInterval = 5 * time.Minute
 	dispatchInterval = 30 * time.Second
+	// reportTimeout bounds the record of a panic.
+	reportTimeout = 5 * time.Second
 )
 
 // Stages are the values of --only.
@@ -130,6 +132,9 @@ func writeSettings(ctx context.Context, store *pg.Store, cfg config.Config) erro
 func (d *Daemon) addStages(only []string) error {
 	on := func(stage string) bool { return len(only) == 0 || slices.Contains(only, stage) }
 	runID := uuid.NewString()
+	d.group.Panicked = func(ctx context.Context, stage string, failure *worker.Panic) {
+		d.reportPanic(ctx, runID, stage, failure)
+	}
 	if d.db.Private != nil {
 		d.group.Add("private postgres", worker.Func(d.db.awaitEnd))
 	}
@@ -180,13 +185,13 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 
 func (d *Daemon) addIngest(runID string) error {
 	limits := mediaLimits(d.cfg)
-	guarded := outbound.Guarded(outbound.GuardedConfig{
+	guard := outbound.GuardedConfig{
 		Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout, MaxBytes: max(limits.ImageBytes, limits.VideoBytes) + 1,
-	})
+	}
 	worker, err := ingest.NewWorker(ingest.Config{
 		Store: instrumentedSubmissions{d.store, d.watch.Recorder}, Origins: d.workspaceMedia(), RunID: runID, Wake: d.wakeups.Submissions, Interval: fallbackInterval, Log: d.log,
 		Budget:  max(submissionBudget, d.cfg.DownloadTimeout+submissionBudget/4),
-		Fetcher: &media.Fetcher{Store: d.blobs, Doer: guarded, Limits: limits, Timeout: d.cfg.DownloadTimeout},
+		Fetcher: &media.Fetcher{Store: d.blobs, Doer: outbound.Guarded(guard), Limits: limits, Timeout: d.cfg.DownloadTimeout},
 	})
 	if err != nil {
 		return err
@@ -198,7 +203,7 @@ func (d *Daemon) addIngest(runID string) error {
 	loop, err := pull.NewLoop(pull.Config{
 		Store: d.store, ChunkSize: d.cfg.PullChunkSize,
 		Wake: d.wakeups.Sources, Interval: fallbackInterval, Log: d.log,
-		Fetchers: instrumentedFetchers(d.watch.Recorder, Fetchers(guarded, d.vault)),
+		Fetchers: instrumentedFetchers(d.watch.Recorder, Fetchers(guard, d.vault)),
 	})
 	if err != nil {
 		return err
@@ -268,6 +273,18 @@ func (d *Daemon) addMonitor(runID string) error {
 	return nil
 }
 
+// reportPanic counts a panic in a stage and records it in the database, which raises an alert.
+func (d *Daemon) reportPanic(ctx context.Context, runID, stage string, failure *worker.Panic) {
+	d.watch.Panicked(stage)
+	d.log.ErrorContext(ctx, "stage.panicked", "stage", stage, "error", failure, "stack", failure.Stack)
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	report := monitor.DutyReport{RunID: runID, Duty: "stage:" + stage, At: time.Now(), Err: failure.Error(), Config: d.cfg.Fingerprint()}
+	if err := d.store.ReportDuty(ctx, report); err != nil {
+		d.log.ErrorContext(ctx, "stage.panic_not_recorded", "stage", stage, "error", err)
+	}
+}
+
 // warnIfOpen logs that other machines can reach the listener.
 func (d *Daemon) warnIfOpen(ctx context.Context) {
 	if at, err := netip.ParseAddrPort(d.Addr()); err == nil && !at.Addr().IsLoopback() {
@@ -301,7 +318,8 @@ func (d *Daemon) Close() {
 // serveHTTP serves until ctx ends, then waits for running requests.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler:           protected(handler),
+		Handler:           contained(protected(handler)),
+		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) }, // requests outlive the stop
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
 		WriteTimeout:      2 * time.Minute,
@@ -309,7 +327,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 		MaxHeaderBytes:    64 << 10,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(bounded(listener, connectionsPerAddress)) }()
+	go worker.Task(ctx, func() { failed <- server.Serve(bounded(listener, connectionsPerAddress)) })()
 	select {
 	case err := <-failed:
 		return err

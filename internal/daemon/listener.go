@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+
+	"autopost/internal/worker"
 )
 
 // connectionsPerAddress is the largest number of open connections of one address. Loopback addresses are not bounded,
@@ -80,6 +82,29 @@ type countedConn struct {
 func (c *countedConn) Close() error {
 	c.once.Do(c.leave)
 	return c.Conn.Close()
+}
+
+// contained reports a panic of a handler and closes its connection.
+func contained(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		aborted := false
+		failed := worker.Contained(r.Context(), func() error {
+			defer func() {
+				switch value := recover(); value {
+				case nil:
+				case http.ErrAbortHandler:
+					aborted = true
+				default:
+					panic(value)
+				}
+			}()
+			next.ServeHTTP(w, r)
+			return nil
+		})()
+		if aborted || failed != nil {
+			panic(http.ErrAbortHandler)
+		}
+	})
 }
 
 // protected forbids caches to keep an answer, and browsers to guess its type.

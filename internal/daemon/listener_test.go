@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"autopost/internal/worker"
 )
 
 // clients is a listener whose connections come from given addresses.
@@ -77,4 +80,37 @@ func TestAnswersAreNeitherKeptNorGuessed(t *testing.T) {
 	protected(http.NotFoundHandler()).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	require.Equal(t, "no-store", answer.Header().Get("Cache-Control"))
 	require.Equal(t, "nosniff", answer.Header().Get("X-Content-Type-Options"))
+}
+
+func TestAPanicOfAHandlerEndsOnlyItsRequest(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	panics := make(chan *worker.Panic, 1)
+	ctx, stop := context.WithCancel(worker.ReportPanics(t.Context(), func(failure *worker.Panic) { panics <- failure }))
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serveHTTP(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/panic":
+				panic("boom")
+			case "/abort":
+				panic(http.ErrAbortHandler)
+			}
+		}))
+	}()
+	get := func(path string) error {
+		answer, err := http.Get("http://" + listener.Addr().String() + path)
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		return err
+	}
+	require.Error(t, get("/panic"))
+	require.EqualError(t, <-panics, "panic: string")
+	require.Error(t, get("/abort"))
+	require.NoError(t, get("/"))
+	require.Empty(t, panics, "an aborted answer is not a bug")
+	stop()
+	require.NoError(t, <-ended)
 }

@@ -36,6 +36,16 @@ type polled struct {
 	failed bool
 }
 
+// contained is poll, whose panic counts as a failed poll: the calls in flight must not end.
+func (d *Dispatcher) contained(p phases) polled {
+	result := polled{failed: true}
+	_ = worker.Contained(p.run, func() error {
+		result = d.poll(p)
+		return nil
+	})()
+	return result
+}
+
 // poll starts a claim for each claim key that is ready, and waits for none of them.
 func (d *Dispatcher) poll(p phases) polled {
 	d.deps.Recorder.Poll()
@@ -79,16 +89,16 @@ func (d *Dispatcher) startClaim(p phases, key ClaimKey) bool {
 		return !waits
 	}
 	d.served = key.WorkspaceID
-	d.claims.Go(func() {
+	d.claims.Go(worker.Task(p.run, func() {
+		defer d.inFlight.endClaim(key)
 		n, err := d.claim(p, key, limit, append(free, d.otherPlatforms(key)...))
 		if err != nil {
 			d.log.Error("dispatch.claim_failed", "workspace_id", key.WorkspaceID, "platform", key.Platform, "error", err)
 		}
-		d.inFlight.endClaim(key)
 		if n > 0 {
 			worker.Wake(d.claimed)
 		}
-	})
+	}))
 	return true
 }
 
@@ -141,10 +151,10 @@ func (d *Dispatcher) startDelivery(p phases, delivery autopost.Delivery, leaseEn
 	d.inFlight.add(delivery)
 	d.lostClaims.hold(delivery)
 	d.undecided.Add(1)
-	d.deliveries.Go(func() {
+	d.deliveries.Go(worker.Task(p.run, func() {
 		defer d.lostClaims.drop(delivery)
 		d.deliver(p, a)
-	})
+	}))
 }
 
 // pause waits until another poll is worth its queries. worker.Loop does not fit here: several hints end the pause,

@@ -115,24 +115,24 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 	// Heartbeats continue until the last commit: a drain takes longer than recovery waits for a silent run.
 	var heartbeat, background sync.WaitGroup
-	heartbeat.Go(func() { d.loop(commit, worker.Loop{Poll: d.beat, Interval: d.cfg.Heartbeat, Delay: d.cfg.Heartbeat}) })
+	heartbeat.Go(worker.Task(ctx, func() { d.loop(commit, worker.Loop{Poll: d.beat, Interval: d.cfg.Heartbeat, Delay: d.cfg.Heartbeat}) }))
 
 	p := phases{run: ctx, call: call, commit: commit}
-	background.Go(func() {
+	background.Go(worker.Task(ctx, func() {
 		defer d.changes.Wait()
 		d.loop(ctx, worker.Loop{
 			Poll: func(context.Context) (time.Duration, error) { return 0, d.pollChanges(p) }, Interval: d.cfg.Poll,
 			Wake: d.deps.PostChangesWake, Name: "acts", Log: d.log,
 		})
-	})
-	background.Go(func() {
+	}))
+	background.Go(worker.Task(ctx, func() {
 		d.loop(ctx, worker.Loop{
 			Poll: d.releaseLostClaims, Interval: d.cfg.Heartbeat, Wake: d.lostClaims.missed,
 			Backoff: worker.Backoff{Least: time.Second, Most: time.Second}, Name: "dispatch.lost_claims", Log: d.log,
 		})
-	})
+	}))
 	for ctx.Err() == nil {
-		d.pause(ctx, d.poll(p))
+		d.pause(ctx, d.contained(p))
 	}
 	d.drain(p, cancelCalls, cancelCommits, &background)
 	cancelCommits()

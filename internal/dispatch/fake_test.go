@@ -18,6 +18,7 @@ import (
 
 	"autopost"
 	"autopost/internal/dispatch"
+	"autopost/internal/worker"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,6 +41,8 @@ type fakes struct {
 	logs  *buffer
 	// slept is how long the machine was suspended; no clock of package time counts it.
 	slept atomic.Int64
+	// panics counts the panics that the dispatcher reports.
+	panics atomic.Int64
 
 	mu       sync.Mutex
 	queue    map[string][]autopost.Delivery
@@ -418,7 +421,7 @@ func (w *fakes) ReadyActWorkspaces(context.Context, int) ([]string, error) { ret
 // start runs a dispatcher in the bubble; stop stops it and waits for it.
 func (w *fakes) start(cfg dispatch.Config) (stop func()) {
 	d := w.dispatcher(cfg)
-	ctx, cancel := context.WithCancel(w.t.Context())
+	ctx, cancel := context.WithCancel(worker.ReportPanics(w.t.Context(), func(*worker.Panic) { w.panics.Add(1) }))
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
 	return func() {

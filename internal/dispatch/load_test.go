@@ -284,3 +284,49 @@ func TestNothingIsSentAfterTheMachineSleptThroughTheLease(t *testing.T) {
 		})
 	})
 }
+
+// Many workspaces, platforms and rate groups are claimed, started and committed at once. A panic ends only its work.
+func TestManyKeysAtOnceAndPanics(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
+		const workspaces, posts = 30, 4
+		for n := range workspaces {
+			for post := range posts {
+				w.put(fmt.Sprint("w", n), 1, func(d *autopost.Delivery) {
+					d.RateGroup, d.AuthRef = fmt.Sprint("group", n%7), fmt.Sprint("bot", post)
+					if post%2 == 1 {
+						d.Platform = autopost.MAX
+					}
+				})
+			}
+		}
+		w.put("startless", 1)
+		w.put("claimless", 1)
+		var once sync.Once
+		claimed := make(chan struct{}, 1)
+		w.onClaim = func(workspace string) error {
+			if workspace == "claimless" && len(claimed) == 0 {
+				claimed <- struct{}{}
+				panic("the first claim")
+			}
+			return nil
+		}
+		w.onStart = func(id string) (dispatch.Start, error) {
+			if strings.HasPrefix(id, "startless") {
+				once.Do(func() { panic("the first start") })
+			}
+			return dispatch.Start{Applied: true, Deadline: 5 * time.Minute}, nil
+		}
+		polls := 0
+		w.onReady = func() error {
+			if polls++; polls == 2 {
+				panic("the second poll")
+			}
+			return nil
+		}
+		stop := w.start(dispatch.Config{})
+		after(time.Minute)
+		stop()
+		require.Len(t, w.outcomes, workspaces*posts+2)
+		require.Equal(t, int64(3), w.panics.Load())
+	})
+}

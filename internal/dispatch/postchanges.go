@@ -27,7 +27,7 @@ func (d *Dispatcher) pollChanges(p phases) error {
 	defer cancel()
 	workspaces, err := d.deps.Store.ReadyActWorkspaces(ctx, workspacesPerPoll)
 	for _, workspace := range workspaces {
-		d.changes.Start(workspace, func() { d.applyChanges(p, workspace) })
+		d.changes.Start(p.run, workspace, func() { d.applyChanges(p, workspace) })
 	}
 	return err
 }
@@ -53,10 +53,10 @@ func (d *Dispatcher) applyChanges(p phases, workspace string) {
 				leaseEnd: asked.add(d.cfg.Lease),
 				ask:      func(ctx context.Context) (started, error) { return d.startChange(ctx, change) },
 			}
-			running.Go(func() {
+			running.Go(worker.Task(p.run, func() {
 				defer d.lostClaims.drop(change.Delivery)
 				d.applyChange(p, a, change)
-			})
+			}))
 		}
 		running.Wait()
 	}

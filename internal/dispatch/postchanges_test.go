@@ -2,7 +2,10 @@ package dispatch_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -389,4 +392,49 @@ func request(ctx context.Context, t *testing.T) error {
 	require.NoError(t, err)
 	_, err = client.Do(req)
 	return err
+}
+
+// manyChanges has one change of each of many workspaces.
+type manyChanges struct {
+	*changeFakes
+
+	due map[string]autopost.PostChange
+}
+
+func (m *manyChanges) ReadyActWorkspaces(context.Context, int) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.due)), nil
+}
+
+func (m *manyChanges) ClaimActs(_ context.Context, workspace, _ string, _ int) ([]autopost.PostChange, error) {
+	if workspace == "odd" {
+		panic(workspace)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change, due := m.due[workspace]
+	if !due {
+		return nil, nil
+	}
+	delete(m.due, workspace)
+	return []autopost.PostChange{change}, nil
+}
+
+func TestChangesOfManyWorkspacesAtOnceAndAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &manyChanges{newChangeFakes(t), map[string]autopost.PostChange{"odd": {}}}
+		for n := range 60 {
+			id := strconv.Itoa(n)
+			m.due[id] = autopost.PostChange{ActID: id, Kind: autopost.ChangeEdit, Delivery: autopost.Delivery{
+				WorkspaceID: id, DeliveryID: "d" + id, Platform: autopost.Telegram, AuthRef: "bot" + id, ClaimToken: "token" + id,
+			}}
+		}
+		m.adapter, m.store = m, m
+		stop := m.start(dispatch.Config{})
+		after(time.Second)
+		stop()
+		require.Len(t, m.committed, 60)
+		require.Positive(t, m.panics.Load())
+	})
 }

@@ -75,7 +75,7 @@ func (w *FanoutWorker) runOnce(ctx context.Context) {
 func (w *FanoutWorker) poll(ctx context.Context) (time.Duration, error) {
 	workspaces, err := w.cfg.Store.ReadyFanoutWorkspaces(ctx, workspacesPerPoll)
 	for _, workspace := range workspaces {
-		w.runs.Start(workspace, func() {
+		w.runs.Start(ctx, workspace, func() {
 			if err := w.process(ctx, workspace); err != nil && ctx.Err() == nil {
 				w.cfg.Log.WarnContext(ctx, "fanout.interrupted", "workspace_id", workspace, "error", err)
 			}
@@ -87,15 +87,9 @@ func (w *FanoutWorker) poll(ctx context.Context) (time.Duration, error) {
 // process runs the jobs of a workspace range by range. It returns its slot after each range, so workspaces alternate.
 func (w *FanoutWorker) process(ctx context.Context, workspace string) error {
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case w.slots <- struct{}{}:
-		}
-		result, err := w.cfg.Store.RunFanout(ctx, workspace, channelsPerRange)
-		<-w.slots
+		result, err := w.next(ctx, workspace)
 		if err != nil {
-			return fmt.Errorf("run fanout ws=%s: %w", workspace, err)
+			return err
 		}
 		switch result.Status {
 		case "running":
@@ -108,4 +102,19 @@ func (w *FanoutWorker) process(ctx context.Context, workspace string) error {
 			return nil
 		}
 	}
+}
+
+// next processes one range while it holds a slot.
+func (w *FanoutWorker) next(ctx context.Context, workspace string) (Fanout, error) {
+	select {
+	case <-ctx.Done():
+		return Fanout{}, ctx.Err()
+	case w.slots <- struct{}{}:
+	}
+	defer func() { <-w.slots }()
+	result, err := w.cfg.Store.RunFanout(ctx, workspace, channelsPerRange)
+	if err != nil {
+		return Fanout{}, fmt.Errorf("run fanout ws=%s: %w", workspace, err)
+	}
+	return result, nil
 }

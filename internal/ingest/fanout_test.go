@@ -3,13 +3,18 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"autopost/internal/worker"
 )
 
 // jobs is a Store: each workspace has a list of statuses, one per call.
@@ -112,4 +117,33 @@ func TestFanoutWakesAndPolls(t *testing.T) {
 func TestFanoutRequiresAStore(t *testing.T) {
 	_, err := NewFanoutWorker(FanoutConfig{})
 	require.Error(t, err)
+}
+
+// panickyJobs panics at each call for a workspace with an odd number.
+type panickyJobs struct{ jobs }
+
+func (j *panickyJobs) RunFanout(ctx context.Context, workspace string, limit int) (Fanout, error) {
+	if strings.HasSuffix(workspace, "-odd") {
+		panic(workspace)
+	}
+	return j.jobs.RunFanout(ctx, workspace, limit)
+}
+
+// Many workspaces fan out at once. A panic ends only the run of its workspace, and returns its slot.
+func TestManyWorkspacesFanOutAtOnceAndPanics(t *testing.T) {
+	t.Parallel()
+	j := &panickyJobs{jobs{left: map[string][]string{}, asked: map[string]int{}}}
+	for n := range 60 {
+		j.left[fmt.Sprint(n)] = []string{"running", "failed", "done"}
+		j.left[fmt.Sprint(n, "-odd")] = []string{"running"}
+	}
+	w, err := NewFanoutWorker(FanoutConfig{Store: j, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	var panics atomic.Int64
+	w.runOnce(worker.ReportPanics(t.Context(), func(*worker.Panic) { panics.Add(1) }))
+	for n := range 60 {
+		require.Equal(t, 4, j.asked[fmt.Sprint(n)], "until it is idle")
+	}
+	require.Equal(t, int64(60), panics.Load())
+	require.Empty(t, w.slots)
 }

@@ -89,7 +89,7 @@ func (w *Worker) runOnce(ctx context.Context) {
 func (w *Worker) poll(ctx context.Context) (time.Duration, error) {
 	workspaces, err := w.cfg.Store.ReadySubmissionWorkspaces(ctx, workspacesPerPoll)
 	for _, workspace := range workspaces {
-		w.runs.Start(workspace, func() {
+		w.runs.Start(ctx, workspace, func() {
 			if err := w.process(ctx, workspace); err != nil && ctx.Err() == nil {
 				w.cfg.Log.WarnContext(ctx, "submission.interrupted", "workspace_id", workspace, "error", err)
 			}
@@ -164,7 +164,7 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 	}
 	ours, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
-	go w.hold(ours, s, lost)
+	go worker.Task(ctx, func() { w.hold(ours, s, lost) })()
 	// The lease is renewed while the submission waits for capacity. Its budget starts after that.
 	keys := []string{"workspace " + s.WorkspaceID, "host " + hostOf(list)}
 	if err := w.share.Acquire(ours, keys...); err != nil {
@@ -177,7 +177,7 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 	group.SetLimit(mediaAtOnce)
 	result := outcome{OK: true, Media: make([]placed, len(list))}
 	for i, item := range list {
-		group.Go(func() error {
+		group.Go(worker.Contained(ctx, func() error {
 			origin, failed := w.cfg.Fetcher.Fetch(each, item.url, item.kind)
 			if failed != nil {
 				return &mediumError{index: item.index, failure: *failed}
@@ -187,7 +187,7 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 			}
 			result.Media[i] = placed{Index: item.index, BlobRef: origin.BlobRef}
 			return nil
-		})
+		}))
 	}
 	err := group.Wait()
 	if ours.Err() != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"autopost"
 	"autopost/internal/media"
+	"autopost/internal/worker"
 )
 
 // queue is a Store in memory: claimed submissions are removed, committed ones keep their outcome.
@@ -338,4 +340,31 @@ func TestEveryWorkspaceAndHostLeavesCapacity(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Many workspaces fetch from hosts of their own and from a common one. A panic ends only its submission.
+func TestManyWorkspacesFetchAtOnceAndPanics(t *testing.T) {
+	t.Parallel()
+	q := &queue{}
+	w := newWorker(t, q, web(func(_ context.Context, url string) *autopost.Error {
+		if strings.HasSuffix(url, "/panic") {
+			panic(url)
+		}
+		return nil
+	}), nil)
+	const workspaces, posts = 40, 5
+	for n := range workspaces {
+		for post := range posts {
+			q.add(fmt.Sprint("w", n), fmt.Sprint(post), fmt.Sprintf(`{"media":[{"url":"https://host%d.example/%d"},{"url":"https://common.example/%d"}]}`, n, post, post))
+		}
+		q.add(fmt.Sprint("w", n), "bad", `{"media":[{"url":"https://common.example/panic"}]}`)
+	}
+	var panics atomic.Int64
+	ctx := worker.ReportPanics(t.Context(), func(*worker.Panic) { panics.Add(1) })
+	for range 5 * posts { // a panic ends the run of its workspace
+		w.runOnce(ctx)
+	}
+	require.Len(t, q.outcomes, workspaces*posts)
+	require.Equal(t, int64(workspaces), panics.Load())
+	require.Empty(t, w.share.Keys(), "all capacity is released")
 }

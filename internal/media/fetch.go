@@ -86,15 +86,12 @@ func storeCode(err error) string {
 
 // classify classifies a failed connection or a broken download.
 func classify(ctx context.Context, host string, err error) *autopost.Error {
-	var (
-		dns     *net.DNSError
-		network net.Error
-	)
+	var network net.Error
 	switch {
 	case errors.Is(err, outbound.ErrBlockedAddress), errors.Is(err, outbound.ErrBlockedPort),
 		errors.Is(err, outbound.ErrBlockedScheme):
-		return failure(autopost.Permanent, CodeBlockedAddress, fmt.Sprintf("%s must have a public address and port; "+
-			"add an exception to AUTOPOST_OUTBOUND_ALLOW", host))
+		return failure(autopost.Permanent, CodeBlockedAddress, fmt.Sprintf("%s must exist, and have a public address and port; "+
+			"correct it, or add an exception to AUTOPOST_OUTBOUND_ALLOW", host))
 	case errors.Is(err, outbound.ErrTooLarge):
 		return failure(autopost.Permanent, autopost.CodeMediaTooLarge, fmt.Sprintf("the medium from %s is larger than the limit; "+
 			"make it smaller, or raise MAX_MEDIA_BYTES_IMAGE or MAX_MEDIA_BYTES_VIDEO", host))
@@ -104,8 +101,6 @@ func classify(ctx context.Context, host string, err error) *autopost.Error {
 		return failure(autopost.Permanent, CodeBadURL, fmt.Sprintf("%s sends an unknown Content-Encoding; send the file without encoding", host))
 	case errors.Is(err, outbound.ErrUntrusted):
 		return failure(autopost.Permanent, autopost.CodeTLSUntrusted, fmt.Sprintf("the certificate of %s is not trusted", host))
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return failure(autopost.Permanent, CodeDeadHost, fmt.Sprintf("the host %s does not exist", host))
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return failure(autopost.Transient, CodeFetchTimeout, fmt.Sprintf("%s did not answer in time", host))
 	}

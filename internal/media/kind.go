@@ -13,10 +13,8 @@ import (
 const (
 	// CodeWrongType means that the content does not match the declared kind, or that no platform accepts it.
 	CodeWrongType = "media_wrong_type"
-	// CodeBlockedAddress means that the address is not public.
+	// CodeBlockedAddress means that the host does not exist or has no public address.
 	CodeBlockedAddress = "media_blocked_address"
-	// CodeDeadHost means that the host name does not exist.
-	CodeDeadHost = "media_dead_host"
 	// CodeBadURL means that the URL can never be downloaded.
 	CodeBadURL = "media_bad_url"
 	// CodeFetchTimeout means that the download timed out.

@@ -304,7 +304,7 @@ func TestFetchClassifiesFailures(t *testing.T) {
 	}{
 		"blocked address":     {fails(outbound.ErrBlockedAddress), autopost.Permanent, media.CodeBlockedAddress},
 		"blocked port":        {fails(outbound.ErrBlockedPort), autopost.Permanent, media.CodeBlockedAddress},
-		"no such host":        {fails(&net.DNSError{IsNotFound: true}), autopost.Permanent, media.CodeDeadHost},
+		"no such host":        {fails(outbound.ErrNoPublicAddress), autopost.Permanent, media.CodeBlockedAddress},
 		"resolver is down":    {fails(&net.DNSError{IsTemporary: true}), autopost.Transient, media.CodeFetchFailed},
 		"refused":             {fails(errors.New("connection refused")), autopost.Transient, media.CodeFetchFailed},
 		"too late":            {fails(context.DeadlineExceeded), autopost.Transient, media.CodeFetchTimeout},

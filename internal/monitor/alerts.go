@@ -69,7 +69,7 @@ func (m *Monitor) sendAll(ctx context.Context, workspace string, notices []autop
 	var group errgroup.Group
 	group.SetLimit(maxNotices)
 	for _, notice := range notices {
-		group.Go(func() error {
+		group.Go(worker.Contained(ctx, func() error {
 			send, cancel := context.WithTimeout(ctx, noticeTimeout)
 			failure := m.deps.Notifier.Send(send, workspace, notice)
 			cancel()
@@ -80,7 +80,7 @@ func (m *Monitor) sendAll(ctx context.Context, workspace string, notices []autop
 			record, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout/3)
 			defer cancel()
 			return m.deps.Store.FinishNotice(record, workspace, notice.MessageID, notice.Token, failure)
-		})
+		}))
 	}
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("finish notice: %w", err)

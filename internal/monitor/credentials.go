@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"autopost/internal/worker"
 )
 
 // Renewer renews a credential. If several daemons try it, one renews it and the others wait.
@@ -40,7 +42,7 @@ func (m *Monitor) renewAll(ctx context.Context, workspace string, due []string) 
 	var group errgroup.Group
 	group.SetLimit(maxRenewals)
 	for _, authRef := range due {
-		group.Go(func() error {
+		group.Go(worker.Contained(ctx, func() error {
 			err := m.deps.Renewer.Refresh(ctx, workspace, authRef)
 			if err == nil {
 				renewed.Add(1)
@@ -48,9 +50,9 @@ func (m *Monitor) renewAll(ctx context.Context, workspace string, due []string) 
 				m.deps.Log.Warn("monitor.credential_not_renewed", "workspace_id", workspace, "auth_ref", authRef, "error", err)
 			}
 			return nil
-		})
+		}))
 	}
-	_ = group.Wait() // always nil
+	_ = group.Wait() // a panic was reported
 	return int(renewed.Load())
 }
 

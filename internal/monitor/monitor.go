@@ -149,7 +149,7 @@ func (m *Monitor) duties() []duty {
 func (m *Monitor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, d := range m.duties() {
-		running.Go(func() { _ = m.loop(d).Run(ctx) }) // always nil
+		running.Go(worker.Task(ctx, func() { _ = m.loop(d).Run(ctx) })) // always nil
 	}
 	running.Wait()
 	return nil
@@ -163,7 +163,7 @@ func (m *Monitor) loop(d duty) worker.Loop {
 	return worker.Loop{
 		Interval: d.every, Wake: d.wake, Backoff: worker.Backoff{Least: retry, Most: retry},
 		Poll: func(ctx context.Context) (time.Duration, error) {
-			err := d.run(ctx)
+			err := worker.Contained(ctx, func() error { return d.run(ctx) })()
 			if ctx.Err() != nil {
 				return 0, err
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"autopost/internal/monitor"
+	"autopost/internal/worker"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,9 +28,12 @@ type store struct {
 	asked map[string]int
 	fails map[string]bool
 	hangs map[string]bool
-	more  map[string]int // function -> how many times it returns more
-	order []string
-	found int
+	// panics has the calls that panic; panicked counts their reports.
+	panics   map[string]bool
+	panicked atomic.Int64
+	more     map[string]int // function -> how many times it returns more
+	order    []string
+	found    int
 	// inDefault is the number of events in the default partition.
 	inDefault int
 	// jumped is the clock jump that every observation but the first returns.
@@ -46,7 +51,11 @@ func (s *store) ask(ctx context.Context, what string) (int, error) {
 	s.asked[what]++
 	s.order = append(s.order, what)
 	fails, hangs, found := s.fails[what], s.hangs[what], s.found
+	panics := s.panics[what]
 	s.mu.Unlock()
+	if panics {
+		panic(what)
+	}
 	if hangs {
 		<-ctx.Done()
 		return 0, ctx.Err()
@@ -148,7 +157,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 			Store: s, Bucket: s, Disks: s, Notifier: s, Renewer: s, Bots: s.bots.deps(), Log: slog.New(slog.NewJSONHandler(s, nil)),
 		})
 		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), d)
+		ctx, cancel := context.WithTimeout(worker.ReportPanics(t.Context(), func(*worker.Panic) { s.panicked.Add(1) }), d)
 		defer cancel()
 		require.NoError(t, m.Run(ctx))
 	})
@@ -226,4 +235,18 @@ func TestLeasesEndOnlyByAComparedClock(t *testing.T) {
 func TestANegativePeriodIsRejected(t *testing.T) {
 	_, err := monitor.New(monitor.Config{RunID: "run", Interval: -1}, monitor.Deps{})
 	require.ErrorContains(t, err, "monitor config")
+}
+
+// A duty that panics is repeated as a failed one; a panic in one renewal or notice ends nothing else.
+func TestAPanicStopsNothingElse(t *testing.T) {
+	s := newStore()
+	s.panics = map[string]bool{"gates acme": true, "refresh zeta x1": true, "notify acme-1": true}
+	watch(t, s, 10*time.Minute-time.Second)
+	require.Equal(t, 10, s.count("sending acme"))
+	require.Equal(t, 20, s.count("gates acme"))
+	require.Equal(t, 20, s.count("report gates: panic: string"))
+	require.Equal(t, 10, s.count("refresh zeta x2"))
+	require.GreaterOrEqual(t, s.count("finish acme-2"), 10)
+	require.Zero(t, s.count("finish acme-1"), "its lease ends, so that it is sent again")
+	require.GreaterOrEqual(t, int(s.panicked.Load()), 20+10+10)
 }

@@ -15,7 +15,7 @@ func Cause(err error) string {
 		lookup   *net.DNSError
 		malposed *net.AddrError
 	)
-	for _, blocked := range []error{ErrBlockedAddress, ErrBlockedPort, ErrBlockedScheme} {
+	for _, blocked := range []error{ErrNoPublicAddress, ErrBlockedAddress, ErrBlockedPort, ErrBlockedScheme} {
 		if errors.Is(err, blocked) {
 			return blocked.Error()
 		}

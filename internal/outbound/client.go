@@ -15,6 +15,9 @@ import (
 var (
 	// ErrBlockedAddress: an address of the host is not public.
 	ErrBlockedAddress = errors.New("address is not allowed")
+	// ErrNoPublicAddress: the name does not exist, or an address of it is not public. The two are one error, because
+	// their difference would show which names exist in the network of the operator. It is an ErrBlockedAddress.
+	ErrNoPublicAddress = fmt.Errorf("the host has no public address: %w", ErrBlockedAddress)
 	// ErrBlockedPort: the port is not 80, 443, 8080 or 8443.
 	ErrBlockedPort = errors.New("port is not allowed")
 	// ErrBlockedScheme: the scheme is not http or https, or it is http where TLS is required.

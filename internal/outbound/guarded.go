@@ -36,8 +36,9 @@ type GuardedConfig struct {
 	Timeout time.Duration
 	// MaxBytes bounds every decompressed body; default 64 MiB.
 	MaxBytes int64
-	// Strict is for addresses to which posts are sent: only networks in Allow may be reached without
-	// TLS, and redirects are not followed.
+	// TLS is for requests with a secret: only networks in Allow may be reached without it.
+	TLS bool
+	// Strict is for addresses to which posts are sent: as TLS, and redirects are not followed.
 	Strict bool
 	// Resolver defaults to net.DefaultResolver.
 	Resolver Resolver
@@ -48,7 +49,7 @@ type GuardedConfig struct {
 // address, and does not leave TLS. It sends no credential to another host. It accepts only gzip,
 // inflated at most a hundred times, and never uses a proxy.
 func Guarded(cfg GuardedConfig) *Client {
-	g := &guard{allow: cfg.Allow, strict: cfg.Strict, resolver: cfg.Resolver}
+	g := &guard{allow: cfg.Allow, tls: cfg.TLS || cfg.Strict, resolver: cfg.Resolver}
 	if g.resolver == nil {
 		g.resolver = net.DefaultResolver
 	}
@@ -104,7 +105,7 @@ func redirect(req *http.Request, via []*http.Request) error {
 // guard decides at connect time on the dialled address, so that a second resolution cannot replace it.
 type guard struct {
 	allow    []netip.Prefix
-	strict   bool
+	tls      bool
 	resolver Resolver
 	dialer   net.Dialer
 }
@@ -122,6 +123,9 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, fmt.Errorf("%w: %.40q is a number but not an address", ErrBlockedAddress, host)
 	}
 	addrs, err := g.resolver.LookupNetIP(ctx, "ip", host)
+	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
+		return nil, ErrNoPublicAddress
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +135,11 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	// One refused address refuses the host: a name that also resolves to a private address is an
 	// attack.
 	for _, addr := range addrs {
-		if err := g.check(ctx, netip.AddrPortFrom(addr, uint16(port))); err != nil {
+		err := g.check(ctx, netip.AddrPortFrom(addr, uint16(port)))
+		if _, literal := netip.ParseAddr(host); literal != nil && errors.Is(err, ErrBlockedAddress) {
+			return nil, ErrNoPublicAddress
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -176,11 +184,11 @@ func (g *guard) check(ctx context.Context, target netip.AddrPort) error {
 			return nil
 		}
 	}
-	if g.strict && ctx.Value(plain{}) != nil {
-		return fmt.Errorf("%w: %s requires https", ErrBlockedScheme, addr)
-	}
 	if !public(addr) {
 		return fmt.Errorf("%w: %s", ErrBlockedAddress, addr)
+	}
+	if g.tls && ctx.Value(plain{}) != nil {
+		return fmt.Errorf("%w: %s requires https", ErrBlockedScheme, addr)
 	}
 	if !slices.Contains([]uint16{80, 443, 8080, 8443}, target.Port()) {
 		return fmt.Errorf("%w: %d", ErrBlockedPort, target.Port())

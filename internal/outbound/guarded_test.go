@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -245,4 +246,28 @@ func TestLimitAcceptsTheExactLength(t *testing.T) {
 		require.Equal(t, tooLong, errors.Is(err, outbound.ErrTooLarge), "length %d: %v", length, err)
 		require.Len(t, body, min(length, 10))
 	}
+}
+
+// A name that does not exist and a name inside the network have the same error, with TLS or without.
+func TestNamesOfTheOwnNetworkLookMissing(t *testing.T) {
+	inside := resolverFunc(func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.0.0.7")} })
+	texts := map[string]bool{}
+	for _, resolver := range []outbound.Resolver{inside, missing{}} {
+		for _, address := range []string{"http://name.test/", "https://name.test/", "https://name.test:22/"} {
+			for _, strict := range []bool{false, true} {
+				_, err := fetch(t, outbound.GuardedConfig{Strict: strict, Resolver: resolver}, address)
+				require.ErrorIs(t, err, outbound.ErrNoPublicAddress, address)
+				require.ErrorIs(t, err, outbound.ErrBlockedAddress, address)
+				texts[err.Error()] = true
+			}
+		}
+	}
+	require.Equal(t, map[string]bool{"call name.test: the host has no public address: address is not allowed": true}, texts)
+}
+
+// missing knows no name.
+type missing struct{}
+
+func (missing) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return nil, &net.DNSError{Err: "no such host", Name: "name.test", IsNotFound: true}
 }

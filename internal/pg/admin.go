@@ -261,7 +261,9 @@ type SealedAnswer struct {
 type SecretToPut struct {
 	AuthRef  string
 	Platform string
-	Sealed   credential.SealedSecret
+	// Hosts are those that get a secret of platform http; nil: as before.
+	Hosts  []string
+	Sealed credential.SealedSecret
 	// MadeBy is "set" or "link".
 	MadeBy string
 	// ValidFor is the time until it expires; 0 if unknown.
@@ -270,8 +272,8 @@ type SecretToPut struct {
 
 // PutSealedSecret stores a sealed secret and binds the credential to it.
 func (s *Store) PutSealedSecret(ctx context.Context, a OperatorAction, put SecretToPut) (SealedAnswer, error) {
-	answer, err := call[SealedAnswer](ctx, s, `select * from autopost.put_sealed_secret($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		a.Workspace, put.AuthRef, put.Platform, put.Sealed, put.MadeBy, wholeSeconds(put.ValidFor), a.Operator, a.Reason, a.DryRun)
+	answer, err := call[SealedAnswer](ctx, s, `select * from autopost.put_sealed_secret($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		a.Workspace, put.AuthRef, put.Platform, put.Sealed, put.MadeBy, wholeSeconds(put.ValidFor), a.Operator, a.Reason, a.DryRun, put.Hosts)
 	if err != nil {
 		return answer, fmt.Errorf("put sealed secret of %s ws=%s: %w", put.AuthRef, a.Workspace, err)
 	}

@@ -92,6 +92,13 @@ func (r *Recorder) Recovered(lease string, n int) {
 	}
 }
 
+// Panicked counts a panic in a stage of this daemon.
+func (r *Recorder) Panicked(stage string) {
+	if r != nil {
+		r.metrics.panics.WithLabelValues(stage).Inc()
+	}
+}
+
 // Polled records the outcome of a poll of a source of this kind: items, nothing or failed.
 func (r *Recorder) Polled(kind, outcome string) {
 	if r != nil {

@@ -182,16 +182,16 @@ func (s *Sender) eachWorkspace(ctx context.Context, workspaces []string, n int, 
 	var group errgroup.Group
 	group.SetLimit(n)
 	for _, workspace := range workspaces {
-		group.Go(func() error {
+		group.Go(worker.Contained(ctx, func() error {
 			query, cancel := context.WithTimeout(ctx, queryTimeout)
 			defer cancel()
 			if err := do(query, workspace); err != nil && ctx.Err() == nil {
 				s.cfg.Log.ErrorContext(ctx, "webhooks.interrupted", "workspace_id", workspace, "error", err)
 			}
 			return nil
-		})
+		}))
 	}
-	_ = group.Wait() // always nil
+	_ = group.Wait() // a panic was reported
 }
 
 // read reads the next events of a workspace.
@@ -218,14 +218,15 @@ func (s *Sender) startCalls(ctx, calling context.Context, workspace string) erro
 		if keys[call.WebhookID] == nil {
 			keys[call.WebhookID] = sync.OnceValue(func() []outbound.SigningKey { return s.keys(calling, workspace, call) })
 		}
-		s.running <- struct{}{} // never blocks: only this goroutine adds elements
-		s.calls.Go(func() {
+		open := keys[call.WebhookID] // read here: the loop writes the map while calls run
+		s.running <- struct{}{}      // never blocks: only this goroutine adds elements
+		s.calls.Go(worker.Task(calling, func() {
 			defer func() {
 				<-s.running
 				worker.Wake(s.freed)
 			}()
-			s.send(calling, workspace, call, keys[call.WebhookID])
-		})
+			s.send(calling, workspace, call, open)
+		}))
 	}
 	return nil
 }

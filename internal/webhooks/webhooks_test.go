@@ -1,14 +1,18 @@
 package webhooks_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -98,7 +102,7 @@ func send(t *testing.T, receiver http.HandlerFunc, atOnce int, calls ...webhooks
 		if calls[i].AuthRefs == nil {
 			calls[i].AuthRefs = []string{"key"}
 		}
-		calls[i].EventID, calls[i].TimeoutMS, calls[i].Body = "01989f3a-7c1e-7a2b-8d3e-0123456789ab", max(calls[i].TimeoutMS, 100), `{"type":"webhook.test"}`
+		calls[i].EventID, calls[i].TimeoutMS, calls[i].Body = "01989f3a-7c1e-7a2b-8d3e-0123456789ab", cmp.Or(calls[i].TimeoutMS, 60_000), `{"type":"webhook.test"}`
 	}
 	q := &queue{due: calls, committed: make(chan webhooks.Outcome, len(calls))}
 	ctx, stop := context.WithCancel(t.Context())
@@ -114,8 +118,13 @@ func send(t *testing.T, receiver http.HandlerFunc, atOnce int, calls ...webhooks
 
 func run(ctx context.Context, t *testing.T, store webhooks.Store, atOnce int) <-chan error {
 	t.Helper()
+	return runWith(ctx, t, store, keys{"key": key, "old": key, "bad": "whsec_short"}, atOnce)
+}
+
+func runWith(ctx context.Context, t *testing.T, store webhooks.Store, keys keys, atOnce int) <-chan error {
+	t.Helper()
 	sender, err := webhooks.New(webhooks.Config{
-		Store: store, Keys: keys{"key": key, "old": key, "bad": "whsec_short"}, MaxCalls: atOnce, Interval: time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Store: store, Keys: keys, MaxCalls: atOnce, Interval: time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Client: outbound.Guarded(outbound.GuardedConfig{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Strict: true, MaxBytes: webhooks.MaxAnswer}),
 	})
 	require.NoError(t, err)
@@ -134,6 +143,40 @@ func TestCallsAreSignedWithEachAvailableKey(t *testing.T) {
 		}
 	}, 0, webhooks.Call{AuthRefs: []string{"key", "gone", "bad", "old"}})
 	require.Equal(t, []webhooks.Outcome{{HTTPStatus: 200}}, outcomes)
+}
+
+// Many webhooks of one claim have keys of their own, and the stage starts calls while others read their keys.
+func TestEachWebhookOfAClaimHasItsOwnKey(t *testing.T) {
+	t.Parallel()
+	const webhooksOfClaim, callsOfWebhook = 60, 3
+	own := keys{}
+	verify := map[string]*standardwebhooks.Webhook{}
+	for n := range webhooksOfClaim {
+		id := fmt.Sprint("webhook-", n)
+		own[id] = "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(id, 4)))
+		library, err := standardwebhooks.NewWebhook(own[id])
+		require.NoError(t, err)
+		verify[id] = library
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if verify[strings.TrimPrefix(r.URL.Path, "/")].Verify(body, r.Header) != nil {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(server.Close)
+	q := &queue{committed: make(chan webhooks.Outcome, webhooksOfClaim*callsOfWebhook)}
+	for n := range webhooksOfClaim * callsOfWebhook {
+		id := fmt.Sprint("webhook-", n%webhooksOfClaim)
+		q.due = append(q.due, webhooks.Call{WebhookID: id, URL: server.URL + "/" + id, AuthRefs: []string{id}, EventID: "x", TimeoutMS: 60_000, Body: "{}"})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := runWith(ctx, t, q, own, webhooksOfClaim*callsOfWebhook)
+	for range webhooksOfClaim * callsOfWebhook {
+		require.Equal(t, webhooks.Outcome{HTTPStatus: 200}, <-q.committed)
+	}
+	stop()
+	require.NoError(t, <-ended)
 }
 
 func TestOutcomesOfCalls(t *testing.T) {
@@ -155,7 +198,7 @@ func TestOutcomesOfCalls(t *testing.T) {
 		{"silence", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // only then a server hears that its caller left
 			<-r.Context().Done()
-		}, webhooks.Call{}, webhooks.Outcome{Error: "no answer within 100ms"}},
+		}, webhooks.Call{TimeoutMS: 100}, webhooks.Outcome{Error: "no answer within 100ms"}},
 		{"inside", nil, webhooks.Call{URL: "https://10.0.0.7/"}, webhooks.Outcome{Error: "call 10.0.0.7: address is not allowed"}},
 		{"no key", nil, webhooks.Call{AuthRefs: []string{"gone"}}, webhooks.Outcome{Error: "no signing key is available: bind signing_ref to a credential of platform webhook"}},
 	} {
@@ -264,7 +307,7 @@ type manyQueue struct {
 }
 
 func (c *manyQueue) ReadyWebhookWorkspaces(context.Context, int) ([]string, error) {
-	return c.names, nil
+	return slices.Clone(c.names), nil
 }
 
 func (c *manyQueue) EnqueueWebhooks(ctx context.Context, workspace string) (bool, error) {
@@ -323,6 +366,53 @@ func TestWorkspacesAreReadConcurrently(t *testing.T) {
 	ended := run(ctx, t, q, 1)
 	require.NoError(t, <-read)
 	require.NoError(t, <-read)
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// panicky makes the first claim of each workspace "odd-…", and the commit of each "late-…", panic.
+type panicky struct {
+	manyQueue
+
+	once sync.Map
+}
+
+func (p *panicky) ClaimWebhooks(ctx context.Context, workspace string, limit int) ([]webhooks.Call, error) {
+	if _, again := p.once.LoadOrStore(workspace, true); !again && strings.HasPrefix(workspace, "odd-") {
+		panic("claim of " + workspace)
+	}
+	return p.manyQueue.ClaimWebhooks(ctx, workspace, limit)
+}
+
+func (p *panicky) CommitWebhookBatch(ctx context.Context, workspace string, results []webhooks.Result) error {
+	if strings.HasPrefix(workspace, "late-") {
+		panic("commit of " + workspace)
+	}
+	return p.manyQueue.CommitWebhookBatch(ctx, workspace, results)
+}
+
+// Many workspaces are read, claimed and committed at once. A panic ends only the work in which it is.
+func TestManyWorkspacesAtOnceAndPanics(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	q := &panicky{manyQueue: manyQueue{queue: queue{committed: make(chan webhooks.Outcome, 300)}, url: server.URL,
+		reading: func(context.Context, string) error { return nil }, waiting: map[string]int{}}}
+	for n := range 40 {
+		for kind, waiting := range map[string]int{"even-": 4, "odd-": 2, "late-": 1} {
+			q.waiting[kind+strconv.Itoa(n)] = waiting
+			q.names = append(q.names, kind+strconv.Itoa(n))
+		}
+	}
+	panics := make(chan *worker.Panic, 300)
+	ctx, stop := context.WithCancel(worker.ReportPanics(t.Context(), func(failure *worker.Panic) { panics <- failure }))
+	ended := run(ctx, t, q, 300)
+	for range 40 * (4 + 2) {
+		require.Equal(t, webhooks.Outcome{HTTPStatus: 200}, <-q.committed)
+	}
+	for range 40 + 40 {
+		require.EqualError(t, <-panics, "panic: string")
+	}
 	stop()
 	require.NoError(t, <-ended)
 }

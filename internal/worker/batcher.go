@@ -59,7 +59,7 @@ func (b *Batcher[K, Q, A]) Do(ctx context.Context, key K, item Q) (A, error) {
 	b.count(key, 1)
 	defer b.count(key, -1)
 	if b.join(key, q) {
-		go b.serve(key, []*question[Q, A]{q})
+		go Task(b.life, func() { b.serve(key, []*question[Q, A]{q}) })()
 	}
 	select {
 	case a := <-q.answer:
@@ -133,7 +133,11 @@ func (b *Batcher[K, Q, A]) put(key K, batch []*question[Q, A]) {
 		items = append(items, q.item)
 	}
 	ctx, cancel := context.WithTimeout(b.life, b.bounds.Timeout)
-	answers, err := b.ask(ctx, key, items)
+	var answers []A
+	err := Contained(b.life, func() (err error) {
+		answers, err = b.ask(ctx, key, items)
+		return err
+	})()
 	cancel()
 	if err == nil && len(answers) != len(batch) {
 		err = fmt.Errorf("%d questions got %d answers", len(batch), len(answers))

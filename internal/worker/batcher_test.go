@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,4 +136,36 @@ func TestABatchHasATimeout(t *testing.T) {
 		do("w", "item")
 		require.ErrorIs(t, <-results, context.DeadlineExceeded)
 	})
+}
+
+// Many keys ask, leave and count at once; each answer belongs to its question.
+func TestManyKeysAskAtOnce(t *testing.T) {
+	t.Parallel()
+	batches := worker.NewBatcher(t.Context(), worker.Bounds{Most: 8, Timeout: time.Minute}, func(_ context.Context, key int, items []int) ([]int, error) {
+		answers := make([]int, 0, len(items))
+		for _, item := range items {
+			answers = append(answers, 1000*key+item)
+		}
+		return answers, nil
+	})
+	var asking sync.WaitGroup
+	for n := range 64 * 20 {
+		asking.Go(func() {
+			key, item := n%64, n/64
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			if n%7 == 0 {
+				leave()
+			}
+			answer, err := batches.Do(ctx, key, item)
+			batches.Unanswered(key)
+			if err == nil && answer != 1000*key+item {
+				t.Errorf("key %d, item %d got the answer %d", key, item, answer)
+			}
+		})
+	}
+	asking.Wait()
+	for key := range 64 {
+		require.Zero(t, batches.Unanswered(key))
+	}
 }

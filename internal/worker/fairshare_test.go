@@ -3,6 +3,9 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,4 +75,29 @@ func TestAcquireEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(lost)
 	require.ErrorIs(t, f.Acquire(ctx, "a"), lost)
+}
+
+// Many keys take, wait for and release capacity at once.
+func TestManyKeysShareAtOnce(t *testing.T) {
+	t.Parallel()
+	share := worker.NewFairShare[int](16, nil)
+	var perKey worker.PerKey
+	var done atomic.Int64
+	var sharing sync.WaitGroup
+	for n := range 400 {
+		sharing.Go(func() {
+			if err := share.Acquire(t.Context(), n%50, 100+n%3); err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = share.Keys(), share.Left(n%50)
+			perKey.Start(t.Context(), strconv.Itoa(n%50), func() { done.Add(1) })
+			share.Release(1, n%50, 100+n%3)
+		})
+	}
+	sharing.Wait()
+	perKey.Wait()
+	require.Zero(t, share.Taken())
+	require.Empty(t, share.Keys())
+	require.GreaterOrEqual(t, done.Load(), int64(50))
 }

@@ -12,6 +12,8 @@ import (
 //
 //	Poll ──► pause: next, or Interval; after an error Backoff ──► Poll …
 //	            └── ends early on Wake or Freed
+//
+// A panic of Poll counts as an error, so the work of earlier polls continues.
 type Loop struct {
 	// Poll does one pass. It returns the pause until the next one; 0 means Interval. After an error the pause is
 	// that of Backoff. Required.
@@ -42,7 +44,11 @@ func (l Loop) Run(ctx context.Context) error {
 		if !l.wait(ctx, pause, &wake) {
 			return nil
 		}
-		next, err := l.Poll(ctx)
+		var next time.Duration
+		err := Contained(ctx, func() (err error) {
+			next, err = l.Poll(ctx)
+			return err
+		})()
 		if l.Log != nil {
 			outage.Report(ctx, l.Log, l.Name, err)
 		}

@@ -1,6 +1,9 @@
 package worker
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // PerKey bounds the concurrent workers of each key, such as a workspace. No key waits for another. The zero value is
 // ready; it is safe for concurrent use.
@@ -13,8 +16,8 @@ type PerKey struct {
 	all  sync.WaitGroup
 }
 
-// Start runs work in its own goroutine, unless the key has Most workers already.
-func (p *PerKey) Start(key string, work func()) {
+// Start runs work in its own goroutine, unless the key has Most workers already. A panic ends only this work.
+func (p *PerKey) Start(ctx context.Context, key string, work func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.busy[key] >= max(1, p.Most) {
@@ -24,7 +27,7 @@ func (p *PerKey) Start(key string, work func()) {
 		p.busy = make(map[string]int)
 	}
 	p.busy[key]++
-	p.all.Go(func() {
+	p.all.Go(Task(ctx, func() {
 		defer func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -33,7 +36,7 @@ func (p *PerKey) Start(key string, work func()) {
 			}
 		}()
 		work()
-	})
+	}))
 }
 
 // Wait returns when no worker is running. Start must not be called meanwhile.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -26,13 +25,20 @@ type Func func(ctx context.Context) error
 func (f Func) Run(ctx context.Context) error { return f(ctx) }
 
 // Supervisor runs several runners. If one fails or ctx ends, it stops all in reverse order, so that a runner stops before
-// those that it depends on. The zero value is ready for use. Add all runners before Run, which may be called once.
+// those that it depends on. A runner that panics does not stop the others: it runs again after a growing pause. The
+// zero value is ready for use. Add all runners before Run, which may be called once.
 type Supervisor struct {
+	// Panicked receives each panic of a runner and of its tasks (see Contained). It may be nil.
+	Panicked func(ctx context.Context, runner string, failure *Panic)
 	// StopWithin bounds the time to stop all runners; 0 means DefaultStopWithin.
 	StopWithin time.Duration
 
 	runners []*running
 }
+
+// restartBackoff is the pause before a runner that panicked runs again. A runner that worked for longer than Most starts
+// with Least.
+var restartBackoff = Backoff{Least: time.Second, Most: time.Minute}
 
 type running struct {
 	name   string
@@ -48,7 +54,7 @@ func (s *Supervisor) Add(name string, runner Runner) {
 }
 
 // Run returns when ctx ends, a runner fails, or all have returned. It returns the failures with the names of their
-// runners; a panic is a failure. The error names runners that do not stop in time; they are abandoned.
+// runners. The error names runners that do not stop in time; they are abandoned.
 func (s *Supervisor) Run(ctx context.Context) error {
 	ended := make(chan *running, len(s.runners))
 	for _, r := range s.runners {
@@ -57,7 +63,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		r.cancel = cancel
 		go func() {
 			defer cancel()
-			r.run(own)
+			r.run(s.supervised(own, r.name))
 			ended <- r
 		}()
 	}
@@ -74,16 +80,32 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return nil
 }
 
+// supervised makes the panics of a runner reach Panicked.
+func (s *Supervisor) supervised(ctx context.Context, name string) context.Context {
+	return ReportPanics(ctx, func(failure *Panic) {
+		if s.Panicked != nil {
+			s.Panicked(context.WithoutCancel(ctx), name, failure)
+		}
+	})
+}
+
 func (r *running) run(ctx context.Context) {
 	defer close(r.done)
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			r.err = fmt.Errorf("%s: panic: %v\n%s", r.name, panicked, debug.Stack())
+	for panics := 0; ; panics++ {
+		began := time.Now()
+		err := Contained(ctx, func() error { return r.runner.Run(ctx) })()
+		if !errors.As(err, new(*Panic)) {
+			if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
+				r.err = fmt.Errorf("%s: %w", r.name, err)
+			}
+			return
 		}
-	}()
-	err := r.runner.Run(ctx)
-	if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
-		r.err = fmt.Errorf("%s: %w", r.name, err)
+		if time.Since(began) > restartBackoff.Most {
+			panics = 0
+		}
+		if !Sleep(ctx, restartBackoff.Pause(panics)) {
+			return
+		}
 	}
 }
 

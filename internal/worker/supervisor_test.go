@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -78,18 +79,98 @@ func TestOneFailureStopsAll(t *testing.T) {
 	})
 }
 
-func TestAPanicIsAFailure(t *testing.T) {
+// panics records the reported panics of a Supervisor.
+func panics(group *worker.Supervisor) *record {
+	var seen record
+	group.Panicked = func(_ context.Context, runner string, failure *worker.Panic) {
+		seen.add(runner + ": " + failure.Error())
+	}
+	return &seen
+}
+
+func TestAPanickedRunnerRunsAgainAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var order record
 		var group worker.Supervisor
+		seen := panics(&group)
+		began := time.Now()
+		var runs []time.Duration
 		group.Add("first", untilStopped("first", 0, &order))
-		group.Add("bad", worker.Func(func(context.Context) error { panic("boom") }))
-		err := group.Run(t.Context())
-		require.ErrorContains(t, err, "bad: panic: boom")
-		require.ErrorContains(t, err, "supervisor_test.go", "the error says where")
-		require.Equal(t, []string{"first"}, order.all())
+		group.Add("bad", worker.Func(func(ctx context.Context) error {
+			runs = append(runs, time.Since(began))
+			if len(runs) == 4 {
+				<-time.After(time.Hour)
+			}
+			if len(runs) < 6 {
+				panic("token of the caller")
+			}
+			return untilStopped("bad", 0, &order)(ctx)
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		require.NoError(t, group.Run(ctx))
+		require.Equal(t, []string{"bad", "first"}, order.all(), "both worked until the stop")
+		require.Equal(t, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second,
+			time.Hour + 8*time.Second, time.Hour + 10*time.Second}, runs, "the pause doubles, and starts again after an hour of work")
+		require.Equal(t, slices.Repeat([]string{"bad: panic: string"}, 5), seen.all(), "the text has no value of the caller")
 	})
+}
+
+func TestAStopEndsThePauseAfterAPanic(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var group worker.Supervisor
+		group.Add("bad", worker.Func(func(context.Context) error { panic("boom") }))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		start := time.Now()
+		require.NoError(t, group.Run(ctx))
+		require.Equal(t, time.Hour, time.Since(start))
+	})
+}
+
+// A panic of one task, poll or merged call is reported and ends nothing else.
+func TestAPanicEndsOnlyItsWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var group worker.Supervisor
+		seen := panics(&group)
+		var empty []int
+		polls, tasks := 0, make(chan int, 3)
+		group.Add("stage", worker.Func(func(ctx context.Context) error {
+			var perKey worker.PerKey
+			for n := range 4 {
+				perKey.Start(ctx, "key", func() { tasks <- 1 / n })
+				perKey.Wait()
+			}
+			merged := worker.NewBatcher(ctx, worker.Bounds{Most: 6, Timeout: time.Minute}, func(_ context.Context, n int, items []int) ([]int, error) {
+				return []int{empty[n]}, nil
+			})
+			_, err := merged.Do(ctx, 7, 1)
+			require.ErrorContains(t, err, "index out of range [7]")
+			return worker.Loop{Interval: time.Minute, Poll: func(context.Context) (time.Duration, error) {
+				if polls++; polls == 2 {
+					panic(errors.New("token of the caller"))
+				}
+				return 0, nil
+			}}.Run(ctx)
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		require.NoError(t, group.Run(ctx))
+		require.Len(t, tasks, 3)
+		require.Equal(t, 6, polls, "after a panic the next poll follows sooner")
+		require.Equal(t, []string{
+			"stage: panic: runtime error: integer divide by zero", "stage: panic: runtime error: index out of range [7] with length 0",
+			"stage: panic: *errors.errorString",
+		}, seen.all())
+	})
+}
+
+func TestWithoutASupervisorAPanicContinues(t *testing.T) {
+	t.Parallel()
+	require.Panics(t, worker.Task(t.Context(), func() { panic("boom") }))
 }
 
 func TestARunnerThatCancelsItselfFails(t *testing.T) {

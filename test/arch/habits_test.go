@@ -145,3 +145,48 @@ func namesSharedData(function *ast.FuncDecl) bool {
 	})
 	return found
 }
+
+// supervised are the packages that run inside the stages of a daemon.
+var supervised = []string{
+	"internal/adapter/", "internal/api/", "internal/authlimit/", "internal/credential/", "internal/daemon/", "internal/dispatch/",
+	"internal/ingest/", "internal/media/", "internal/monitor/", "internal/notify/", "internal/outbound/", "internal/pg/",
+	"internal/telemetry/", "internal/webhooks/", "internal/worker/",
+}
+
+// contains reports whether a stage contains panics of the goroutine that runs e: worker.Task or worker.Contained.
+func contains(e ast.Expr) bool {
+	if call, ok := e.(*ast.CallExpr); ok {
+		name := types.ExprString(call.Fun)
+		name = name[strings.LastIndex(name, ".")+1:]
+		return name == "Task" || name == "Contained"
+	}
+	return false
+}
+
+// A panic in a goroutine ends the whole daemon, unless the goroutine contains it.
+func TestGoroutinesOfStagesContainPanics(t *testing.T) {
+	t.Parallel()
+	s := load(t)
+	for _, at := range sorted(s.files) {
+		inside := slices.ContainsFunc(supervised, func(folder string) bool { return strings.HasPrefix(at, folder) })
+		if s.files[at].syntax == nil || !inside || isTest(at) || within(at, "internal/adapter/adaptertest") {
+			continue
+		}
+		ast.Inspect(s.files[at].syntax, func(n ast.Node) bool {
+			var started ast.Expr
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				started = n.Call.Fun
+			case *ast.CallExpr:
+				if called, ok := n.Fun.(*ast.SelectorExpr); ok && called.Sel.Name == "Go" && len(n.Args) == 1 {
+					started = n.Args[0]
+				}
+			}
+			// The Supervisor itself contains its runners.
+			if started != nil && !contains(started) && at != "internal/worker/supervisor.go" {
+				t.Errorf("%s starts a goroutine whose panic ends the daemon: wrap it in worker.Task or worker.Contained", s.fset.Position(n.Pos()))
+			}
+			return true
+		})
+	}
+}

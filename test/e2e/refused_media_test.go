@@ -39,7 +39,7 @@ func TestRefusedMediaSayWhy(t *testing.T) {
 		{source.URL + "/empty.png", "image", "media_wrong_type", "the content must not be empty"},
 		{source.URL + "/large.mp4", "video", "media_too_large", "make it smaller, or raise MAX_MEDIA_BYTES_IMAGE or MAX_MEDIA_BYTES_VIDEO"},
 		{"http://169.254.169.254/latest/meta-data/", "image", "media_blocked_address", "add an exception to AUTOPOST_OUTBOUND_ALLOW"},
-		{"http://0x7f.1/", "image", "media_blocked_address", "must have a public address"},
+		{"http://0x7f.1/", "image", "media_blocked_address", "have a public address"},
 	} {
 		answer := h.Push(d, "secret-cms", harness.Post("source_ref", c.url, "text", "x", "media", []any{map[string]any{"type": c.kind, "url": c.url}}))
 		require.Equal(t, "accepted", answer.Text("status"))

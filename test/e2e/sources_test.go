@@ -230,8 +230,8 @@ func TestAPIAndDatabaseSources(t *testing.T) {
 	t.Cleanup(server.Close)
 	h.Exec(`create schema crm; create table crm.flats (id int primary key, title text); grant usage on schema crm to public; grant select on crm.flats to public;
 		insert into crm.flats select n, 'Flat ' || n from generate_series(1, 5) n`)
-	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values
-		('news', 'shop', 'http', 'env:SHOP_KEY'), ('news', 'crm', 'postgres', 'env:CRM_DSN')`)
+	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, hosts) values
+		('news', 'shop', 'http', 'env:SHOP_KEY', array[$1]), ('news', 'crm', 'postgres', 'env:CRM_DSN', null)`, strings.TrimPrefix(server.URL, "http://"))
 	secrets := []string{"SHOP_KEY=canary-api-key", "CRM_DSN=" + h.URL("autopost_reader")}
 	ok(t, h, "source", "add", "shop", "--kind", "api", "--url", server.URL, "--interval", "1", "--backfill", "1", because, "--config",
 		`{"items": "/data", "map": {"id": "/id", "text": "/body"}, "auth_ref": "shop", "auth_header": "X-Key", "paging": {"by": "page", "parameter": "page", "first": 0}}`)

@@ -79,8 +79,50 @@ begin
 			'use ' || array_to_string(autopost.credential_platforms(), ', ')) else '[]' end
 	|| case when p_fields ->> 'secret_ref' !~ '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|sealed:.+)$'
 		then autopost.field_error('secret_ref', 'must be a reference to a secret',
-			'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
+			'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end
+	|| case when autopost.hosts_fault(p_fields ->> 'platform', autopost.texts_of(p_fields -> 'hosts')) is not null
+		then autopost.field_error('hosts', autopost.hosts_fault(p_fields ->> 'platform',
+			autopost.texts_of(p_fields -> 'hosts')), autopost.hosts_remedy()) else '[]' end;
 end
+$$;
+
+create or replace function autopost.hosts_fault(p_platform text, p_hosts text[]) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: the violation of the rule that a secret of platform http, and no other, has hosts; null if
+--          there is none.
+select case
+	when p_platform <> 'http' then case when p_hosts <> '{}' then 'must be empty for platform ' || p_platform end
+	when coalesce(p_hosts, '{}') = '{}' then 'must name the hosts that get the secret'
+	when exists (select 1 from unnest(p_hosts) h (host)
+		where h.host !~ '^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$')
+		then 'must be hosts in lower case, without scheme and path' end
+$$;
+
+create or replace function autopost.hosts_remedy() returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: how an operator names the hosts of a credential.
+select 'write them as in api.example.com or api.example.com:8443 (autopost credential set NAME --host HOST)'
+$$;
+
+create or replace function autopost.source_host_errors(p_workspace_id text, p_after jsonb) returns jsonb
+language sql stable
+as $$
+-- Purpose: checks that the credential of a source may be sent to its address. The fetcher checks it
+--          again before each poll, as the credential may change.
+-- Returns: an array of {field, reason, remedy}.
+-- Reads:   credential_bindings.
+select coalesce(jsonb_agg(e.value), '[]')
+from autopost.credential_bindings b
+cross join lateral (select substring(lower(p_after #>> '{config_json,url}') from
+	'^https?://(?:[^/?#]*@)?([^/?#]+)') as host) u
+cross join lateral jsonb_array_elements(autopost.field_error('config_json.auth_ref',
+	format('%s must not be sent to %s', b.auth_ref, u.host),
+	format('use an address of %s; an operator of the installation adds hosts: autopost credential set %s --host %s',
+		array_to_string(b.hosts, ', '), b.auth_ref, u.host))) e
+where b.workspace_id = p_workspace_id and p_after ->> 'kind' = 'api' and b.platform = 'http'
+and b.auth_ref = p_after #>> '{config_json,auth_ref}' and u.host <> all (b.hosts)
 $$;
 
 create or replace function autopost.split_id(p_id text) returns text[]

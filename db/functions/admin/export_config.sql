@@ -17,7 +17,8 @@ begin
 				jsonb_build_object('name', w.name, 'status', w.status), '{"name": "", "status": "active"}') as fields
 			from autopost.workspaces w where w.workspace_id = p_workspace_id
 			union all
-			select 2, 'credential', b.auth_ref, jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref)
+			select 2, 'credential', b.auth_ref, jsonb_strip_nulls(jsonb_build_object('platform', b.platform,
+				'secret_ref', b.secret_ref, 'hosts', b.hosts))
 			from autopost.credential_bindings b where b.workspace_id = p_workspace_id
 			union all
 			select 3, 'group', l.platform || '/' || l.rate_group,

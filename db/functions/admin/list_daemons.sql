@@ -17,7 +17,8 @@ begin
 	left join lateral (
 		select (array_agg(m.config order by m.reported_at desc))[1] as config,
 			(array_agg(m.skew_ms order by m.reported_at desc))[1] as skew_ms,
-			array_agg(m.duty order by m.duty) filter (where m.failures > 0) as failing
+			array_agg(m.duty order by m.duty) filter (where m.failures > 0
+				and m.duty not like 'stage:%') as failing
 		from autopost.monitor_duties m where m.run_id = r.run_id) d on true
 	where r.seen_at > v_now - interval '1 day'
 	order by r.seen_at desc, r.run_id

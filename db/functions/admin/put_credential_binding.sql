@@ -4,8 +4,8 @@ create or replace function autopost.put_credential_binding(
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: sets the location of a credential's secret. The secret is never passed. p_fields:
---          platform, which cannot change, and secret_ref: env:NAME, file:/path or sealed:NAME. Only
---          the engine may call it.
+--          platform, which cannot change; secret_ref: env:NAME, file:/path or sealed:NAME; hosts: the
+--          hosts that get a secret of platform http. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
 --          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
@@ -14,7 +14,7 @@ as $$
 -- Writes:  credential_bindings, admin_audit_log.
 declare
 	v_act jsonb;
-	v_rules constant jsonb := '{"platform": {"is": "text", "required": true, "fixed": true}, "secret_ref": {"is": "text", "required": true, "remedy": "write env:NAME, file:/path or sealed:NAME"}}';
+	v_rules constant jsonb := '{"platform": {"is": "text", "required": true, "fixed": true}, "secret_ref": {"is": "text", "required": true, "remedy": "write env:NAME, file:/path or sealed:NAME"}, "hosts": {"is": "list"}}';
 	v_before jsonb;
 	v_put jsonb;
 	v_answer jsonb;
@@ -30,11 +30,11 @@ begin
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.binding_errors(v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
-		insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, updated_at)
+		insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, hosts, updated_at)
 		values (p_workspace_id, p_auth_ref, v_put -> 'after' ->> 'platform', v_put -> 'after' ->> 'secret_ref',
-			autopost.now_ts())
+			autopost.texts_of(v_put #> '{after,hosts}'), autopost.now_ts())
 		on conflict (workspace_id, auth_ref) do update
-		set secret_ref = excluded.secret_ref, rotated_at = excluded.updated_at, updated_at = excluded.updated_at;
+		set secret_ref = excluded.secret_ref, hosts = excluded.hosts, rotated_at = excluded.updated_at, updated_at = excluded.updated_at;
 		perform autopost.audit(p_workspace_id, 'put_credential_binding', 'credential:' || p_auth_ref, v_act,
 			v_answer -> 'before', v_answer -> 'after');
 	end if;

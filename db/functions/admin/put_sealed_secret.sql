@@ -1,6 +1,6 @@
 create or replace function autopost.put_sealed_secret(
 	p_workspace_id text, p_auth_ref text, p_platform text, p_sealed jsonb, p_made_by text, p_valid_seconds int,
-	p_operator text, p_reason text, p_dry_run boolean
+	p_operator text, p_reason text, p_dry_run boolean, p_hosts text[] default null
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
@@ -8,7 +8,8 @@ as $$
 --          ("link"), and binds the credential to it. p_sealed: see sealed_of; its version is
 --          last_version of get_credential plus 1. p_valid_seconds: its lifetime, null if unknown. A
 --          linked secret is renewed before it expires, a set one only after a refusal. Channels
---          that wait because of the old secret resume. Only the engine may call it.
+--          that wait because of the old secret resume. p_hosts: the hosts that get a secret of platform
+--          http; null: as before. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "created", "version", "resumed": channels, "auth_lost":
 --          number of deliveries for requeue_auth_lost}; or {"applied": false, "dry_run", "reason":
 --          "other_platform" with "platform", or "newer": a concurrent change}.
@@ -48,15 +49,20 @@ begin
 	elsif v_new.version <> coalesce((autopost.lock_credential(p_workspace_id, p_auth_ref)).last_version, 0) + 1 then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'newer');
 	end if;
+	p_hosts := coalesce(p_hosts, v_old.hosts);
+	if autopost.hosts_fault(p_platform, p_hosts) is not null then
+		perform autopost.raise_argument('hosts', autopost.hosts_fault(p_platform, p_hosts), autopost.hosts_remedy());
+	end if;
 	v_answer := jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', v_old.auth_ref is null, 'version',
 		v_new.version);
 	if p_dry_run then
 		return v_answer;
 	end if;
-	insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, rotated_at, updated_at)
-	values (p_workspace_id, p_auth_ref, p_platform, 'sealed:' || p_auth_ref, autopost.now_ts(), autopost.now_ts())
+	insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, hosts, rotated_at, updated_at)
+	values (p_workspace_id, p_auth_ref, p_platform, 'sealed:' || p_auth_ref, p_hosts, autopost.now_ts(),
+		autopost.now_ts())
 	on conflict (workspace_id, auth_ref) do update
-	set secret_ref = excluded.secret_ref, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
+	set secret_ref = excluded.secret_ref, hosts = excluded.hosts, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
 	perform autopost.reset_credential(p_workspace_id, p_auth_ref);
 	perform autopost.put_in_force(p_workspace_id, p_auth_ref, v_new);
 	perform autopost.refreshed(p_workspace_id, p_auth_ref, p_valid_seconds);
@@ -68,8 +74,8 @@ begin
 		v_act || jsonb_build_object('auth_ref', p_auth_ref, 'version', v_new.version, 'made_by', p_made_by));
 	v_answer := v_answer || autopost.resume_for_auth(p_workspace_id, p_auth_ref, v_act);
 	perform autopost.audit(p_workspace_id, 'put_sealed_secret', 'credential:' || p_auth_ref, v_act,
-		jsonb_build_object('kept', v_old.secret_ref),
-			jsonb_build_object('kept', 'sealed:' || p_auth_ref, 'version', v_new.version));
+		jsonb_strip_nulls(jsonb_build_object('kept', v_old.secret_ref, 'hosts', v_old.hosts)),
+		jsonb_strip_nulls(jsonb_build_object('kept', 'sealed:' || p_auth_ref, 'version', v_new.version, 'hosts', p_hosts)));
 	return v_answer;
 end
 $$;

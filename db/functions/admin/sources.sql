@@ -58,14 +58,14 @@ language plpgsql stable
 as $$
 -- Purpose: checks a source and its endpoint.
 -- Returns: an array of {field, reason, remedy}.
--- Reads:   workspace_endpoints.
+-- Reads:   workspace_endpoints, credential_bindings.
 declare
 	v_has text := p_before ->> 'endpoint_id';
 	v_wanted text := p_after ->> 'endpoint_id';
 begin
 	-- A faulty source can still be disabled.
 	return case when p_after -> 'enabled' = 'true' then autopost.source_faults(p_after ->> 'kind',
-		p_after -> 'config_json') else '[]' end
+		p_after -> 'config_json') || autopost.source_host_errors(p_workspace_id, p_after) else '[]' end
 	|| case
 		when v_has <> v_wanted
 			then autopost.field_error('endpoint_id', format('%s is not its endpoint, which stays', v_wanted),

@@ -94,6 +94,9 @@ values
 		'alert ack {alert} --workspace {workspace} --reason gone'),
 	('duty_failing', 'error', 'the monitor cannot do a duty',
 		'see the error here and in the daemon''s log (monitor.failed); run: autopost doctor'),
+	('stage_panicked', 'error', 'a stage of a daemon panicked and was started again',
+		'see the stack in the daemon''s log (stage.panicked), and report it with the version: autopost --version; ' ||
+		'the work that it lost is repeated after its lease'),
 	('disk_low', 'critical', 'a disk is full or nearly full',
 		'free space or use a larger disk: docs/operate/disks.md'),
 	('clock_skew', 'error', 'the clocks of a daemon and of the database differ',

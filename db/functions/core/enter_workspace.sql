@@ -12,6 +12,13 @@ as $$
 select pg_catalog.pg_has_role(autopost.caller_role(), 'autopost_owner', 'member')
 $$;
 
+create or replace function autopost.is_engine_login() returns boolean
+language sql stable
+as $$
+-- Purpose: true if the caller is the engine, whose statements about contents are believed.
+select pg_catalog.pg_has_role(autopost.caller_role(), 'autopost_engine', 'member')
+$$;
+
 create or replace function autopost.deciding_now(p_now timestamptz) returns timestamptz
 language sql volatile
 as $$

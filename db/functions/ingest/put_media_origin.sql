@@ -1,3 +1,35 @@
+create or replace function autopost.claim_content(p_workspace_id text, p_blob_ref text, p_hashed boolean) returns boolean
+language plpgsql
+as $$
+-- Purpose: true if a workspace may register content. The engine may (p_hashed): rows of other
+--          workspaces that it has not hashed end. Another caller may if its workspace has the content
+--          or no workspace has it. The caller locked the content.
+-- Reads:   workspaces.
+-- Writes:  media_origin.
+declare
+	v_free boolean := true;
+begin
+	if not p_hashed and exists (select 1 from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null) then
+		return true;
+	end if;
+	perform autopost.enter_all_workspaces();
+	if p_hashed then
+		update autopost.media_origin o set deleted_at = autopost.now_ts()
+		from autopost.workspaces w
+		where o.workspace_id = w.workspace_id and w.workspace_id <> p_workspace_id and o.blob_ref = p_blob_ref
+		and not o.hashed and o.deleted_at is null;
+	else
+		v_free := not exists (
+			select 1 from autopost.workspaces w
+			join autopost.media_origin o on o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref
+				and o.deleted_at is null);
+	end if;
+	perform autopost.enter_workspace(p_workspace_id);
+	return v_free;
+end
+$$;
+
 create or replace function autopost.put_media_origin(
 	p_workspace_id text, p_blob_ref text, p_origin_url text, p_content_type text, p_size_bytes bigint, p_kind text,
 		p_width int, p_height int
@@ -5,17 +37,20 @@ create or replace function autopost.put_media_origin(
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: registers content in the media store under its hash ("sha256:" and 64 hexadecimal
---          digits), or records that it was seen again.
+--          digits), or records that it was seen again. The engine has hashed the content. Any other caller
+--          knows perhaps the hash only: content of another workspace is refused, and its row ends when
+--          the engine stores the content for another workspace.
 -- Returns: {"applied": true}, or {"applied": false, "reason"}: "too_large" for its kind (with
 --          "limit"); "being_removed": the object is being deleted, so store and register it again a
---          little later.
+--          little later; "not_yours": upload it with POST /api/v1/media.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   an advisory lock of the content, media_origin.
--- Reads:   media_removals.
+-- Reads:   workspaces, media_removals.
 -- Writes:  media_origin.
 declare
 	v_limit bigint := autopost.setting(case when p_kind = 'image' then 'max_media_bytes_image'
 		else 'max_media_bytes_video' end);
+	v_engine boolean := autopost.is_engine_login();
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if coalesce(p_blob_ref !~ '^sha256:[0-9a-f]{64}$', true) then
@@ -31,13 +66,17 @@ begin
 	if exists (select 1 from autopost.media_removals r where r.blob_ref = p_blob_ref) then
 		return '{"applied": false, "reason": "being_removed"}';
 	end if;
+	if not autopost.claim_content(p_workspace_id, p_blob_ref, v_engine) then
+		return '{"applied": false, "reason": "not_yours"}';
+	end if;
 	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind,
-		width, height, last_seen_at, created_at)
+		width, height, last_seen_at, created_at, hashed)
 	values (p_workspace_id, p_blob_ref, p_origin_url, substr(p_blob_ref, 8), p_content_type, p_size_bytes, p_kind,
-		p_width, p_height, autopost.now_ts(), autopost.now_ts())
+		p_width, p_height, autopost.now_ts(), autopost.now_ts(), v_engine)
 	on conflict (workspace_id, blob_ref) do update
 	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes,
-		last_seen_at = excluded.last_seen_at, deleted_at = null;
+		last_seen_at = excluded.last_seen_at, deleted_at = null,
+		hashed = excluded.hashed or o.hashed and o.deleted_at is null;
 	return '{"applied": true}';
 end
 $$;

@@ -266,13 +266,20 @@ begin
 	return query select f.* from autopost.lost_daemons(p_level, p_now) f;
 	return query select f.* from (
 		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
-		where d.failures > 0 and d.duty <> 'disks' and d.reported_at > p_now - interval '1 day'
+		where d.failures > 0 and d.duty <> 'disks' and d.duty not like 'stage:%'
+		and d.reported_at > p_now - interval '1 day'
 		and exists (select 1 from autopost.monitor_duties x
 			where x.run_id = d.run_id and x.reported_at > p_now - v_late)
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
 		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
+	return query select f.* from (
+		select d.duty, sum(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
+		where d.duty like 'stage:%' and d.failures > 0 and d.reported_at > p_now - v_late
+		group by d.duty) c
+	cross join lateral autopost.finding('stage_panicked', c.duty, c.failures, 1,
+		format('the stage %s panicked %s times: %s', substr(c.duty, 7), c.failures, left(c.error, 300))) f;
 	return query select autopost.finding('disk_low', 'disks', count(*), 1,
 		left(string_agg(d.error, '; ' order by d.error), 500))
 	from (

@@ -2,8 +2,8 @@ create or replace function autopost.tag_in_dialect(p_tag text, p_attributes text
 language plpgsql immutable parallel safe
 as $$
 -- Purpose: an opening tag of our HTML in a platform's dialect.
--- Returns: the tag with its attributes; '' if the dialect lacks it (the text stays); null if it is
---          not allowed in our HTML.
+-- Returns: the tag with its attributes; '' if the dialect lacks it, or if it mentions a person (the text
+--          stays); null if it is not allowed in our HTML.
 declare
 	v_tag text := case p_tag when 'strong' then 'b' when 'em' then 'i' when 'ins' then 'u' when 'strike' then 's'
 		when 'del' then 's' else p_tag end;
@@ -16,9 +16,12 @@ begin
 		v_tag := 'tg-spoiler';
 	end if;
 	if v_tag = 'a' then
-		v_href := autopost.html_unescape(coalesce(
+		v_href := autopost.without_controls(autopost.html_unescape(coalesce(
 			(regexp_match(p_attributes, '(?:^|\s)href\s*=\s*(?:"([^"]*)"|''([^'']*)'')', 'i'))[1],
-			(regexp_match(p_attributes, '(?:^|\s)href\s*=\s*''([^'']*)''', 'i'))[1], ''));
+			(regexp_match(p_attributes, '(?:^|\s)href\s*=\s*''([^'']*)''', 'i'))[1], '')));
+		if v_href ~* '^(tg|max)://+user' then
+			return '';
+		end if;
 		if v_href !~* '^(https?://[^\s]+|tg://|mailto:|tel:|max://)' then
 			return null;
 		end if;
@@ -64,7 +67,7 @@ declare
 begin
 	for v_token in select m[1] from regexp_matches(p_html, '(<[^<>]*>|[^<]+|<)', 'g') m loop
 		if left(v_token, 1) <> '<' then
-			v_words := autopost.html_unescape(v_token);
+			v_words := autopost.without_controls(autopost.html_unescape(v_token));
 			v_plain := v_plain || v_words;
 			v_text := v_text || autopost.html_escape(v_words);
 			continue;

@@ -9,11 +9,20 @@ select regexp_replace(regexp_replace(regexp_replace(p_text,
 	'\n{3,}', E'\n\n', 'g')
 $$;
 
+create or replace function autopost.without_controls(p_text text) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: a text without control characters (line break and tab stay), invisible spaces, and the marks
+--          that reverse text. Marks of languages from right to left stay.
+select regexp_replace(p_text,
+	'[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u200B\u202D\u202E\uFEFF]', '', 'g')
+$$;
+
 create or replace function autopost.normalize_text(p_text text, p_parse_mode text) returns text
 language plpgsql immutable parallel safe
 as $$
--- Purpose: a text in NFC with LF line ends, trimmed and with collapsed spaces, without control
---          characters. Code (by the parse_mode) keeps its spaces. Null stays null: it means "not given",
+-- Purpose: a text in NFC with LF line ends, trimmed and with collapsed spaces, without_controls.
+--          Code (by the parse_mode) keeps its spaces. Null stays null: it means "not given",
 --          and an empty text means "remove".
 declare
 	v_text text := normalize(p_text, NFC);
@@ -26,8 +35,7 @@ begin
 	if p_text is null then
 		return null;
 	end if;
-	v_text := replace(replace(v_text, E'\r\n', E'\n'), E'\r', E'\n');
-	v_text := regexp_replace(v_text, '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F\uFEFF\u200B]', '', 'g');
+	v_text := autopost.without_controls(replace(replace(v_text, E'\r\n', E'\n'), E'\r', E'\n'));
 	if v_code is null or v_text !~ v_code then
 		v_out := autopost.collapse_spaces(v_text);
 	else

@@ -91,7 +91,7 @@ func (l *Loop) runOnce(ctx context.Context) {
 func (l *Loop) poll(ctx context.Context) (next time.Duration, err error) {
 	workspaces, nextIn, err := l.cfg.Store.ReadySources(ctx)
 	for _, workspace := range workspaces {
-		l.runs.Start(workspace, func() {
+		l.runs.Start(ctx, workspace, func() {
 			if err := l.run(ctx, workspace); err != nil && ctx.Err() == nil {
 				l.cfg.Log.WarnContext(ctx, "pull.round_failed", "workspace_id", workspace, "error", err)
 			}
@@ -122,12 +122,12 @@ func (l *Loop) run(ctx context.Context, workspace string) error {
 	for range batchesPerRun {
 		var group errgroup.Group
 		for _, source := range due {
-			group.Go(func() error {
+			group.Go(worker.Contained(ctx, func() error {
 				l.pollSource(ctx, source, &stats)
 				return nil
-			})
+			}))
 		}
-		_ = group.Wait()
+		_ = group.Wait() // a panic was reported
 		if len(due) < sourcesAtOnce || ctx.Err() != nil {
 			break
 		}
@@ -171,7 +171,15 @@ func (l *Loop) pollSource(ctx context.Context, source Source, stats *tally) {
 	case l.slots <- struct{}{}:
 	}
 	defer func() { <-l.slots }()
-	polled, err := l.fetch(ctx, source)
+	var polled counts
+	err := worker.Contained(ctx, func() (err error) {
+		polled, err = l.fetch(ctx, source)
+		return err
+	})()
+	// A document that makes a parser panic must fail only its own source.
+	if panicked, ok := errors.AsType[*worker.Panic](err); ok {
+		err = &Failure{Code: "pull_panic", Message: "the parser failed on the content of the source: " + panicked.Error()}
+	}
 	if ctx.Err() != nil && err != nil {
 		return // the worker stops: the lease ends later
 	}
@@ -216,12 +224,6 @@ func (l *Loop) recordFailure(ctx context.Context, source Source, err error) {
 
 // fetch fetches the items of one source and stores them.
 func (l *Loop) fetch(ctx context.Context, source Source) (polled counts, err error) {
-	defer func() {
-		// A document that makes a parser panic must fail only its own source.
-		if cause := recover(); cause != nil {
-			err = &Failure{Code: "pull_panic", Message: fmt.Sprintf("the parser panicked on the content of the source: %v", cause)}
-		}
-	}()
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Budget)
 	defer cancel()
 	if source.EndpointID == nil {

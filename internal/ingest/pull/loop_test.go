@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,10 +185,10 @@ func TestFailedSourceDoesNotAffectOthers(t *testing.T) {
 			panic("index out of range")
 		}
 		return items(1), nil
-	}).runOnce(t.Context())
+	}).runOnce(worker.ReportPanics(t.Context(), func(*worker.Panic) {}))
 	for _, want := range []string{
 		"failure orphan pull_no_endpoint: the source has no enabled endpoint", `failure alien pull_config: kind must be rss, got "gopher"`, "failure bad pull_http_404: h answered 404",
-		"failure bomb pull_panic: the parser panicked on the content of the source: index out of range", "chunk good e-good 1", "chunk last e-last 1",
+		"failure bomb pull_panic: the parser failed on the content of the source: panic: string", "chunk good e-good 1", "chunk last e-last 1",
 	} {
 		require.True(t, s.has(want), want)
 	}
@@ -283,4 +284,40 @@ func (s *store) has(call string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.calls, func(c string) bool { return strings.Contains(c, call) })
+}
+
+// panickyStore panics when it lists the sources of a workspace "odd…".
+type panickyStore struct{ store }
+
+func (s *panickyStore) ListDueSources(ctx context.Context, workspace string, limit int) ([]Source, error) {
+	if strings.HasPrefix(workspace, "odd") {
+		panic(workspace)
+	}
+	return s.store.ListDueSources(ctx, workspace, limit)
+}
+
+// Many workspaces poll many sources at once. A panic ends only the run of its workspace, or the poll of its source.
+func TestManyWorkspacesPollAtOnceAndPanics(t *testing.T) {
+	t.Parallel()
+	const workspaces, sources = 40, 9
+	s := &panickyStore{store{due: map[string][]Source{}}}
+	for n := range workspaces {
+		s.due[fmt.Sprint("odd", n)] = nil
+		for id := range sources {
+			s.due[fmt.Sprint("w", n)] = append(s.due[fmt.Sprint("w", n)], source(fmt.Sprint("w", n), fmt.Sprint(id)))
+		}
+	}
+	loop := newLoop(t, &s.store, func(_ context.Context, source Source) (Batch, error) {
+		if source.SourceID == "4" {
+			panic("the parser")
+		}
+		return items(3), nil
+	})
+	loop.cfg.Store = s
+	var panics atomic.Int64
+	loop.runOnce(worker.ReportPanics(t.Context(), func(*worker.Panic) { panics.Add(1) }))
+	require.Len(t, s.chunks, workspaces*(sources-1))
+	require.Len(t, s.finished, workspaces)
+	require.Equal(t, int64(2*workspaces), panics.Load())
+	require.Empty(t, loop.slots)
 }

@@ -25,6 +25,9 @@ type SignedEndpoint struct {
 
 	// AuthRefs name the valid signing keys, the newest first.
 	AuthRefs []string `json:"auth_refs"`
+	// Bound has what Keys needs to open each of them. It comes with the endpoint, so that a known name costs no
+	// further query.
+	Bound []json.RawMessage `json:"bound"`
 	// SkewSeconds is how far the clock of the database is ahead of the timestamp. Fresh means that it is within
 	// ToleranceSeconds.
 	SkewSeconds      int64 `json:"skew_seconds"`
@@ -32,17 +35,17 @@ type SignedEndpoint struct {
 	Fresh            bool  `json:"fresh"`
 }
 
-// Keys opens signing keys by their name.
+// Keys opens signing keys with what the database has returned about them.
 type Keys interface {
-	Open(ctx context.Context, workspace, authRef string) (autopost.Secret, error)
+	OpenBound(workspace, authRef string, bound json.RawMessage) (autopost.Secret, error)
 }
 
 // OpenKeys returns the signing keys of an endpoint. A key that cannot be opened is logged and left out; the error
 // means that no key is left.
-func (e *SignedEndpoint) OpenKeys(ctx context.Context, keys Keys, log *slog.Logger) ([]autopost.Secret, error) {
+func (e *SignedEndpoint) OpenKeys(keys Keys, log *slog.Logger) ([]autopost.Secret, error) {
 	var opened []autopost.Secret
-	for _, ref := range e.AuthRefs {
-		key, err := keys.Open(ctx, e.WorkspaceID, ref)
+	for i, ref := range e.AuthRefs {
+		key, err := keys.OpenBound(e.WorkspaceID, ref, e.Bound[i])
 		if err != nil {
 			log.Error("push.signing_key_unavailable", "workspace_id", e.WorkspaceID, "endpoint_id", e.EndpointID, "auth_ref", ref, "error", err)
 			continue
@@ -106,38 +109,47 @@ func (h *Signed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// resolve returns the endpoint and its keys; for an unknown endpoint an empty one with a key that nothing matches.
+// keysHashed is the number of keys that a body is hashed with, whatever the endpoint has: two are valid in a rotation.
+const keysHashed = 2
+
+// resolve returns the endpoint and its keys. An unknown endpoint is empty. Keys that nothing matches replace missing ones,
+// so that an unknown name, a missing key and a wrong signature have the same answer after the same time.
 func (h *Signed) resolve(r *http.Request, claim signature) (*SignedEndpoint, [][]byte, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	workspace, name := r.PathValue("workspace_id"), r.PathValue("endpoint_id")
 	if !storableText(workspace) || !storableText(name) {
-		return &SignedEndpoint{}, [][]byte{h.noKey}, nil
+		return &SignedEndpoint{}, h.readKeys(&SignedEndpoint{}, nil), nil
 	}
 	endpoint, err := h.store.ResolveSignedEndpoint(ctx, claim.at, workspace, name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("resolve signed endpoint: %w", err)
 	}
 	if endpoint == nil {
-		return &SignedEndpoint{}, [][]byte{h.noKey}, nil
+		return &SignedEndpoint{}, h.readKeys(&SignedEndpoint{}, nil), nil
 	}
-	secrets, err := endpoint.OpenKeys(ctx, h.keys, h.log)
+	secrets, err := endpoint.OpenKeys(h.keys, h.log)
 	if err != nil {
-		return nil, nil, err
+		h.log.Error("push.not_verifiable", "workspace_id", endpoint.WorkspaceID, "endpoint_id", endpoint.EndpointID, "error", err)
 	}
+	return endpoint, h.readKeys(endpoint, secrets), nil
+}
+
+// readKeys returns keysHashed keys or more. A malformed one is logged and replaced.
+func (h *Signed) readKeys(endpoint *SignedEndpoint, secrets []autopost.Secret) [][]byte {
 	var keys [][]byte
 	for _, secret := range secrets {
-		key, keyErr := readKey(secret)
-		if keyErr != nil {
-			err = fmt.Errorf("key of endpoint ws=%s endpoint=%s: %w", endpoint.WorkspaceID, endpoint.EndpointID, keyErr)
+		key, err := readKey(secret)
+		if err != nil {
+			h.log.Error("push.not_verifiable", "workspace_id", endpoint.WorkspaceID, "endpoint_id", endpoint.EndpointID, "error", err)
 			continue
 		}
 		keys = append(keys, key)
 	}
-	if len(keys) == 0 && err != nil {
-		return nil, nil, err
+	for len(keys) < keysHashed {
+		keys = append(keys, h.noKey)
 	}
-	return endpoint, keys, nil
+	return keys
 }
 
 // verify reads and hashes the whole body. If the signature is valid, it returns at most keep+1 bytes of it.

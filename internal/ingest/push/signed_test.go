@@ -48,12 +48,12 @@ func (s *signedStore) ResolveSignedEndpoint(_ context.Context, signedAt time.Tim
 	skew := s.now.Sub(signedAt)
 	return &push.SignedEndpoint{
 		Endpoint: push.Endpoint{WorkspaceID: workspace, EndpointID: endpoint, MaxPayloadBytes: s.max},
-		AuthRefs: s.keys, SkewSeconds: int64(skew.Seconds()), ToleranceSeconds: 300, Fresh: skew.Abs() <= 5*time.Minute,
+		AuthRefs: s.keys, Bound: make([]json.RawMessage, len(s.keys)), SkewSeconds: int64(skew.Seconds()), ToleranceSeconds: 300, Fresh: skew.Abs() <= 5*time.Minute,
 	}, nil
 }
 
-// Open returns the key that is its own name; the name "" cannot be opened.
-func (s *signedStore) Open(_ context.Context, _, authRef string) (autopost.Secret, error) {
+// OpenBound returns the key that is its own name; the name "" cannot be opened.
+func (s *signedStore) OpenBound(_, authRef string, _ json.RawMessage) (autopost.Secret, error) {
 	if authRef == "" {
 		return autopost.Secret{}, errGone
 	}
@@ -121,7 +121,7 @@ func TestSignedPush(t *testing.T) {
 		s.keys, s.statuses = []string{"not a key", signingKey}, []string{"enqueued"}
 		require.Equal(t, 202, sign(s, body, signedBy(t, signingKey, body, s.now)).Code)
 		s.keys = s.keys[:1]
-		requireProblem(t, sign(s, body, signedBy(t, signingKey, body, s.now)), 503)
+		requireProblem(t, sign(s, body, signedBy(t, signingKey, body, s.now)), 401)
 	})
 }
 
@@ -144,6 +144,9 @@ func TestSignedPushWithoutAValidSignature(t *testing.T) {
 	for name, change := range map[string]func(*signedStore, *http.Request){
 		"bad signature":     func(*signedStore, *http.Request) {},
 		"unknown endpoint":  func(_ *signedStore, r *http.Request) { r.SetPathValue("endpoint_id", "nowhere") },
+		"a missing key":     func(s *signedStore, _ *http.Request) { s.keys = []string{""} },
+		"no key at all":     func(s *signedStore, _ *http.Request) { s.keys = nil },
+		"one key":           func(s *signedStore, _ *http.Request) { s.keys = s.keys[:1] },
 		"unknown workspace": func(_ *signedStore, r *http.Request) { r.SetPathValue("workspace_id", "nowhere") },
 		"NUL in the name":   func(_ *signedStore, r *http.Request) { r.SetPathValue("endpoint_id", "a\x00") },
 		"old":               func(s *signedStore, _ *http.Request) { s.now = s.now.Add(time.Hour) },

@@ -34,7 +34,7 @@ func Read(ctx context.Context, q sqlquery.Question) (sqlquery.Answer, error) {
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return sqlquery.Answer{}, refused(config, err)
+		return sqlquery.Answer{}, refused(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	rows, err := read(ctx, conn, q)
@@ -116,19 +116,18 @@ func wrapped(q sqlquery.Question) string {
 	return fmt.Sprintf("select * from (\n%s\n) q where %s is not null order by %s %s fetch first %d rows with ties", q.SQL, column, column, direction, limit)
 }
 
-// refused classifies a failed connection.
-func refused(config *pgx.ConnConfig, err error) *pull.Failure {
-	at := fmt.Sprintf("%s as %s", config.Host, config.User)
+// refused classifies a failed connection. Its message has no host: the DSN is a secret.
+func refused(err error) *pull.Failure {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
 	case !ok:
-		return &pull.Failure{Code: "pull_db_connect", Message: at + ": no connection; check host, port and network access"}
+		return &pull.Failure{Code: "pull_db_connect", Message: "no connection to the database; check host, port and network access"}
 	case strings.HasPrefix(pgErr.Code, "28"), pgErr.Code == "42501":
-		return &pull.Failure{Code: "pull_db_rights", Message: at + ": the database refused the login; check user and password, and grant connect"}
+		return &pull.Failure{Code: "pull_db_rights", Message: "the database refused the login; check user and password, and grant connect"}
 	case pgErr.Code == "3D000":
-		return &pull.Failure{Code: "pull_db_dsn", Message: at + ": the database does not exist; correct its name in the DSN"}
+		return &pull.Failure{Code: "pull_db_dsn", Message: "the database does not exist; correct its name in the DSN"}
 	}
-	return &pull.Failure{Code: "pull_db_connect", Message: at + ": " + pgErr.Message}
+	return &pull.Failure{Code: "pull_db_connect", Message: "the database refused the connection: " + pgErr.Message}
 }
 
 // explain classifies a failed query and adds the remedy.

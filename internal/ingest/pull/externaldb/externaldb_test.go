@@ -85,7 +85,7 @@ func TestErrorsContainTheRemedy(t *testing.T) {
 		"no host":       {with(func(q *sqlquery.Question) { q.DSN = autopost.NewSecret("postgres:///db?user=canary-pw") }), "dsn", "host"},
 		"no user":       {with(func(q *sqlquery.Question) { q.DSN = autopost.NewSecret("postgres://canary-pw/db") }), "dsn", "user"},
 		"key and value": {with(func(q *sqlquery.Question) { q.DSN = autopost.NewSecret("host=h user=canary-pw") }), "dsn", "postgres://"},
-		"nobody there":  {with(func(q *sqlquery.Question) { q.DSN = autopost.NewSecret("postgres://u:canary-pw@127.0.0.1:1/db") }), "connect", "127.0.0.1 as u"},
+		"nobody there":  {with(func(q *sqlquery.Question) { q.DSN = autopost.NewSecret("postgres://u:canary-pw@127.0.0.1:1/db") }), "connect", "no connection to the database; check host"},
 		"no such table": {with(func(q *sqlquery.Question) { q.SQL = `select at from nowhere where at > $1` }), "query", `relation "nowhere" does not exist`},
 		"no rights":     {with(func(q *sqlquery.Question) { q.DSN = autopost.NewSecret(db.URL("autopost_reader")) }), "rights", "grant select"},
 		"no cursor":     {with(func(q *sqlquery.Question) { q.CursorColumn = "updated" }), "cursor_column", "must return the column updated; it returns id, text, at"},

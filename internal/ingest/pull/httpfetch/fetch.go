@@ -93,9 +93,11 @@ func Unreachable(ctx context.Context, asked *url.URL, err error) *pull.Failure {
 	host := asked.Hostname()
 	var network net.Error
 	switch {
-	case errors.Is(err, outbound.ErrBlockedAddress), errors.Is(err, outbound.ErrBlockedPort), errors.Is(err, outbound.ErrBlockedScheme):
-		return &pull.Failure{Code: "pull_blocked_address", Message: fmt.Sprintf("%s must have a public address and port; "+
-			"add an exception to AUTOPOST_OUTBOUND_ALLOW", host)}
+	case errors.Is(err, outbound.ErrBlockedScheme):
+		return &pull.Failure{Code: "pull_blocked_address", Message: "url must be https, because a credential is sent to " + host}
+	case errors.Is(err, outbound.ErrBlockedAddress), errors.Is(err, outbound.ErrBlockedPort):
+		return &pull.Failure{Code: "pull_blocked_address", Message: fmt.Sprintf("%s must exist, and have a public address and port; "+
+			"correct it, or add an exception to AUTOPOST_OUTBOUND_ALLOW", host)}
 	case errors.Is(err, outbound.ErrTooLarge):
 		return &pull.Failure{Code: "pull_too_large", Message: fmt.Sprintf("the answer of %s is larger than %d bytes", host, MaxBody)}
 	case ctx.Err() != nil, errors.As(err, &network) && network.Timeout():

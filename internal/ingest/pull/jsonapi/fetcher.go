@@ -20,22 +20,28 @@ import (
 )
 
 const (
-	// credentialPlatform is the platform of a credential for a header.
-	credentialPlatform = "http"
 	// maxDepth limits the nesting of an answer.
 	maxDepth = 100
 )
 
 // Fetcher is the pull.Fetcher of kind "api".
 type Fetcher struct {
-	doer        httpfetch.Doer
-	credentials pull.Credentials
+	doer httpfetch.Doer
+	// private makes the requests with a credential.
+	private     httpfetch.Doer
+	credentials Credentials
 	memory      *httpfetch.MemoryLimit
 }
 
-// New makes a Fetcher with the credential that auth_ref names.
-func New(doer httpfetch.Doer, credentials pull.Credentials) *Fetcher {
-	return &Fetcher{doer: doer, credentials: credentials, memory: httpfetch.NewMemoryLimit()}
+// Credentials opens the credential that auth_ref names.
+type Credentials interface {
+	// ForAddress fails if the name is not bound, is bound for another platform, or may not be sent to the host of address.
+	ForAddress(ctx context.Context, workspace, authRef string, address *url.URL) (autopost.Secret, error)
+}
+
+// New makes a Fetcher with the credential that auth_ref names. private makes the requests with it, and must require TLS.
+func New(doer, private httpfetch.Doer, credentials Credentials) *Fetcher {
+	return &Fetcher{doer: doer, private: private, credentials: credentials, memory: httpfetch.NewMemoryLimit()}
 }
 
 // Fetch reads pages until one contains known items, or to the last page. If the order is oldest first, it continues
@@ -55,7 +61,7 @@ func (f *Fetcher) Fetch(ctx context.Context, source pull.Source) (pull.Batch, er
 	}
 	p := poll{fetcher: f, cfg: cfg, seen: seen, first: seen.FirstSight()}
 	if cfg.authRef != "" {
-		if p.secret, err = f.credentials.Credential(ctx, source.WorkspaceID, cfg.authRef, credentialPlatform); err != nil {
+		if p.secret, err = f.credentials.ForAddress(ctx, source.WorkspaceID, cfg.authRef, cfg.url); err != nil {
 			return pull.Batch{}, &pull.Failure{Code: "pull_credential", Message: fmt.Sprintf("auth_ref %s: %v", cfg.authRef, err)}
 		}
 	}
@@ -152,11 +158,13 @@ type answer struct {
 
 func (p *poll) get(ctx context.Context, address *url.URL) (answer, error) {
 	header := http.Header{"Accept": {"application/json"}}
+	doer := p.fetcher.doer
 	// The next page may be on another host, which must not get the credential.
 	if !p.secret.IsZero() && address.Scheme == p.cfg.url.Scheme && address.Host == p.cfg.url.Host {
 		header.Set(p.cfg.authHeader, p.cfg.authPrefix+p.secret.Reveal())
+		doer = p.fetcher.private
 	}
-	response, err := httpfetch.Get(ctx, p.fetcher.doer, address, header)
+	response, err := httpfetch.Get(ctx, doer, address, header)
 	if err != nil {
 		return answer{}, err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,20 +19,23 @@ import (
 	"autopost"
 	"autopost/internal/ingest/pull"
 	"autopost/internal/ingest/pull/item"
+	"autopost/internal/outbound"
 )
 
 // keys are the credentials of these tests.
 type keys map[string]string
 
-func (k keys) Credential(_ context.Context, workspace, authRef string, platform autopost.Platform) (autopost.Secret, error) {
-	value, ok := k[workspace+"/"+authRef+"/"+string(platform)]
+func (k keys) ForAddress(_ context.Context, workspace, authRef string, address *url.URL) (autopost.Secret, error) {
+	value, ok := k[workspace+"/"+authRef+"/"+address.Hostname()]
 	if !ok {
 		return autopost.Secret{}, errors.New("it is not bound")
 	}
 	return autopost.NewSecret(value), nil
 }
 
-func fetcher() *Fetcher { return New(&http.Client{}, keys{"w/crm/http": "canary-key"}) }
+func fetcher() *Fetcher {
+	return New(&http.Client{}, &http.Client{}, keys{"w/crm/127.0.0.1": "canary-key"})
+}
 
 // source returns a source that was polled before.
 func source(config map[string]any) pull.Source {
@@ -135,6 +140,13 @@ func TestConfigErrorsNameKeyAndRemedy(t *testing.T) {
 	}
 }
 
+// public resolves every name to a public address.
+type public struct{}
+
+func (public) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
+}
+
 func TestCredentialIsSentOnlyToTheSource(t *testing.T) {
 	var elsewhere, here []string
 	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -151,6 +163,14 @@ func TestCredentialIsSentOnlyToTheSource(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"canary-key"}, here)
 	require.Equal(t, []string{""}, elsewhere)
+
+	config["url"] = strings.Replace(address, "127.0.0.1", "name.test", 1)
+	_, err = New(&http.Client{}, outbound.Guarded(outbound.GuardedConfig{TLS: true, Resolver: public{}}), keys{"w/crm/name.test": "canary-key"}).Fetch(t.Context(), source(config))
+	requireFailure(t, err, "pull_blocked_address", "url must be https")
+	config["url"] = address
+	_, err = New(&http.Client{}, outbound.Guarded(outbound.GuardedConfig{TLS: true, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), keys{"w/crm/127.0.0.1": "canary-key"}).Fetch(t.Context(), source(config))
+	require.NoError(t, err, "an allowed network needs no TLS")
+	here, elsewhere = here[:1], elsewhere[:1]
 
 	delete(config, "auth_header")
 	_, err = fetcher().Fetch(t.Context(), source(config))
