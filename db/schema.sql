@@ -6284,7 +6284,8 @@ CREATE FUNCTION autopost.drop_request(p_workspace_id text, p_endpoint_id text, p
 declare
 	v_run_id uuid;
 begin
-	if autopost.join_flood(p_workspace_id, p_endpoint_id, p_action, p_items, p_meta) is null then
+	if autopost.join_flood(p_workspace_id, p_endpoint_id, p_action,
+		jsonb_build_object(autopost.drop_counter(p_action), p_items), p_meta) is null then
 		v_run_id := autopost.open_run(p_workspace_id, 'push', p_endpoint_id, null);
 		perform autopost.close_run(p_workspace_id, v_run_id,
 			jsonb_build_object(autopost.drop_counter(p_action), p_items), null);
@@ -6758,40 +6759,60 @@ $$;
 
 
 --
--- Name: end_push(autopost.workspace_endpoints, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: end_request(autopost.workspace_endpoints, text, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.end_push(p_endpoint autopost.workspace_endpoints, p_items jsonb, p_results jsonb[], p_run_id uuid) RETURNS jsonb
+CREATE FUNCTION autopost.end_request(p_endpoint autopost.workspace_endpoints, p_kind text, p_items jsonb, p_results jsonb[], p_run_id uuid) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: ends the run of a push and writes an event for each duplicate. A push of duplicates only
---          has no run yet; above a rate it shares one.
+-- Purpose: ends the run of a request and writes an event for each duplicate and rejected post. A
+--          request that brought nothing new has no run yet; pushes of that kind share one above a
+--          rate.
 -- Returns: {"run_id", "results"}.
 -- Locks:   ingress_floods.
--- Writes:  ingest_runs, ingress_floods, events (ingress_dedup_dropped).
+-- Writes:  ingest_runs, ingress_floods, events (ingress_dedup_dropped, ingress_payload_rejected).
 declare
-	v_run_id uuid;
+	v_results jsonb[] := array(
+		select r.answer || case when r.answer -> 'status' = '"rejected"' and i.value ? 'source_ref'
+			then jsonb_build_object('source_ref', i.value -> 'source_ref') else '{}' end
+		from unnest(p_results) with ordinality r (answer, n)
+		join jsonb_array_elements(p_items) with ordinality i on i.ordinality = r.n
+		order by r.n);
+	v_repeats int := (select count(*) from unnest(p_results) r (answer) where autopost.is_repeat(r.answer));
+	v_rejected jsonb := (select coalesce(jsonb_agg(r.answer order by r.n), '[]')
+		from unnest(v_results) with ordinality r (answer, n) where r.answer -> 'status' = '"rejected"');
+	v_shared uuid;
 begin
-	if (select bool_and(r.answer -> 'status' = '"duplicate"') from unnest(p_results) r (answer)) then
-		v_run_id := autopost.join_flood(p_endpoint.workspace_id, p_endpoint.endpoint_id, 'ingress_dedup_dropped',
-			cardinality(p_results), '{}');
-		if v_run_id is not null then
-			return jsonb_build_object('run_id', v_run_id, 'results', p_results);
+	if not exists (
+		select 1 from autopost.ingest_runs r where r.workspace_id = p_endpoint.workspace_id and r.run_id = p_run_id)
+	then
+		if p_kind = 'push' then
+			v_shared := autopost.join_flood(p_endpoint.workspace_id, p_endpoint.endpoint_id,
+				case when v_rejected = '[]' then 'ingress_dedup_dropped' else 'ingress_payload_rejected' end,
+				jsonb_build_object('dedup_dropped', v_repeats, 'payload_rejected', jsonb_array_length(v_rejected)),
+				autopost.rejection(v_rejected -> 0));
 		end if;
-		perform autopost.begin_run(p_endpoint.workspace_id, p_run_id, 'push', p_endpoint.endpoint_id, null);
+		if v_shared is not null then
+			return jsonb_build_object('run_id', v_shared, 'results', (
+				select jsonb_agg(r.answer || case when r.answer -> 'run_id' = to_jsonb(p_run_id)
+					then jsonb_build_object('run_id', v_shared) else '{}' end order by r.n)
+				from unnest(v_results) with ordinality r (answer, n)));
+		end if;
+		perform autopost.begin_run(p_endpoint.workspace_id, p_run_id, p_kind, p_endpoint.endpoint_id, null);
 	end if;
 	perform autopost.emit_note(p_endpoint.workspace_id, 'ingress_dedup_dropped', 'ok',
 		null, (r.answer ->> 'message_id')::uuid, null,
 		jsonb_build_object('endpoint_id', p_endpoint.endpoint_id, 'source_ref',
 			p_items -> (r.n - 1)::int -> 'source_ref', 'run_id', p_run_id, 'first_run_id', r.answer -> 'run_id'))
 	from unnest(p_results) with ordinality r (answer, n)
-	where r.answer -> 'status' = '"duplicate"';
+	where autopost.is_repeat(r.answer);
+	perform autopost.record_rejected(p_endpoint.workspace_id, p_endpoint.endpoint_id, null, p_run_id, v_rejected);
 	-- A duplicate repeats the counts of the first post; this run must not count them.
 	perform autopost.close_run(p_endpoint.workspace_id, p_run_id, autopost.answer_stats((
-		select jsonb_agg(case when r.answer -> 'status' = '"duplicate"' then '{"status": "duplicate"}'
-			else r.answer end)
-		from unnest(p_results) r (answer))), to_jsonb(p_results));
-	return jsonb_build_object('run_id', p_run_id, 'results', p_results);
+		select coalesce(jsonb_agg(case when autopost.is_repeat(r.answer) then '{"status": "duplicate"}'
+			else r.answer end), '[]')
+		from unnest(p_results) r (answer))), to_jsonb(v_results));
+	return jsonb_build_object('run_id', p_run_id, 'results', v_results);
 end
 $$;
 
@@ -6963,13 +6984,15 @@ CREATE FUNCTION autopost.enqueue_messages_and_deliveries(p_workspace_id text, p_
 -- Purpose: normalises, hashes, checks, routes, deduplicates, renders and enqueues one post, in one
 --          transaction and its own run. Its media must already be in the media store (blob_ref);
 --          receive_push takes posts with URLs to fetch. p_kind: push, pull, api, command, event,
---          file or page. Only the owner can set the deciding time p_now.
+--          file or page. A source_ref counts once per endpoint while its receipt lives. Only the
+--          owner can set the deciding time p_now.
 -- Returns: {"status": "enqueued" | "duplicate" | "rejected", "run_id", "trace_id", "message_id",
 --          "enqueued", "deduped", "invalid", "skipped", "fanout", "deliveries": [first 1,000]}; a
---          rejected post has "errors".
+--          rejected post has "errors". A repeated source_ref is duplicate, with the ids of the
+--          first answer and without "deliveries".
 -- Raises:  AP001 for a wrong argument.
--- Locks:   messages, channel_gates.
--- Writes:  ingest_runs, messages, deliveries, channel_gates, events.
+-- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order.
+-- Writes:  ingest_runs, ingress_receipts, messages, deliveries, channel_gates, events.
 begin
 	return autopost.enqueue_messages_and_deliveries_batch(p_workspace_id, p_endpoint_id, p_kind,
 		jsonb_build_array(jsonb_build_object('raw_payload', p_raw_payload)), p_now) -> 0;
@@ -6990,8 +7013,6 @@ CREATE FUNCTION autopost.enqueue_messages_and_deliveries_batch(p_workspace_id te
 -- Returns: an array of its answers in the same order.
 declare
 	v_now timestamptz;
-	v_run_id uuid;
-	v_answers jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.deciding_now(p_now);
@@ -7002,14 +7023,10 @@ begin
 		perform autopost.raise_argument('items', 'must have items without fields next to raw_payload',
 			'move the fields into the raw_payload');
 	end if;
-	v_run_id := autopost.open_run(p_workspace_id, p_kind, p_endpoint_id, null);
-	v_answers := autopost.enqueue_posts(p_workspace_id, (
-		select coalesce(jsonb_agg(jsonb_build_object('raw', case when jsonb_typeof(i.value) = 'object'
-			and i.value ? 'raw_payload' then i.value -> 'raw_payload' else i.value end,
-			'trace_id', autopost.new_id()) order by i.ordinality), '[]')
-		from jsonb_array_elements(p_items) with ordinality i), v_run_id, v_now);
-	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers), v_answers);
-	return v_answers;
+	return autopost.take_request(autopost.known_endpoint(p_workspace_id, p_endpoint_id), p_kind, (
+		select coalesce(jsonb_agg(case when jsonb_typeof(i.value) = 'object' and i.value ? 'raw_payload'
+			then i.value -> 'raw_payload' else i.value end order by i.ordinality), '[]')
+		from jsonb_array_elements(p_items) with ordinality i), false, v_now) -> 'results';
 end
 $$;
 
@@ -7288,6 +7305,23 @@ begin
 			using errcode = 'AP003', hint = 'insert it into autopost.workspaces, or correct p_workspace_id';
 	end if;
 	return v_status;
+end
+$$;
+
+
+--
+-- Name: entry_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.entry_errors(p_workspace_id text, p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the errors of a raw post in this workspace, with its media: [{field, reason, remedy}].
+-- Reads:   media_origin.
+declare
+	v_errors jsonb := autopost.post_errors(p_workspace_id, p_raw);
+begin
+	return case when v_errors = '[]' then autopost.origin_errors(p_workspace_id, p_raw -> 'media') else v_errors end;
 end
 $$;
 
@@ -10192,13 +10226,13 @@ $$;
 CREATE FUNCTION autopost.ingest_pull_chunk(p_workspace_id text, p_source_id text, p_endpoint_id text, p_items jsonb, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
-    AS $$
+    AS $_$
 -- Purpose: takes a chunk of a source's items, oldest first, in one transaction: receipts, then
 --          submissions or deliveries. set_pull_cursor stores the cursor. p_items: [{"source_ref",
 --          "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}],
 --          with the tags of the source; or raw payloads with source_ref and perhaps a cursor.
 --          "skip" only marks an item as seen. An item with a receipt is dropped. A rejected item
---          keeps its receipt, because the source cannot correct it. A receipt lives while its
+--          has an event and keeps its receipt, because the source cannot correct it. A receipt lives while its
 --          source shows the item. It ends when the source was polled after its expiry and did not
 --          show the item.
 -- Returns: {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped",
@@ -10267,6 +10301,7 @@ begin
 	select
 		coalesce(jsonb_agg(jsonb_build_object('raw',
 			coalesce(f.item -> 'payload', f.item - '{cursor,skip,skip_reason}'::text[]), 'trace_id', autopost.new_id(),
+			'source_ref', f.item -> 'source_ref',
 			'route_tags', coalesce(case when f.item ? 'payload' then f.item -> 'tags' end, '[]'))
 			order by f.n) filter (where f.item -> 'skip' is distinct from 'true'), '[]'),
 		jsonb_agg(coalesce(f.item ->> 'skip_reason', 'asked')) filter (where f.item -> 'skip' = 'true')
@@ -10279,6 +10314,13 @@ begin
 	v_skipped := (select coalesce(jsonb_object_agg(k.reason, k.n), '{}')
 		from (select e.value as reason, count(*) as n from jsonb_array_elements_text(v_skipped) e group by e.value) k);
 	v_answers := autopost.take_posts(p_workspace_id, p_endpoint_id, 'pull', v_posts, v_run_id, v_now);
+	select jsonb_agg(a.value || case when a.value -> 'status' = '"rejected"'
+		then jsonb_build_object('source_ref', v_posts -> (a.ordinality - 1)::int -> 'source_ref') else '{}' end
+		order by a.ordinality) into v_answers
+	from jsonb_array_elements(v_answers) with ordinality a;
+	v_answers := coalesce(v_answers, '[]');
+	perform autopost.record_rejected(p_workspace_id, p_endpoint_id, p_source_id, v_run_id,
+		jsonb_path_query_array(v_answers, '$[*] ? (@.status == "rejected")'));
 	select jsonb_build_object(
 		'enqueued', count(*) filter (where a.value ->> 'status' = 'enqueued'),
 		'submitted', count(*) filter (where a.value ->> 'status' = 'accepted'),
@@ -10296,7 +10338,7 @@ begin
 	return v_stats || jsonb_build_object('run_id', v_run_id, 'results', v_answers, 'cursor_to',
 		p_items -> -1 -> 'cursor');
 end
-$$;
+$_$;
 
 
 --
@@ -10501,6 +10543,19 @@ $_$;
 
 
 --
+-- Name: is_repeat(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_repeat(p_answer jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a receipt dropped the post. The answer of an enqueue is also duplicate if each
+--          channel had the content; it has deliveries.
+select coalesce(p_answer -> 'status' = '"duplicate"' and not p_answer ? 'deliveries', false)
+$$;
+
+
+--
 -- Name: is_routed(autopost.channels, text[], text[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10614,13 +10669,14 @@ $$;
 
 
 --
--- Name: join_flood(text, text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: join_flood(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.join_flood(p_workspace_id text, p_endpoint_id text, p_action text, p_items integer, p_meta jsonb) RETURNS uuid
+CREATE FUNCTION autopost.join_flood(p_workspace_id text, p_endpoint_id text, p_action text, p_counts jsonb, p_meta jsonb) RETURNS uuid
     LANGUAGE plpgsql
     AS $$
--- Purpose: counts a rejected request. Above ingress_drops_per_second it joins the shared run.
+-- Purpose: counts a rejected request. Above ingress_drops_per_second it joins the shared run, which
+--          adds its p_counts: {counter: items}.
 -- Returns: the shared run, or null if the request gets a run and an event of its own.
 -- Locks:   ingress_floods, ingest_runs, after all other locks.
 -- Writes:  ingress_floods; for a joined request also ingest_runs and events.
@@ -10656,9 +10712,14 @@ begin
 		where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.action = p_action;
 	end if;
 	update autopost.ingest_runs r
-	set stats_json = jsonb_build_object('requests', coalesce((r.stats_json -> 'requests')::int, 0) + 1,
-		autopost.drop_counter(p_action),
-		coalesce((r.stats_json -> autopost.drop_counter(p_action))::bigint, 0) + p_items)
+	set stats_json = (
+		select jsonb_object_agg(k.key, k.total)
+		from (
+			select c.key, sum(c.value::bigint) as total
+			from (select * from jsonb_each_text(r.stats_json) union all select *
+				from jsonb_each_text(p_counts || '{"requests": 1}')) c
+			group by c.key
+			having sum(c.value::bigint) > 0) k)
 	where r.workspace_id = p_workspace_id and r.run_id = v_flood.run_id;
 	return v_flood.run_id;
 end
@@ -16127,7 +16188,7 @@ begin
 		coalesce(r.answer ->> 'message_id', r.answer ->> 'submission_id'))
 	from (
 		select x.receipt_id, x.answer from autopost.ingress_receipts x
-		where x.workspace_id = p_workspace_id and x.endpoint_kind = 'webhook_push' and x.received_at >= p_from
+		where x.workspace_id = p_workspace_id and x.received_at >= p_from
 			and x.received_at < p_to
 		limit 100000) r
 	where not exists (
@@ -17050,15 +17111,11 @@ CREATE FUNCTION autopost.prepare_post(p_workspace_id text, p_item jsonb) RETURNS
 -- Purpose: checks a post and adds its normal form, hash and tags. p_item: {"raw", "trace_id",
 --          "route_tags"}.
 -- Returns: the item with these fields, or {"errors"}.
--- Reads:   media_origin.
 declare
 	v_raw jsonb := p_item -> 'raw';
-	v_errors jsonb := autopost.post_errors(p_workspace_id, v_raw);
+	v_errors jsonb := autopost.entry_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
 begin
-	if v_errors = '[]' then
-		v_errors := autopost.origin_errors(p_workspace_id, v_raw -> 'media');
-	end if;
 	if v_errors <> '[]' then
 		return jsonb_build_object('errors', v_errors);
 	end if;
@@ -17068,7 +17125,7 @@ begin
 		'content_hash', autopost.content_hash(v_payload),
 		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
 		'source_ref', v_raw -> 'source_ref',
-		'source', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
+		'fields', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
 			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
 end
 $$;
@@ -19506,8 +19563,8 @@ CREATE FUNCTION autopost.receive_push(p_workspace_id text, p_endpoint_id text, p
 -- Purpose: takes the posts of one push in one transaction: run, receipts, and enqueue or
 --          submission. p_items: an array of 1 to 100 raw payloads. An invalid post is rejected
 --          alone and gets no receipt, so that it can be sent again after a correction. A push with
---          a new post has its own run; pushes of duplicates only share one above
---          ingress_drops_per_second.
+--          a new post has its own run; pushes of duplicates and rejected posts only share one
+--          above ingress_drops_per_second.
 -- Returns: {"run_id", "results": [...]} in order. status: enqueued, accepted (media are being
 --          fetched), duplicate (with the ids of the first answer) or rejected (with "errors":
 --          [{"field", "reason", "remedy"}]). "warnings" lists ignored fields (post_warnings).
@@ -19515,7 +19572,8 @@ CREATE FUNCTION autopost.receive_push(p_workspace_id text, p_endpoint_id text, p
 -- Locks:   ingress_receipts (source_ref), messages, channel_gates, ingress_floods, in this order.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	return autopost.take_push(autopost.push_endpoint(p_workspace_id, p_endpoint_id, p_items), p_items);
+	return autopost.take_request(autopost.push_endpoint(p_workspace_id, p_endpoint_id, p_items), 'push', p_items, true,
+		autopost.now_ts());
 end
 $$;
 
@@ -19540,7 +19598,6 @@ declare
 	v_now timestamptz;
 	v_first jsonb;
 	v_results jsonb[];
-	v_run_id uuid;
 	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -19564,13 +19621,9 @@ begin
 			from jsonb_array_elements(p_items) with ordinality i
 			cross join lateral (select v_first -> (i.ordinality - 1)::int as answer) f
 			order by i.ordinality);
-		v_run_id := autopost.new_id();
-		if v_first @? '$[*] ? (@.status == "rejected")' then
-			perform autopost.begin_run(p_workspace_id, v_run_id, 'push', p_endpoint_id, null);
-		end if;
-		return autopost.end_push(v_endpoint, p_items, v_results, v_run_id);
+		return autopost.end_request(v_endpoint, 'push', p_items, v_results, autopost.new_id());
 	end if;
-	v_answer := autopost.take_push(v_endpoint, p_items);
+	v_answer := autopost.take_request(v_endpoint, 'push', p_items, true, v_now);
 	if not v_answer -> 'results' @? '$[*] ? (@.status != "rejected")' then
 		delete from autopost.signed_requests s
 		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id and s.webhook_id = p_webhook_id;
@@ -19802,6 +19855,29 @@ begin
 		next_refresh_at = v_now + autopost.retry_delay(v_policy, h.failures + 1,
 			(p_error ->> 'retry_after_ms')::numeric, random()::numeric)
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_health.auth_ref;
+end
+$$;
+
+
+--
+-- Name: record_rejected(text, text, text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_rejected(p_workspace_id text, p_endpoint_id text, p_source_id text, p_run_id uuid, p_answers jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: writes an event for each rejected post of a run. Above ingress_drops_per_second posts
+--          the last event counts the others.
+-- Writes:  events (ingress_payload_rejected).
+declare
+	v_most int := greatest(autopost.setting('ingress_drops_per_second'), 1);
+	v_count int := jsonb_array_length(p_answers);
+begin
+	perform autopost.emit_note(p_workspace_id, 'ingress_payload_rejected', 'error', null, null, null,
+		autopost.rejection(a.value) || jsonb_build_object('endpoint_id', p_endpoint_id, 'source_id', p_source_id,
+			'run_id', p_run_id, 'items', case when a.ordinality = v_most then v_count - v_most + 1 else 1 end))
+	from jsonb_array_elements(p_answers) with ordinality a
+	where a.ordinality <= v_most;
 end
 $$;
 
@@ -20190,6 +20266,19 @@ begin
 			'set its status to active or paused');
 	end if;
 end
+$$;
+
+
+--
+-- Name: rejection(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rejection(p_answer jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the meta of the event of a rejected post: its source_ref and its first error.
+select jsonb_strip_nulls(jsonb_build_object('source_ref', p_answer -> 'source_ref',
+	'field', p_answer #> '{errors,0,field}', 'reason', p_answer #> '{errors,0,reason}'))
 $$;
 
 
@@ -21023,10 +21112,10 @@ $$;
 
 
 --
--- Name: repeats_in_push(autopost.workspace_endpoints, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: repeats_in_request(autopost.workspace_endpoints, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.repeats_in_push(p_endpoint autopost.workspace_endpoints, p_items jsonb, p_results jsonb[], p_run_id uuid) RETURNS jsonb[]
+CREATE FUNCTION autopost.repeats_in_request(p_endpoint autopost.workspace_endpoints, p_items jsonb, p_results jsonb[], p_run_id uuid) RETURNS jsonb[]
     LANGUAGE plpgsql
     AS $$
 -- Purpose: the results with the final answer of each repeat within the array. The repeat was found
@@ -21042,14 +21131,14 @@ begin
 		join autopost.ingress_receipts r on r.workspace_id = p_endpoint.workspace_id
 			and r.endpoint_id = p_endpoint.endpoint_id
 			and r.payload_hash = autopost.receipt_hash(i.value) and r.source_ref is null and r.run_id = p_run_id
-		where p_results[i.ordinality] -> 'status' = '"duplicate"' and i.value ->> 'source_ref' is null
+		where autopost.is_repeat(p_results[i.ordinality]) and i.value ->> 'source_ref' is null
 		union all
 		select i.ordinality::int, r.answer
 		from jsonb_array_elements(p_items) with ordinality i
 		join autopost.ingress_receipts r on r.workspace_id = p_endpoint.workspace_id
 			and r.endpoint_id = p_endpoint.endpoint_id
 			and r.source_ref = i.value ->> 'source_ref' and r.run_id = p_run_id
-		where p_results[i.ordinality] -> 'status' = '"duplicate"'
+		where autopost.is_repeat(p_results[i.ordinality])
 	loop
 		v_results[v_item.n] := v_item.answer || '{"status": "duplicate"}';
 	end loop;
@@ -23988,6 +24077,23 @@ $_$;
 
 
 --
+-- Name: source_of(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_of(p_workspace_id text, p_run_id uuid, p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: messages.source: {"kind", "endpoint_id", "source_id"} of the run, and "fields": the
+--          unknown fields of the post, if it has any.
+-- Reads:   ingest_runs.
+select jsonb_build_object('kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id)
+	|| case when jsonb_typeof(p_fields) = 'object' then jsonb_build_object('fields', p_fields) else '{}' end
+from autopost.ingest_runs r
+where r.workspace_id = p_workspace_id and r.run_id = p_run_id
+$$;
+
+
+--
 -- Name: source_polls(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24637,19 +24743,18 @@ CREATE FUNCTION autopost.submit_post(p_workspace_id text, p_endpoint_id text, p_
     AS $$
 -- Purpose: takes one post from a person or a program, in its own run: enqueued at once, or kept as
 --          a submission while its media are fetched. p_endpoint_id null: the workspace's only
---          enabled endpoint of kind webhook_push. p_kind: api, command or page. It writes no
---          receipt: the channels drop repeated content.
+--          enabled endpoint of kind webhook_push. p_kind: api, command or page. A source_ref counts
+--          once per endpoint while its receipt lives. Without one, the channels drop repeated
+--          content.
 -- Returns: the answer of enqueue_messages_and_deliveries, or {"status": "accepted",
---          "submission_id", …} if media are fetched first. "warnings" lists ignored fields
+--          "submission_id", …} if media are fetched first. A repeated source_ref is duplicate, with
+--          the ids of the first answer and without "deliveries". "warnings" lists ignored fields
 --          (post_warnings).
 -- Raises:  AP001 for a wrong argument.
--- Locks:   messages, channel_gates.
--- Writes:  ingest_runs, submissions, messages, deliveries, channel_gates, events.
+-- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order.
+-- Writes:  ingest_runs, ingress_receipts, submissions, messages, deliveries, channel_gates, events.
 declare
 	v_endpoint_id text := p_endpoint_id;
-	v_run_id uuid;
-	v_errors jsonb;
-	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if coalesce(p_kind not in ('api', 'command', 'page'), true) then
@@ -24660,17 +24765,8 @@ begin
 		v_endpoint_id := autopost.only_endpoint(p_workspace_id);
 	end if;
 	perform autopost.known_sender(p_workspace_id, v_endpoint_id);
-	v_run_id := autopost.open_run(p_workspace_id, p_kind, v_endpoint_id, null);
-	v_errors := autopost.post_errors(p_workspace_id, p_raw_payload);
-	v_answer := case when v_errors <> '[]' then jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors',
-		v_errors)
-		else autopost.take_posts(p_workspace_id, v_endpoint_id, p_kind,
-			jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())), v_run_id,
-				autopost.now_ts()) -> 0 end;
-	v_answer := (autopost.warned(p_workspace_id, jsonb_build_array(p_raw_payload), array[v_answer]))[1];
-	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(jsonb_build_array(v_answer)),
-		jsonb_build_array(v_answer));
-	return v_answer;
+	return autopost.take_request(autopost.known_endpoint(p_workspace_id, v_endpoint_id), p_kind,
+		jsonb_build_array(p_raw_payload), true, autopost.now_ts()) -> 'results' -> 0;
 end
 $$;
 
@@ -24976,69 +25072,6 @@ $$;
 
 
 --
--- Name: take_push(autopost.workspace_endpoints, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.take_push(p_endpoint autopost.workspace_endpoints, p_items jsonb) RETURNS jsonb
-    LANGUAGE plpgsql
-    AS $$
--- Purpose: takes the posts of one push: receipts, run, and enqueue or submission.
--- Returns: {"run_id", "results": [one per post, in order]}.
--- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order; ingress_floods if
---          all are duplicates.
-declare
-	v_workspace_id text := p_endpoint.workspace_id;
-	v_now timestamptz := autopost.now_ts();
-	v_run_id uuid := autopost.new_id();
-	v_items jsonb[] := '{}';
-	v_results jsonb[] := '{}';
-	v_item record;
-	v_fresh int[] := '{}';
-	v_taken jsonb;
-begin
-	for v_item in
-		select i.value as raw, i.ordinality::int as n, autopost.post_errors(v_workspace_id, i.value) as errors
-		from jsonb_array_elements(p_items) with ordinality i
-		order by i.value ->> 'source_ref', case when not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end,
-			i.ordinality
-	loop
-		if v_item.errors <> '[]' then
-			v_results[v_item.n] := jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors',
-				v_item.errors);
-		else
-			v_items[v_item.n] := jsonb_build_object('raw', v_item.raw, 'trace_id', autopost.new_id(), 'receipt_id',
-				autopost.new_id());
-			v_results[v_item.n] := autopost.take_receipt(p_endpoint,
-				v_item.raw, (v_items[v_item.n] ->> 'receipt_id')::uuid, v_run_id, v_now);
-			if v_results[v_item.n] is null then
-				v_fresh := v_fresh || v_item.n;
-			end if;
-		end if;
-	end loop;
-	if exists (select 1 from unnest(v_results) r (answer) where r.answer -> 'status' is distinct from '"duplicate"')
-		then
-		perform autopost.begin_run(v_workspace_id, v_run_id, 'push', p_endpoint.endpoint_id, null);
-	end if;
-	select array_agg(f.n order by f.n) into v_fresh from unnest(v_fresh) f (n);
-	v_taken := autopost.take_posts(v_workspace_id, p_endpoint.endpoint_id, 'push',
-		(select coalesce(jsonb_agg(v_items[f.n] order by f.n), '[]') from unnest(v_fresh) f (n)), v_run_id, v_now);
-	for v_item in select t.value - 'deliveries' || case when t.value ->> 'status' = 'duplicate'
-		then '{"status": "enqueued"}' else '{}' end::jsonb as answer, v_fresh[t.ordinality] as n
-		from jsonb_array_elements(v_taken) with ordinality t
-	loop
-		v_results[v_item.n] := v_item.answer;
-		update autopost.ingress_receipts r
-		set answer = v_item.answer
-		where r.workspace_id = v_workspace_id and r.receipt_id = (v_items[v_item.n] ->> 'receipt_id')::uuid;
-	end loop;
-	v_results := autopost.warned(v_workspace_id, p_items,
-		autopost.repeats_in_push(p_endpoint, p_items, v_results, v_run_id));
-	return autopost.end_push(p_endpoint, p_items, v_results, v_run_id);
-end
-$$;
-
-
---
 -- Name: take_receipt(autopost.workspace_endpoints, jsonb, uuid, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25089,6 +25122,80 @@ begin
 			and r.source_ref = v_ref;
 	end if;
 	return coalesce(v_first.answer, jsonb_build_object('run_id', v_first.run_id)) || '{"status": "duplicate"}';
+end
+$$;
+
+
+--
+-- Name: take_request(autopost.workspace_endpoints, text, jsonb, boolean, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_request(p_endpoint autopost.workspace_endpoints, p_kind text, p_items jsonb, p_fetch boolean, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: takes the posts of one request in its own run: receipts, and enqueue or submission. A
+--          source_ref counts once per endpoint while its receipt lives; a push without one counts
+--          once in the endpoint's hash window. A rejected post keeps no receipt: it may be sent
+--          again after a correction. p_fetch false: the media must be in the media store.
+-- Returns: {"run_id", "results": [one per post, in order]}.
+-- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order; ingress_floods if
+--          nothing is new.
+declare
+	v_workspace_id text := p_endpoint.workspace_id;
+	v_push boolean := p_fetch and p_kind = 'push';
+	v_run_id uuid := autopost.new_id();
+	v_items jsonb[] := '{}';
+	v_results jsonb[] := '{}';
+	v_receipts uuid[] := '{}';
+	v_item record;
+	v_errors jsonb;
+	v_fresh int[] := '{}';
+	v_taken jsonb;
+begin
+	for v_item in
+		select i.value as raw, i.ordinality::int as n, v_push or i.value ? 'source_ref' as once
+		from jsonb_array_elements(p_items) with ordinality i
+		order by i.value ->> 'source_ref',
+			case when v_push and not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
+	loop
+		v_items[v_item.n] := jsonb_build_object('raw', v_item.raw, 'trace_id', autopost.new_id());
+		v_errors := case when v_item.once or p_fetch then autopost.entry_errors(v_workspace_id, v_item.raw) else '[]' end;
+		if v_errors <> '[]' then
+			v_results[v_item.n] := jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors);
+		elsif v_item.once then
+			v_receipts[v_item.n] := autopost.new_id();
+			v_results[v_item.n] := autopost.take_receipt(p_endpoint, v_item.raw, v_receipts[v_item.n], v_run_id, p_now);
+		end if;
+		if v_results[v_item.n] is null then
+			v_fresh := v_fresh || v_item.n;
+		end if;
+	end loop;
+	if v_fresh <> '{}' or p_items = '[]' then
+		perform autopost.begin_run(v_workspace_id, v_run_id, p_kind, p_endpoint.endpoint_id, null);
+	end if;
+	select array_agg(f.n order by f.n) into v_fresh from unnest(v_fresh) f (n);
+	v_taken := (select coalesce(jsonb_agg(v_items[f.n] order by f.n), '[]') from unnest(v_fresh) f (n));
+	v_taken := case when p_fetch
+		then autopost.take_posts(v_workspace_id, p_endpoint.endpoint_id, p_kind, v_taken, v_run_id, p_now)
+		else autopost.enqueue_posts(v_workspace_id, v_taken, v_run_id, p_now) end;
+	for v_item in select t.value as answer, t.value - 'deliveries' || case when t.value ->> 'status' = 'duplicate'
+		then '{"status": "enqueued"}' else '{}' end::jsonb as kept, v_fresh[t.ordinality] as n
+		from jsonb_array_elements(v_taken) with ordinality t
+	loop
+		v_results[v_item.n] := case when v_push then v_item.kept else v_item.answer end;
+		if v_receipts[v_item.n] is not null then
+			update autopost.ingress_receipts r
+			set answer = v_item.kept
+			where r.workspace_id = v_workspace_id and r.receipt_id = v_receipts[v_item.n];
+		end if;
+	end loop;
+	v_results := autopost.repeats_in_request(p_endpoint, p_items, v_results, v_run_id);
+	if p_fetch then
+		v_results := autopost.warned(v_workspace_id, p_items, v_results);
+	end if;
+	delete from autopost.ingress_receipts r
+	where r.workspace_id = v_workspace_id and r.receipt_id = any (v_receipts) and r.answer -> 'status' = '"rejected"';
+	return autopost.end_request(p_endpoint, p_kind, p_items, v_results, v_run_id);
 end
 $$;
 
@@ -25789,7 +25896,7 @@ $_$;
 CREATE FUNCTION autopost.unknown_fields(p_raw jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the unknown fields of a raw payload. They are kept in messages.source and not used.
+-- Purpose: the unknown fields of a raw payload. They are kept in messages.source.fields and not used.
 begin
 	return (
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
@@ -25891,7 +25998,7 @@ begin
 		source, source_ref, first_seen_trace_id, first_ingest_run_id, last_seen_at, last_ingest_run_id, created_at)
 	values (p_workspace_id, autopost.new_id(), autopost.hash_version(), p_post ->> 'content_hash',
 		autopost.hash_version(), p_post -> 'payload', v_tags,
-		p_post -> 'source', p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
+		autopost.source_of(p_workspace_id, p_run_id, p_post -> 'fields'), p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
 	on conflict (workspace_id, hash_version, content_hash) do update
 	set last_seen_at = excluded.last_seen_at, last_ingest_run_id = excluded.last_ingest_run_id,
 		seen_count = m.seen_count + 1
@@ -27205,13 +27312,13 @@ $$;
 CREATE FUNCTION autopost.verify_i31(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
--- Purpose: finds violations of I31. A push receipt has the answer, which names the message or
+-- Purpose: finds violations of I31. A receipt has the answer, which names the message or
 --          submission. A source has as many receipts as its runs have posts and seen items; a run
 --          keeps its first 1,000 posts. A signed request keeps all its answers.
 select jsonb_build_object('receipt_id', r.receipt_id, 'endpoint_id', r.endpoint_id, 'source_ref', r.source_ref,
 	'run_id', r.run_id, 'answer', r.answer)
 from autopost.ingress_receipts r
-where r.workspace_id = p_workspace_id and r.endpoint_kind = 'webhook_push'
+where r.workspace_id = p_workspace_id
 and not exists (
 	select 1 from autopost.messages m where m.workspace_id = p_workspace_id
 		and m.message_id = (r.answer ->> 'message_id')::uuid)
@@ -28170,7 +28277,7 @@ CREATE FUNCTION autopost.why(p_workspace_id text, p_delivery_id uuid) RETURNS js
 --          "send_at": the estimated time, "held_by": [{"gate", "until", "lifts"}], "lifts":
 --          possible remedy for an ended one}}. For a submission, or a message with a running
 --          fan-out: {"status": "submission" | "fanout", "now"}, the reason why it has no deliveries
---          yet. Else {"status": "unknown_delivery"}.
+--          yet. For an ingest run {"status": "run", "now"}. Else {"status": "unknown_delivery"}.
 -- Reads:   submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts,
 --          events, channel_gates, platform_limits, dispatch_runs.
 declare
@@ -28236,7 +28343,8 @@ CREATE FUNCTION autopost.why_no_delivery(p_workspace_id text, p_id uuid) RETURNS
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the reason why a post has no deliveries yet: its media are fetched first (p_id: a
---          submission), or its fan-out is in progress (p_id: a message). Null for other ids.
+--          submission), or its fan-out is in progress (p_id: a message); or the result of a run.
+--          Null for other ids.
 -- Reads:   submissions, fanout_jobs.
 declare
 	v_submission autopost.submissions;
@@ -28279,7 +28387,7 @@ begin
 				jsonb_build_array(autopost.hold('fanout', v_job.next_attempt_at,
 				'a daemon with the stage ingest adds the next channels'))));
 	end if;
-	return null;
+	return autopost.why_run(p_workspace_id, p_id);
 end
 $$;
 
@@ -28363,6 +28471,43 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts()
 			then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
 	end
+$$;
+
+
+--
+-- Name: why_run(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_run(p_workspace_id text, p_run_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: what became of the posts of an ingest run, with each rejected one; null for another id.
+--          Rejected posts that share a run are only counted.
+-- Reads:   ingest_runs.
+declare
+	v_run autopost.ingest_runs;
+	v_rejected text[];
+begin
+	select r.* into v_run from autopost.ingest_runs r where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
+	if v_run.run_id is null then
+		return null;
+	end if;
+	v_rejected := array(
+		select coalesce(i.value ->> 'source_ref', 'a post') || ': ' || (
+			select string_agg(concat_ws(' ', nullif(e.value ->> 'field', ''), e.value ->> 'reason'), ', ' order by e.ordinality)
+			from jsonb_array_elements(i.value -> 'errors') with ordinality e)
+		from jsonb_array_elements(v_run.items) with ordinality i
+		where i.value -> 'status' = '"rejected"'
+		order by i.ordinality
+		limit 20);
+	return jsonb_build_object('status', 'run', 'now', jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null,
+		'sentence', format('the %s run of %s took %s posts, dropped %s duplicates and rejected %s', v_run.kind,
+			coalesce('source ' || v_run.source_id, v_run.endpoint_id), coalesce(v_run.stats_json ->> 'accepted', '0'),
+			coalesce(v_run.stats_json ->> 'dedup_dropped', '0'), coalesce((v_run.stats_json ->> 'rejected')::bigint, 0)
+				+ coalesce((v_run.stats_json ->> 'payload_rejected')::bigint, 0))
+			|| coalesce('; ' || nullif(array_to_string(v_rejected, '; '), ''), ''))
+		|| case when v_rejected <> '{}' then '{"lifts": "correct the post and send it again"}' else '{}' end::jsonb);
+end
 $$;
 
 
@@ -29016,7 +29161,7 @@ CREATE TABLE autopost.ingress_receipts (
     expires_at timestamp with time zone NOT NULL,
     run_id uuid,
     answer jsonb,
-    CONSTRAINT ingress_receipts_endpoint_kind_check CHECK ((endpoint_kind = ANY (ARRAY['webhook_push'::text, 'bot_webhook'::text])))
+    CONSTRAINT ingress_receipts_endpoint_kind_check CHECK ((endpoint_kind = ANY (ARRAY['webhook_push'::text, 'bot_webhook'::text, 'pull_source'::text])))
 );
 
 ALTER TABLE ONLY autopost.ingress_receipts FORCE ROW LEVEL SECURITY;

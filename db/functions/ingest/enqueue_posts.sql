@@ -5,6 +5,18 @@ as $$
 select coalesce(current_setting('autopost.planning', true), '') = 'on'
 $$;
 
+create or replace function autopost.source_of(p_workspace_id text, p_run_id uuid, p_fields jsonb) returns jsonb
+language sql stable
+as $$
+-- Purpose: messages.source: {"kind", "endpoint_id", "source_id"} of the run, and "fields": the
+--          unknown fields of the post, if it has any.
+-- Reads:   ingest_runs.
+select jsonb_build_object('kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id)
+	|| case when jsonb_typeof(p_fields) = 'object' then jsonb_build_object('fields', p_fields) else '{}' end
+from autopost.ingest_runs r
+where r.workspace_id = p_workspace_id and r.run_id = p_run_id
+$$;
+
 create or replace function autopost.upsert_message(p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamptz)
 	returns jsonb
 language plpgsql
@@ -25,7 +37,7 @@ begin
 		source, source_ref, first_seen_trace_id, first_ingest_run_id, last_seen_at, last_ingest_run_id, created_at)
 	values (p_workspace_id, autopost.new_id(), autopost.hash_version(), p_post ->> 'content_hash',
 		autopost.hash_version(), p_post -> 'payload', v_tags,
-		p_post -> 'source', p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
+		autopost.source_of(p_workspace_id, p_run_id, p_post -> 'fields'), p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
 	on conflict (workspace_id, hash_version, content_hash) do update
 	set last_seen_at = excluded.last_seen_at, last_ingest_run_id = excluded.last_ingest_run_id,
 		seen_count = m.seen_count + 1
@@ -57,21 +69,29 @@ begin
 end
 $$;
 
+create or replace function autopost.entry_errors(p_workspace_id text, p_raw jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the errors of a raw post in this workspace, with its media: [{field, reason, remedy}].
+-- Reads:   media_origin.
+declare
+	v_errors jsonb := autopost.post_errors(p_workspace_id, p_raw);
+begin
+	return case when v_errors = '[]' then autopost.origin_errors(p_workspace_id, p_raw -> 'media') else v_errors end;
+end
+$$;
+
 create or replace function autopost.prepare_post(p_workspace_id text, p_item jsonb) returns jsonb
 language plpgsql stable
 as $$
 -- Purpose: checks a post and adds its normal form, hash and tags. p_item: {"raw", "trace_id",
 --          "route_tags"}.
 -- Returns: the item with these fields, or {"errors"}.
--- Reads:   media_origin.
 declare
 	v_raw jsonb := p_item -> 'raw';
-	v_errors jsonb := autopost.post_errors(p_workspace_id, v_raw);
+	v_errors jsonb := autopost.entry_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
 begin
-	if v_errors = '[]' then
-		v_errors := autopost.origin_errors(p_workspace_id, v_raw -> 'media');
-	end if;
 	if v_errors <> '[]' then
 		return jsonb_build_object('errors', v_errors);
 	end if;
@@ -81,7 +101,7 @@ begin
 		'content_hash', autopost.content_hash(v_payload),
 		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
 		'source_ref', v_raw -> 'source_ref',
-		'source', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
+		'fields', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
 			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
 end
 $$;

@@ -264,7 +264,7 @@ $$;
 create or replace function autopost.unknown_fields(p_raw jsonb) returns jsonb
 language plpgsql immutable parallel safe
 as $$
--- Purpose: the unknown fields of a raw payload. They are kept in messages.source and not used.
+-- Purpose: the unknown fields of a raw payload. They are kept in messages.source.fields and not used.
 begin
 	return (
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
