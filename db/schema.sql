@@ -2716,10 +2716,14 @@ CREATE TABLE autopost.platforms (
     setting_keys text[],
     group_rps numeric,
     group_chat_rps numeric,
+    id_fields text[] DEFAULT '{}'::text[] NOT NULL,
+    upload_policy jsonb DEFAULT '{"file": "upload_required", "audio": "upload_required", "image": "upload_required", "other": "upload_required", "video": "upload_required"}'::jsonb NOT NULL,
     CONSTRAINT platforms_acts_check CHECK ((acts <@ '{edit,delete,pin,unpin}'::text[])),
+    CONSTRAINT platforms_check CHECK (((upload_policy ?& '{image,video,file,audio,other}'::text[]) AND ((upload_policy - '{image,video,file,audio,other}'::text[]) = '{}'::jsonb) AND (NOT ((upload_policy - 'image'::text) @? '$.*?(@ != "upload_required")'::jsonpath)) AND (((upload_policy -> 'image'::text) = '"upload_required"'::jsonb) OR ((platform = 'max'::text) AND ((upload_policy -> 'image'::text) = '"url_allowed"'::jsonb))))),
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
     CONSTRAINT platforms_group_chat_rps_check CHECK ((group_chat_rps > (0)::numeric)),
     CONSTRAINT platforms_group_rps_check CHECK ((group_rps > (0)::numeric)),
+    CONSTRAINT platforms_id_fields_check CHECK ((id_fields <@ '{file_id,attachment_token}'::text[])),
     CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text]))),
     CONSTRAINT platforms_link_post_micros_check CHECK ((link_post_micros >= 0)),
     CONSTRAINT platforms_post_micros_check CHECK ((post_micros >= 0)),
@@ -4518,6 +4522,33 @@ $$;
 
 
 --
+-- Name: clear_source_urls(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.clear_source_urls(p_workspace_id text, p_now timestamp with time zone, p_limit integer) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: deletes expired source URLs. Returns their number.
+-- Locks:   media_blobs (skip locked).
+-- Writes:  media_blobs.
+declare
+	v_count int;
+begin
+	delete from autopost.media_blobs b
+	using (
+		select x.blob_ref, x.provider, x.auth_ref, x.kind from autopost.media_blobs x
+		where x.workspace_id = p_workspace_id and x.url is not null and x.expires_at <= p_now
+		limit p_limit
+		for update skip locked) e
+	where b.workspace_id = p_workspace_id and b.blob_ref = e.blob_ref and b.provider = e.provider
+		and b.auth_ref = e.auth_ref and b.kind = e.kind;
+	get diagnostics v_count = row_count;
+	return v_count;
+end
+$$;
+
+
+--
 -- Name: clock_agrees(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4909,8 +4940,9 @@ CREATE FUNCTION autopost.commit_submission(p_workspace_id text, p_submission_id 
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
 -- Purpose: commits the outcome of fetching a submission's media. p_outcome: {"ok": true, "media":
---          [{"index", "blob_ref"}]} enqueues it in this transaction; {"ok": false, "error": {…}}
---          retries it later or fails it.
+--          [{"index", "blob_ref", "filename" if the source names it}]} enqueues it in this
+--          transaction and forgets its URLs; {"ok": false, "error": {…}} retries it later or fails
+--          it.
 -- Returns: {"applied": true, "status", and the answer of the enqueue}, or {"applied": false,
 --          "reason": "stale"}. Repeatable.
 -- Raises:  AP001 for a wrong argument.
@@ -4950,7 +4982,7 @@ begin
 	end if;
 	update autopost.submissions s
 	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
-		answer = v_answer - 'deliveries', last_error = null, updated_at = autopost.now_ts()
+		answer = v_answer - 'deliveries', raw_payload = autopost.without_urls(v_raw), last_error = null, updated_at = autopost.now_ts()
 	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 	perform autopost.close_run(p_workspace_id, v_submission.run_id,
 		autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);
@@ -5406,8 +5438,8 @@ begin
 	return (
 		select encode(sha256(convert_to((
 			(p_payload - 'disable_preview' - 'media')
-			|| jsonb_build_object('media', (select coalesce(jsonb_agg(m.value - 'url' - 'blob_ref' - 'file_id'
-				order by m.ordinality), '[]')
+			|| jsonb_build_object('media', (select coalesce(jsonb_agg(
+				m.value - '{url,blob_ref,file_id,attachment_token,auth_ref,meta}'::text[] order by m.ordinality), '[]')
 				from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) with ordinality m))
 			)::text, 'UTF8')), 'hex'));
 end
@@ -5499,6 +5531,40 @@ $$;
 
 
 --
+-- Name: count_references(text, uuid[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.count_references(p_workspace_id text, p_message_ids uuid[], p_change integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: changes media_origin.ref_count by p_change for each medium of these messages. Only the
+--          row of a run is locked after it, so that enqueues with the same media cannot deadlock.
+-- Locks:   media_origin (blob_ref).
+-- Writes:  media_origin.
+declare
+	v_refs text[];
+	v_counts bigint[];
+begin
+	select array_agg(x.blob_ref order by x.blob_ref), array_agg(x.n order by x.blob_ref) into v_refs, v_counts
+	from (
+		select m.blob_ref, count(*) as n from autopost.message_media m
+		where m.workspace_id = p_workspace_id and m.message_id = any (p_message_ids)
+		group by m.blob_ref) x;
+	if v_refs is null then
+		return;
+	end if;
+	perform 1 from autopost.media_origin o
+	where o.workspace_id = p_workspace_id and o.blob_ref = any (v_refs)
+	order by o.blob_ref
+	for no key update of o;
+	update autopost.media_origin o set ref_count = o.ref_count + p_change * u.n
+	from unnest(v_refs, v_counts) u (blob_ref, n)
+	where o.workspace_id = p_workspace_id and o.blob_ref = u.blob_ref;
+end
+$$;
+
+
+--
 -- Name: create_api_key(text, jsonb, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5526,6 +5592,39 @@ begin
 	return jsonb_build_object('applied', true, 'id', v_key.key_id);
 end
 $$;
+
+
+--
+-- Name: credential_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_errors(p_workspace_id text, p_media jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: the errors of the credentials of platform ids: an id is valid for one credential, so its
+--          auth_ref is required if the channels have several.
+-- Reads:   channels.
+declare
+	v_first text;
+begin
+	if not coalesce(p_media @? '$[*] ? (exists (@.file_id) || exists (@.attachment_token))', false) then
+		return '[]';
+	end if;
+	v_first := (select c.auth_ref from autopost.channels c where c.workspace_id = p_workspace_id limit 1);
+	return (
+		select coalesce(jsonb_agg(autopost.field_error(format('media[%s].auth_ref', m.ordinality - 1), x.reason,
+			'name the credential of the id: autopost credential list') -> 0 order by m.ordinality), '[]')
+		from jsonb_array_elements(p_media) with ordinality m
+		cross join lateral (select case
+			when m.value ? 'auth_ref' and not exists (select 1 from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.auth_ref = m.value ->> 'auth_ref')
+				then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
+			when not m.value ? 'auth_ref' and exists (select 1 from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.auth_ref <> v_first)
+				then 'is missing, and the channels have several credentials' end as reason) x
+		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
+end
+$_$;
 
 
 --
@@ -7041,7 +7140,7 @@ CREATE FUNCTION autopost.enqueue_post(p_workspace_id text, p_post jsonb, p_run_i
 -- Purpose: makes the deliveries of a post whose message is stored. If it has more channels than one
 --          transaction should take, a job makes them.
 -- Returns: the enqueue answer; the channels whose gates the caller arms, and for when.
--- Writes:  deliveries or fanout_jobs, events.
+-- Writes:  deliveries or fanout_jobs, media_blobs, events.
 declare
 	v_post jsonb := autopost.frozen_post(p_post, p_run_id, p_now);
 	-- a plan shows all channels at once
@@ -7061,7 +7160,8 @@ begin
 	from autopost.fan_out_to(p_workspace_id, v_post, null, (p_post -> 'fresh')::boolean, v_route.ids, v_route.ttls,
 		v_route.choices, v_route.renderings, p_now) f;
 	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts),
-		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0);
+		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0),
+		autopost.record_source_urls(p_workspace_id, v_post, v_route.ids);
 	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries);
 	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' then
 		answer := answer || '{"status": "duplicate"}';
@@ -7084,7 +7184,7 @@ CREATE FUNCTION autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run
 --          deliveries. p_items: [{"raw", "trace_id", "route_tags"}].
 -- Returns: the enqueue answers in the order of the items.
 -- Locks:   media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id), in
---          this order.
+--          this order; then media_origin (blob_ref) of new messages.
 declare
 	v_posts jsonb[];
 	v_post jsonb;
@@ -7116,6 +7216,8 @@ begin
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
+	perform autopost.count_references(p_workspace_id,
+		array(select (p.post ->> 'message_id')::uuid from unnest(v_posts) p (post) where p.post -> 'fresh' = 'true'), 1);
 	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
 	return to_jsonb(v_answers);
 end
@@ -7321,7 +7423,11 @@ CREATE FUNCTION autopost.entry_errors(p_workspace_id text, p_raw jsonb) RETURNS 
 declare
 	v_errors jsonb := autopost.post_errors(p_workspace_id, p_raw);
 begin
-	return case when v_errors = '[]' then autopost.origin_errors(p_workspace_id, p_raw -> 'media') else v_errors end;
+	if v_errors = '[]' and p_raw ? 'media' then
+		return autopost.origin_errors(p_workspace_id, p_raw -> 'media')
+			|| autopost.credential_errors(p_workspace_id, p_raw -> 'media');
+	end if;
+	return v_errors;
 end
 $$;
 
@@ -7975,7 +8081,7 @@ CREATE FUNCTION autopost.fan_out_next(p_job autopost.fanout_jobs, p_limit intege
 -- Returns: the job afterwards.
 -- Locks:   messages, channel_gates, in this order.
 -- Reads:   channels.
--- Writes:  deliveries, fanout_jobs, events, channel_gates, ingest_runs.
+-- Writes:  deliveries, media_blobs, fanout_jobs, events, channel_gates, ingest_runs.
 declare
 	v_job autopost.fanout_jobs;
 	v_now timestamptz;
@@ -7995,7 +8101,8 @@ begin
 	select f.counts, f.armed, f.dropped into v_done
 	from autopost.fan_out_to(p_job.workspace_id, p_job.post, p_job.job_id, v_fresh, v_route.ids, v_route.ttls,
 		v_route.choices, v_route.renderings, v_now) f;
-	perform autopost.record_dropped(p_job.workspace_id, p_job.post, v_done.dropped, p_job.deduped);
+	perform autopost.record_dropped(p_job.workspace_id, p_job.post, v_done.dropped, p_job.deduped),
+		autopost.record_source_urls(p_job.workspace_id, p_job.post, v_route.ids);
 	update autopost.fanout_jobs j
 	set position = coalesce(v_route.ids[cardinality(v_route.ids)], j.position),
 		enqueued = j.enqueued + (v_done.counts ->> 'enqueued')::int,
@@ -8981,7 +9088,7 @@ CREATE FUNCTION autopost.frozen_post(p_post jsonb, p_run_id uuid, p_now timestam
     AS $$
 -- Purpose: a prepared post with its message, as fan-out takes it now or later: {"payload",
 --          "content_hash", "message_id", "run_id", "trace_id", "tags", "include", "exclude",
---          "scheduled_for", "not_before", "remove_at" if set}. "tags" are those of the post and of
+--          "scheduled_for", "not_before", "remove_at" if set, "urls" of source_urls}. "tags" are those of the post and of
 --          its source. "include" and "exclude" are null if unset.
 select jsonb_build_object(
 	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
@@ -8992,6 +9099,7 @@ select jsonb_build_object(
 	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
 	|| case when p_post -> 'raw' ? 'remove_at' then jsonb_build_object('remove_at',
 		autopost.timestamp_of(p_post -> 'raw' ->> 'remove_at')) else '{}' end
+	|| autopost.source_urls(p_post -> 'raw')
 $$;
 
 
@@ -9209,18 +9317,21 @@ CREATE FUNCTION autopost.get_media_blob(p_workspace_id text, p_blob_ref text, p_
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: the platform's id of a content under a credential and kind: {"file_id", "expires_at"};
---          null if no valid one exists.
--- Reads:   media_blobs.
+-- Purpose: the platform's id of a content under a credential and kind, else the source URL that the
+--          platform may fetch: {"file_id", "url", "expires_at"}; null if neither is valid.
+-- Reads:   media_blobs, platforms.
 declare
 	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	select jsonb_build_object('file_id', b.file_id, 'expires_at', b.expires_at) into v_answer
+	select jsonb_build_object('file_id', b.file_id, 'url', b.url, 'expires_at', b.expires_at) into v_answer
 		from autopost.media_blobs b
 	where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref and b.provider = p_provider
 		and b.auth_ref = p_auth_ref and b.kind = p_kind
-	and b.file_id is not null and coalesce(b.expires_at, 'infinity') > autopost.now_ts();
+	and coalesce(b.expires_at, 'infinity') > autopost.now_ts()
+	and (b.file_id is not null or b.url is not null and exists (
+		select 1 from autopost.platforms p
+		where p.platform = p_provider and autopost.upload_policy(p, p_kind) = 'url_allowed'));
 	return v_answer;
 end
 $$;
@@ -10162,6 +10273,23 @@ CREATE FUNCTION autopost.id_in(p_value jsonb) RETURNS text
 -- Purpose: a number of a platform as target id; null for any other JSON type.
 select case when jsonb_typeof(p_value) = 'number' and p_value #>> '{}' ~ '^-?[0-9]{1,19}$' then p_value #>> '{}' end
 $_$;
+
+
+--
+-- Name: id_refusal(jsonb, autopost.platforms, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.id_refusal(p_item jsonb, p_platform autopost.platforms, p_auth_ref text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: why a channel of p_auth_ref cannot use the platform's id of a medium, else null.
+select case
+	when p_item ->> 'auth_ref' <> p_auth_ref
+		then format('its id belongs to the credential %s, the channel has %s', p_item ->> 'auth_ref', p_auth_ref)
+	when p_item ?| '{file_id,attachment_token}' and not p_item ?| ('{blob_ref}' || p_platform.id_fields)
+		then format('%s takes no %s; give url or blob_ref', p_platform.platform,
+			case when p_item ? 'file_id' then 'file_id' else 'attachment_token' end) end
+$$;
 
 
 --
@@ -12579,7 +12707,7 @@ CREATE FUNCTION autopost.list_media_origins(p_workspace_id text, p_limit integer
 -- Returns: [{"blob_ref", "kind", "content_type", "size_bytes", "width", "height", "created_at",
 --          "last_seen_at", "messages", "forgotten"}].
 -- Raises:  AP001 for a limit outside 1 to 10000.
--- Reads:   media_origin, message_media.
+-- Reads:   media_origin.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
@@ -12588,12 +12716,11 @@ begin
 			x.content_type, 'size_bytes', x.size_bytes,
 			'width', x.width, 'height', x.height, 'created_at', x.created_at, 'last_seen_at', x.last_seen_at,
 				'forgotten', x.deleted_at is not null,
-			'messages', (select count(*) from autopost.message_media m
-				where m.workspace_id = p_workspace_id and m.blob_ref = x.blob_ref))
+			'messages', x.ref_count)
 			order by x.last_seen_at desc, x.blob_ref), '[]')
 		from (
 			select o.blob_ref, o.kind, o.content_type, o.size_bytes, o.width, o.height, o.created_at, o.last_seen_at,
-				o.deleted_at
+				o.deleted_at, o.ref_count
 			from autopost.media_origin o
 			where o.workspace_id = p_workspace_id
 			order by o.last_seen_at desc, o.blob_ref
@@ -13404,7 +13531,7 @@ begin
 				order by x.last_seen_at, x.blob_ref), '[]')
 		from (
 			(select o.blob_ref, o.origin_url, o.size_bytes, o.last_seen_at, o.deleted_at from autopost.media_origin o
-			where o.workspace_id = p_workspace_id and o.deleted_at is null and o.last_seen_at < v_before
+			where o.workspace_id = p_workspace_id and o.deleted_at is null and o.ref_count = 0 and o.last_seen_at < v_before
 			and o.last_seen_at < autopost.origin_kept_from(o)
 			and not autopost.origin_in_use(p_workspace_id, o.blob_ref)
 			order by o.last_seen_at
@@ -14982,8 +15109,10 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at || '.type', 'is unknown or missing',
 				'use image, video, audio, file or animation');
 		end if;
-		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id') = 0 then
-			v_errors := v_errors || autopost.field_error(v_at, 'has no content', 'give url, blob_ref or file_id');
+		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id',
+			v_item.value ->> 'attachment_token') = 0 then
+			v_errors := v_errors || autopost.field_error(v_at, 'has no content',
+				'give url, blob_ref, file_id or attachment_token');
 		end if;
 		if v_item.value ? 'url' and autopost.canonical_url(v_item.value ->> 'url') is null then
 			v_errors := v_errors || autopost.field_error(v_at || '.url', 'must be an http or https URL',
@@ -14993,11 +15122,18 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at || '.blob_ref', 'must be a media reference',
 				'use "sha256:" and 64 hexadecimal digits');
 		end if;
-		if exists (select 1 from jsonb_each(v_item.value) f where f.key in ('caption', 'alt', 'file_id')
-			and jsonb_typeof(f.value) <> 'string') then
-			v_errors := v_errors || autopost.field_error(v_at, 'caption, alt and file_id must be strings',
+		if exists (select 1 from jsonb_each(v_item.value) f
+			where f.key in ('caption', 'alt', 'file_id', 'attachment_token', 'auth_ref')
+			and (jsonb_typeof(f.value) <> 'string' or f.key not in ('caption', 'alt') and f.value = '""')) then
+			v_errors := v_errors || autopost.field_error(v_at,
+				'caption, alt, file_id, attachment_token and auth_ref must be strings, and ids must not be empty',
 				'correct the type');
 		end if;
+		if v_item.value ? 'auth_ref' and not v_item.value ?| '{file_id,attachment_token}' then
+			v_errors := v_errors || autopost.field_error(v_at || '.auth_ref',
+				'must stand beside file_id or attachment_token', 'leave it out');
+		end if;
+		v_errors := v_errors || coalesce(autopost.medium_meta_errors(v_item.value -> 'meta', v_at || '.meta'), '[]');
 	end loop;
 	return v_errors;
 end
@@ -15005,20 +15141,21 @@ $_$;
 
 
 --
--- Name: media_refusal(jsonb, autopost.platforms, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: media_refusal(jsonb, autopost.platforms, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.media_refusal(p_media jsonb, p_platform autopost.platforms, p_sizes jsonb) RETURNS text
+CREATE FUNCTION autopost.media_refusal(p_media jsonb, p_platform autopost.platforms, p_sizes jsonb, p_auth_ref text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: why the platform would refuse a medium by type or size, else null. p_sizes: blob_ref ->
---          bytes, as far as known.
+-- Purpose: why the platform would refuse a medium by type, id or size, else null. p_sizes: blob_ref
+--          -> bytes, as far as known.
 select min(case
 	when not p_platform.media_bytes ? (e.value ->> 'type')
 		then format('media[%s]: %s takes no %s', e.ordinality - 1, p_platform.platform, e.value ->> 'type')
 	when (p_sizes ->> (e.value ->> 'blob_ref'))::bigint > (p_platform.media_bytes ->> (e.value ->> 'type'))::bigint
 		then format('media[%s]: %s bytes, %s takes at most %s', e.ordinality - 1, p_sizes ->> (e.value ->> 'blob_ref'),
 			p_platform.platform, p_platform.media_bytes ->> (e.value ->> 'type'))
+	else format('media[%s]: ', e.ordinality - 1) || autopost.id_refusal(e.value, p_platform, p_auth_ref)
 	end)
 from jsonb_array_elements(p_media) with ordinality e
 $$;
@@ -15069,6 +15206,33 @@ begin
 	return v_steps || jsonb_build_object('step', 'media-' || jsonb_array_length(v_steps) + 1, 'items', v_items);
 end
 $$;
+
+
+--
+-- Name: medium_meta_errors(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.medium_meta_errors(p_meta jsonb, p_at text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the errors of the meta of a medium at p_at: {filename, width, height, duration}.
+select case
+	when jsonb_typeof(p_meta) <> 'object'
+		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}')
+	else (
+		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key), '[]')
+		from (values
+			('filename', 'must be a name of 1 to 255 characters without slashes', 'write "price.pdf"',
+				jsonb_typeof(p_meta -> 'filename') = 'string' and p_meta ->> 'filename' ~ '^[^/\\[:cntrl:]]{1,255}$'
+					and p_meta ->> 'filename' not in ('.', '..')),
+			('width', 'must be a whole number of pixels from 1 to 65535', 'correct it, or leave it out',
+				p_meta @? '$.width ? (@ >= 1 && @ <= 65535 && @.floor() == @)'),
+			('height', 'must be a whole number of pixels from 1 to 65535', 'correct it, or leave it out',
+				p_meta @? '$.height ? (@ >= 1 && @ <= 65535 && @.floor() == @)'),
+			('duration', 'must be a number of seconds from 0 to 1000000', 'correct it, or leave it out',
+				p_meta @? '$.duration ? (@ >= 0 && @ <= 1000000)')) r (key, rule, remedy, ok)
+		where p_meta ? r.key and not r.ok) end
+$_$;
 
 
 --
@@ -15535,18 +15699,24 @@ CREATE FUNCTION autopost.normalize_media(p_media jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the media in order, each with its fingerprint: the hash of the content, else the
---          platform's id, else the canonical URL.
+--          platform's id, else the canonical URL. The URL of a medium with content or id is dropped:
+--          it may be signed.
 begin
 	return (
 		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
 				'type', e.value ->> 'type',
 				'blob_ref', e.value ->> 'blob_ref',
 				'file_id', e.value ->> 'file_id',
-				'url', autopost.canonical_url(e.value ->> 'url'),
+				'attachment_token', e.value ->> 'attachment_token',
+				'auth_ref', e.value ->> 'auth_ref',
+				'url', case when not e.value ?| '{blob_ref,file_id,attachment_token}'
+					then autopost.canonical_url(e.value ->> 'url') end,
 				'caption', nullif(autopost.normalize_text(e.value ->> 'caption', 'None'), ''),
 				'alt', nullif(autopost.normalize_text(e.value ->> 'alt', 'None'), ''),
+				'meta', (select jsonb_object_agg(f.key, f.value) from jsonb_each(e.value -> 'meta') f
+					where f.key in ('filename', 'width', 'height', 'duration')),
 				'fingerprint', coalesce(e.value ->> 'blob_ref', 'id:' || (e.value ->> 'file_id'),
-					'url:' || autopost.canonical_url(e.value ->> 'url'))
+					'id:' || (e.value ->> 'attachment_token'), 'url:' || autopost.canonical_url(e.value ->> 'url'))
 			)) order by e.ordinality), '[]')
 		from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality e);
 end
@@ -16300,7 +16470,12 @@ CREATE FUNCTION autopost.part_warnings(p_raw jsonb) RETURNS SETOF text
 select format('media[%s].%s', m.ordinality - 1, f.key)
 from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m,
 	jsonb_object_keys(autopost.parts_of(m.value, 'object')) f (key)
-where f.key not in ('type', 'url', 'blob_ref', 'file_id', 'caption', 'alt')
+where f.key not in ('type', 'url', 'blob_ref', 'file_id', 'attachment_token', 'auth_ref', 'caption', 'alt', 'meta')
+union all
+select format('media[%s].meta.%s', m.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m,
+	jsonb_object_keys(autopost.parts_of(autopost.parts_of(m.value, 'object') -> 'meta', 'object')) f (key)
+where f.key not in ('filename', 'width', 'height', 'duration')
 union all
 select format('buttons[%s][%s].%s', r.ordinality - 1, b.ordinality - 1, f.key)
 from jsonb_array_elements(autopost.parts_of(p_raw -> 'buttons', 'array')) with ordinality r,
@@ -17116,6 +17291,9 @@ declare
 	v_errors jsonb := autopost.entry_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
 begin
+	if v_errors = '[]' and v_raw ? 'media' then
+		v_errors := autopost.unfetched_errors(v_raw -> 'media');
+	end if;
 	if v_errors <> '[]' then
 		return jsonb_build_object('errors', v_errors);
 	end if;
@@ -17393,14 +17571,15 @@ CREATE FUNCTION autopost.purge_messages(p_workspace_id text, p_after jsonb) RETU
 --          stays; or the enqueue waits and stores the content again. The lock is FOR UPDATE, for
 --          the deletion; locked rows are skipped.
 -- Returns: {"purged", "after": for the next call, null at the end}.
--- Locks:   messages (skip locked).
+-- Locks:   messages (skip locked), media_origin (blob_ref).
 -- Reads:   deliveries, events, ingress_receipts, submissions, channels.
--- Writes:  messages, message_media.
+-- Writes:  messages, message_media, media_origin.
 declare
 	v_before timestamptz;
 	v_ids uuid[];
 	v_times timestamptz[];
 	v_named uuid[];
+	v_unused uuid[];
 	v_count int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -17428,11 +17607,13 @@ begin
 		select 1 from autopost.events e
 		where e.workspace_id = p_workspace_id and e.message_id = u.message_id
 		limit 1) e;
-	delete from autopost.messages m
-	where m.workspace_id = p_workspace_id and m.message_id = any (v_ids)
-		and m.message_id <> all (coalesce(v_named, '{}'))
-	and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
-		and d.message_id = m.message_id offset 0);
+	v_unused := array(
+		select u.message_id from unnest(v_ids) u (message_id)
+		where u.message_id <> all (coalesce(v_named, '{}'))
+		and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = u.message_id offset 0));
+	perform autopost.count_references(p_workspace_id, v_unused, -1);
+	delete from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = any (v_unused);
 	get diagnostics v_count = row_count;
 	return jsonb_build_object('purged', v_count, 'after', case
 		when cardinality(v_ids) = 1000 then jsonb_build_array(v_times[1000], v_ids[1000]) end);
@@ -17449,12 +17630,12 @@ CREATE FUNCTION autopost.purge_receipts(p_workspace_id text) RETURNS jsonb
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: deletes up to 5,000 expired receipts each of pushes, signed requests, sources, API
---          requests and bot updates. Receipts of a source stay until its next poll, which may show
---          the item again.
+--          requests and bot updates, and clears up to 5,000 expired source URLs of media. Receipts of
+--          a source stay until its next poll, which may show the item again.
 -- Returns: {"purged", "more"}.
--- Locks:   ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates (skip
---          locked).
--- Writes:  ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates.
+-- Locks:   ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates, media_blobs
+--          (skip locked).
+-- Writes:  ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates, media_blobs.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];
@@ -17470,6 +17651,7 @@ declare
 	v_bots text[];
 	v_keys_of_updates text[];
 	v_updates int;
+	v_urls int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -17522,8 +17704,9 @@ begin
 	using unnest(v_bots, v_keys_of_updates) u (auth_ref, update_key)
 	where b.workspace_id = p_workspace_id and b.auth_ref = u.auth_ref and b.update_key = u.update_key;
 	get diagnostics v_updates = row_count;
-	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers + v_updates,
-		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers, v_updates) = 5000);
+	v_urls := autopost.clear_source_urls(p_workspace_id, v_now, 5000);
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers + v_updates
+		+ v_urls, 'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers, v_updates, v_urls) = 5000);
 end
 $$;
 
@@ -18152,8 +18335,8 @@ CREATE FUNCTION autopost.put_media_blob(p_workspace_id text, p_blob_ref text, p_
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: keeps the platform's id of a content. A null p_file_id forgets it after the platform
---          refused it.
+-- Purpose: keeps the platform's id of a content in place of its source URL. A null p_file_id forgets
+--          both after the platform refused one.
 -- Writes:  media_blobs.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -18165,7 +18348,7 @@ begin
 	values (p_workspace_id, p_blob_ref, p_provider, p_auth_ref, p_kind, p_file_id, p_expires_at, autopost.now_ts(),
 		autopost.now_ts())
 	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
-	set file_id = excluded.file_id, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
+	set file_id = excluded.file_id, url = null, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
 	return '{"applied": true}';
 end
 $$;
@@ -19942,6 +20125,39 @@ $$;
 
 
 --
+-- Name: record_source_urls(text, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_source_urls(p_workspace_id text, p_post jsonb, p_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: keeps the source URLs of a frozen post for source_url_time, for the credentials of its
+--          channels p_ids whose platform may fetch them. A valid id of the platform stays.
+-- Reads:   channels, platforms.
+-- Writes:  media_blobs.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	if not p_post ? 'urls' then
+		return;
+	end if;
+	insert into autopost.media_blobs as b (workspace_id, blob_ref, provider, auth_ref, kind, url, expires_at, created_at,
+		updated_at)
+	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, c.auth_ref, m.value ->> 'type',
+		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
+	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
+	join autopost.platforms p on autopost.upload_policy(p, m.value ->> 'type') = 'url_allowed'
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
+	where p_post -> 'urls' ? (m.value ->> 'blob_ref')
+	order by 2, 3, 4, 5
+	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
+	set url = excluded.url, file_id = null, expires_at = excluded.expires_at, updated_at = excluded.updated_at
+	where b.file_id is null or b.expires_at <= v_now;
+end
+$$;
+
+
+--
 -- Name: record_upload(text, text, text, text, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20803,7 +21019,8 @@ begin
 		v_buttons := null;
 	end if;
 	v_refusal := coalesce(
-		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes),
+		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes,
+				p_choice ->> 'auth_ref'),
 			autopost.caption_refusal(v_media, p_platform)) end,
 		case when jsonb_array_length(v_buttons) > p_platform.button_rows
 			or exists (select 1 from jsonb_array_elements(v_buttons) r
@@ -21083,7 +21300,8 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'utm', p_rendering[7]::jsonb,
 	'variant', p_rendering[8]::jsonb,
 	'defaults', p_rendering[9]::jsonb,
-	'max_weighted_length', p_rendering[10]::jsonb))
+	'max_weighted_length', p_rendering[10]::jsonb,
+	'auth_ref', p_rendering[11]))
 $$;
 
 
@@ -21093,7 +21311,7 @@ $$;
 
 CREATE FUNCTION autopost.rendering_of(p_payload jsonb, p_channel autopost.channels) RETURNS text[]
     LANGUAGE sql STABLE PARALLEL SAFE
-    AS $$
+    AS $_$
 -- Purpose: everything of a channel that affects the rendering of a payload. Channels with equal
 --          values share one rendering.
 select array[
@@ -21107,8 +21325,9 @@ select array[
 	nullif(p_channel.settings -> 'utm', '{}')::text,
 	autopost.variant_of(p_payload, p_channel)::text,
 	(p_channel.settings -> p_channel.platform)::text,
-	(p_channel.settings -> 'max_weighted_length')::text]
-$$;
+	(p_channel.settings -> 'max_weighted_length')::text,
+	case when p_payload -> 'media' @? '$[*].auth_ref' then p_channel.auth_ref end]
+$_$;
 
 
 --
@@ -24133,6 +24352,38 @@ $$;
 
 
 --
+-- Name: source_url_time(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_url_time() RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how long a platform may be given the source URL of a medium. Later the content is uploaded.
+select interval '1 day'
+$$;
+
+
+--
+-- Name: source_urls(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_urls(p_raw jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $_$
+-- Purpose: the source URLs of the media of a post that platforms may fetch: {"urls": {blob_ref:
+--          url}}; {} if the upload policy of every platform requires uploads.
+-- Reads:   platforms.
+select case when p_raw -> 'media' @? '$[*] ? (exists (@.url) && exists (@.blob_ref))'
+	and exists (select 1 from autopost.platforms p where p.upload_policy @? '$.* ? (@ == "url_allowed")')
+	then (
+		select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')), '{}')
+		from jsonb_array_elements(p_raw -> 'media') m
+		where m.value ?& '{url,blob_ref}' and length(m.value ->> 'url') <= 2048)
+	else '{}' end
+$_$;
+
+
+--
 -- Name: source_value_fits(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25873,6 +26124,21 @@ $$;
 
 
 --
+-- Name: unfetched_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.unfetched_errors(p_media jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the errors of media that are not in the media store. A dry run accepts them.
+select coalesce(jsonb_agg(autopost.field_error(format('media[%s].url', m.ordinality - 1), 'must be fetched first',
+	'give the post to receive_push or submit_post, or give a blob_ref') -> 0 order by m.ordinality), '[]')
+from jsonb_array_elements(p_media) with ordinality m
+where not autopost.planning() and not m.value ?| '{blob_ref,file_id,attachment_token}'
+$$;
+
+
+--
 -- Name: unfetched_media(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25884,7 +26150,7 @@ begin
 	return (
 		select exists (
 			select 1 from jsonb_path_query(p_raw, 'lax $.media[*] ? (@.url != null)') m
-			where m ->> 'blob_ref' is null and m ->> 'file_id' is null));
+			where not m ?| '{blob_ref,file_id,attachment_token}'));
 end
 $_$;
 
@@ -25972,6 +26238,18 @@ select case
 	when octet_length(array_to_string(p_parts, ' ')) > 256
 		then 'digest ' || encode(sha256(convert_to(array_to_string(p_parts, ' '), 'UTF8')), 'hex')
 	else array_to_string(p_parts, ' ') end
+$$;
+
+
+--
+-- Name: upload_policy(autopost.platforms, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.upload_policy(p_platform autopost.platforms, p_type text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: upload_required or url_allowed, for a type of medium.
+select p_platform.upload_policy ->> case p_type when 'animation' then 'other' else p_type end
 $$;
 
 
@@ -27776,6 +28054,10 @@ begin
 			cross join lateral (select (p_sizes ->> (p_payload -> 'media' -> u.place ->> 'blob_ref'))::bigint as bytes,
 				(p_platform.media_bytes ->> (p_payload -> 'media' -> u.place ->> 'type'))::bigint as most) s
 			where s.bytes > s.most),
+			(select min(format('media[%s]: ', u.place) || autopost.id_refusal(p_payload -> 'media' -> u.place, p_platform,
+				p_choice ->> 'auth_ref'))
+			from (select (p_media ->> 'video')::int as place union all select (p_media ->> 'thumbnail')::int
+				union all select (c.value ->> 'media')::int from jsonb_array_elements(p_media -> 'captions') c) u),
 			case when autopost.measure(x.variant ->> 'title', 'utf16') > p_platform.title_limit
 				then format('title: %s characters, %s takes at most %s; shorten it',
 					autopost.measure(x.variant ->> 'title', 'utf16'), p_platform.platform, p_platform.title_limit) end,
@@ -28481,7 +28763,7 @@ $$;
 CREATE FUNCTION autopost.why_run(p_workspace_id text, p_run_id uuid) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: what became of the posts of an ingest run, with each rejected one; null for another id.
+-- Purpose: the result of an ingest run, with each rejected post; null for another id.
 --          Rejected posts that share a run are only counted.
 -- Reads:   ingest_runs.
 declare
@@ -28578,10 +28860,14 @@ $$;
 CREATE FUNCTION autopost.with_blob_refs(p_raw jsonb, p_media jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the raw payload with references to the media store. p_media: [{"index", "blob_ref"}].
+-- Purpose: the raw payload with references to the media store, and with the names of fetched files
+--          that have none. p_media: [{"index", "blob_ref", "filename"}].
 select case when coalesce(p_media, '[]') = '[]' then p_raw else p_raw || jsonb_build_object('media', (
 	select jsonb_agg(case when f.value is null then m.value
-		else m.value || jsonb_build_object('blob_ref', f.value -> 'blob_ref') end order by m.ordinality)
+		else m.value || jsonb_build_object('blob_ref', f.value -> 'blob_ref')
+			|| case when f.value ->> 'filename' <> '' then jsonb_build_object('meta',
+				jsonb_build_object('filename', f.value -> 'filename') || coalesce(m.value -> 'meta', '{}')) else '{}' end end
+		order by m.ordinality)
 	from jsonb_array_elements(p_raw -> 'media') with ordinality m
 	left join jsonb_array_elements(p_media) f on (f.value ->> 'index')::int = m.ordinality - 1)) end
 $$;
@@ -28855,6 +29141,20 @@ CREATE FUNCTION autopost.without_punctuation(p_url text) RETURNS text
     AS $_$
 -- Purpose: a match of url_in_text without the punctuation that follows the URL.
 select regexp_replace(p_url, '[.,:;!?''")\]»”’…]+$', '')
+$_$;
+
+
+--
+-- Name: without_urls(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.without_urls(p_raw jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the raw payload without the URLs of media whose content is in the media store.
+select case when not p_raw -> 'media' @? '$[*].url' then p_raw else p_raw || jsonb_build_object('media', (
+	select jsonb_agg(case when m.value ? 'blob_ref' then m.value - 'url' else m.value end order by m.ordinality)
+	from jsonb_array_elements(p_raw -> 'media') with ordinality m)) end
 $_$;
 
 
@@ -29191,7 +29491,9 @@ CREATE TABLE autopost.media_blobs (
     expires_at timestamp with time zone,
     meta jsonb,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT media_blobs_check CHECK (((file_id IS NULL) OR (url IS NULL))),
+    CONSTRAINT media_blobs_check1 CHECK (((url IS NULL) OR (expires_at IS NOT NULL)))
 );
 
 ALTER TABLE ONLY autopost.media_blobs FORCE ROW LEVEL SECURITY;
@@ -30229,6 +30531,13 @@ CREATE INDEX ingress_receipts_hash ON autopost.ingress_receipts USING btree (wor
 --
 
 CREATE UNIQUE INDEX ingress_receipts_source_ref ON autopost.ingress_receipts USING btree (workspace_id, endpoint_id, source_ref) WHERE (source_ref IS NOT NULL);
+
+
+--
+-- Name: media_blobs_urls; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX media_blobs_urls ON autopost.media_blobs USING btree (workspace_id, expires_at) WHERE (url IS NOT NULL);
 
 
 --

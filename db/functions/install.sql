@@ -69,6 +69,7 @@
 \ir post/routing.sql
 \ir post/show_post.sql
 \ir post/message_media.sql
+\ir post/source_urls.sql
 
 -- The state of deliveries: transitions, gates, slots, quotas, budgets, retries, credentials, post changes.
 \ir queue/due_workspaces.sql

@@ -41,7 +41,7 @@ select is(test.submit('elsewhere', '1', 'api', 'in-2') ->> 'status', 'enqueued')
 select is(autopost.submit_post('w', 'in', 'api', '{"text": "plain"}') -> 'enqueued', '1');
 select is((select answer -> 'status' = '"duplicate"' and answer -> 'deliveries' -> 0 -> 'status' = '"deduped"'
 	from autopost.submit_post('w', 'in', 'api', '{"text": "plain"}') answer), true);
-select is(test.count_events('ingress_dedup_dropped'), 7, 'that is no drop of the endpoint');
+select is(test.count_events('ingress_dedup_dropped'), 7, 'a suppressed repeat is not dropped by the endpoint');
 
 -- What was rejected may come again.
 select is(test.submit('', '2') ->> 'status', 'rejected');

@@ -33,8 +33,20 @@ type medium struct {
 	Type    string `json:"type" enum:"image,video,audio,file,animation" example:"image"`
 	URL     string `json:"url,omitempty" example:"https://example.org/1.png" doc:"Fetched before the post is enqueued."`
 	BlobRef string `json:"blob_ref,omitempty" doc:"The blob_ref in the answer of POST /api/v1/media."`
-	Caption string `json:"caption,omitempty"`
-	Alt     string `json:"alt,omitempty"`
+	FileID  string `json:"file_id,omitempty" doc:"The platform's id of a file (telegram, max, x)."`
+	// AttachmentToken and FileID belong to one credential.
+	AttachmentToken string      `json:"attachment_token,omitempty" doc:"A token of MAX."`
+	AuthRef         string      `json:"auth_ref,omitempty" doc:"The credential of file_id or attachment_token; required if the channels have several."`
+	Caption         string      `json:"caption,omitempty"`
+	Alt             string      `json:"alt,omitempty"`
+	Meta            *mediumMeta `json:"meta,omitempty"`
+}
+
+type mediumMeta struct {
+	Filename string  `json:"filename,omitempty" example:"price.pdf" doc:"The name that a file has on the platform."`
+	Width    int     `json:"width,omitempty" doc:"Pixels."`
+	Height   int     `json:"height,omitempty" doc:"Pixels."`
+	Duration float64 `json:"duration,omitempty" doc:"Seconds."`
 }
 
 type button struct {

@@ -1,7 +1,7 @@
 create or replace function autopost.why_run(p_workspace_id text, p_run_id uuid) returns jsonb
 language plpgsql stable
 as $$
--- Purpose: what became of the posts of an ingest run, with each rejected one; null for another id.
+-- Purpose: the result of an ingest run, with each rejected post; null for another id.
 --          Rejected posts that share a run are only counted.
 -- Reads:   ingest_runs.
 declare

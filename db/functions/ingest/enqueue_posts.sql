@@ -69,6 +69,44 @@ begin
 end
 $$;
 
+create or replace function autopost.credential_errors(p_workspace_id text, p_media jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the errors of the credentials of platform ids: an id is valid for one credential, so its
+--          auth_ref is required if the channels have several.
+-- Reads:   channels.
+declare
+	v_first text;
+begin
+	if not coalesce(p_media @? '$[*] ? (exists (@.file_id) || exists (@.attachment_token))', false) then
+		return '[]';
+	end if;
+	v_first := (select c.auth_ref from autopost.channels c where c.workspace_id = p_workspace_id limit 1);
+	return (
+		select coalesce(jsonb_agg(autopost.field_error(format('media[%s].auth_ref', m.ordinality - 1), x.reason,
+			'name the credential of the id: autopost credential list') -> 0 order by m.ordinality), '[]')
+		from jsonb_array_elements(p_media) with ordinality m
+		cross join lateral (select case
+			when m.value ? 'auth_ref' and not exists (select 1 from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.auth_ref = m.value ->> 'auth_ref')
+				then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
+			when not m.value ? 'auth_ref' and exists (select 1 from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.auth_ref <> v_first)
+				then 'is missing, and the channels have several credentials' end as reason) x
+		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
+end
+$$;
+
+create or replace function autopost.unfetched_errors(p_media jsonb) returns jsonb
+language sql stable
+as $$
+-- Purpose: the errors of media that are not in the media store. A dry run accepts them.
+select coalesce(jsonb_agg(autopost.field_error(format('media[%s].url', m.ordinality - 1), 'must be fetched first',
+	'give the post to receive_push or submit_post, or give a blob_ref') -> 0 order by m.ordinality), '[]')
+from jsonb_array_elements(p_media) with ordinality m
+where not autopost.planning() and not m.value ?| '{blob_ref,file_id,attachment_token}'
+$$;
+
 create or replace function autopost.entry_errors(p_workspace_id text, p_raw jsonb) returns jsonb
 language plpgsql stable
 as $$
@@ -77,7 +115,11 @@ as $$
 declare
 	v_errors jsonb := autopost.post_errors(p_workspace_id, p_raw);
 begin
-	return case when v_errors = '[]' then autopost.origin_errors(p_workspace_id, p_raw -> 'media') else v_errors end;
+	if v_errors = '[]' and p_raw ? 'media' then
+		return autopost.origin_errors(p_workspace_id, p_raw -> 'media')
+			|| autopost.credential_errors(p_workspace_id, p_raw -> 'media');
+	end if;
+	return v_errors;
 end
 $$;
 
@@ -92,6 +134,9 @@ declare
 	v_errors jsonb := autopost.entry_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
 begin
+	if v_errors = '[]' and v_raw ? 'media' then
+		v_errors := autopost.unfetched_errors(v_raw -> 'media');
+	end if;
 	if v_errors <> '[]' then
 		return jsonb_build_object('errors', v_errors);
 	end if;
@@ -115,7 +160,7 @@ as $$
 -- Purpose: makes the deliveries of a post whose message is stored. If it has more channels than one
 --          transaction should take, a job makes them.
 -- Returns: the enqueue answer; the channels whose gates the caller arms, and for when.
--- Writes:  deliveries or fanout_jobs, events.
+-- Writes:  deliveries or fanout_jobs, media_blobs, events.
 declare
 	v_post jsonb := autopost.frozen_post(p_post, p_run_id, p_now);
 	-- a plan shows all channels at once
@@ -135,7 +180,8 @@ begin
 	from autopost.fan_out_to(p_workspace_id, v_post, null, (p_post -> 'fresh')::boolean, v_route.ids, v_route.ttls,
 		v_route.choices, v_route.renderings, p_now) f;
 	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts),
-		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0);
+		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0),
+		autopost.record_source_urls(p_workspace_id, v_post, v_route.ids);
 	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries);
 	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' then
 		answer := answer || '{"status": "duplicate"}';
@@ -154,7 +200,7 @@ as $$
 --          deliveries. p_items: [{"raw", "trace_id", "route_tags"}].
 -- Returns: the enqueue answers in the order of the items.
 -- Locks:   media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id), in
---          this order.
+--          this order; then media_origin (blob_ref) of new messages.
 declare
 	v_posts jsonb[];
 	v_post jsonb;
@@ -186,6 +232,8 @@ begin
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
+	perform autopost.count_references(p_workspace_id,
+		array(select (p.post ->> 'message_id')::uuid from unnest(v_posts) p (post) where p.post -> 'fresh' = 'true'), 1);
 	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
 	return to_jsonb(v_answers);
 end
