@@ -45,10 +45,13 @@ type MediaAccess interface {
 	// Cached returns the platform's id of the content for this credential and kind; ok is false if
 	// there is no valid id. A platform may use different ids for a photo and a document.
 	Cached(ctx context.Context, blobRef, kind string) (fileID string, ok bool, err error)
+	// SourceURL returns the address from which the platform may fetch the content itself; ok is false if
+	// the platform's upload policy requires an upload, or if the address is unknown or has expired.
+	SourceURL(ctx context.Context, blobRef, kind string) (url string, ok bool, err error)
 	// Keep stores the platform's id. A zero expiresAt means that it is valid until the platform rejects
 	// it.
 	Keep(ctx context.Context, blobRef, kind, fileID string, expiresAt time.Time) error
-	// Forget removes an id that the platform rejected.
+	// Forget removes an id or a source URL that the platform rejected.
 	Forget(ctx context.Context, blobRef, kind string) error
 	// Open opens the content in the media store. The caller closes it. The error is ErrNoOrigin if the
 	// content is gone.
@@ -62,6 +65,6 @@ type Content struct {
 	Size int64
 	// ContentType was detected from the content when it was stored.
 	ContentType string
-	// Filename consists of the digest and the extension of ContentType.
+	// Filename is the name in the post, else the digest with the extension of ContentType.
 	Filename string
 }

@@ -27,8 +27,23 @@ type Media struct {
 	// BlobRef is "sha256:" and the lower-case hexadecimal digest of the content in the media store.
 	BlobRef string `json:"blob_ref,omitempty"`
 	// FileID is the platform's id, if the post contains one.
-	FileID  string `json:"file_id,omitempty"`
-	URL     string `json:"url,omitempty"`
-	Caption string `json:"caption,omitempty"`
-	Alt     string `json:"alt,omitempty"`
+	FileID string `json:"file_id,omitempty"`
+	// AttachmentToken is MAX's token, if the post contains one.
+	AttachmentToken string `json:"attachment_token,omitempty"`
+	// URL is set only before the content is fetched.
+	URL     string    `json:"url,omitempty"`
+	Caption string    `json:"caption,omitempty"`
+	Alt     string    `json:"alt,omitempty"`
+	Meta    MediaMeta `json:"meta,omitzero"`
+}
+
+// MediaMeta describes a medium. Zero fields are unknown.
+type MediaMeta struct {
+	// Filename is the name that a file has on the platform.
+	Filename string `json:"filename,omitempty"`
+	// Width and Height are those of the picture as shown, in pixels.
+	Width  int `json:"width,omitempty"`
+	Height int `json:"height,omitempty"`
+	// Duration is in seconds.
+	Duration float64 `json:"duration,omitempty"`
 }

@@ -100,7 +100,7 @@ func contentHash(normal map[string]any) string {
 	if items, ok := normal["media"].([]any); ok {
 		for _, item := range items {
 			medium := maps.Clone(item.(map[string]any))
-			for _, field := range []string{"url", "blob_ref", "file_id"} {
+			for _, field := range []string{"url", "blob_ref", "file_id", "attachment_token", "auth_ref", "meta"} {
 				delete(medium, field)
 			}
 			media = append(media, medium)

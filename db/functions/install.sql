@@ -69,6 +69,7 @@
 \ir post/routing.sql
 \ir post/show_post.sql
 \ir post/message_media.sql
+\ir post/source_urls.sql
 
 -- The state of deliveries: transitions, gates, slots, quotas, budgets, retries, credentials, post changes.
 \ir queue/due_workspaces.sql
@@ -96,7 +97,7 @@
 \ir ingest/fanout_jobs.sql
 \ir ingest/enqueue_posts.sql
 \ir ingest/take_posts.sql
-\ir ingest/take_push.sql
+\ir ingest/take_request.sql
 \ir ingest/poll_interval.sql
 \ir ingest/resolve_endpoint.sql
 \ir ingest/resolve_signed_endpoint.sql
@@ -334,6 +335,7 @@
 \ir admin/plan_channels.sql
 \ir admin/delivery_history.sql
 \ir admin/plan.sql
+\ir admin/why_run.sql
 \ir admin/why.sql
 \ir admin/get_delivery.sql
 \ir admin/functions_digest.sql

@@ -36,7 +36,18 @@ create table autopost.platforms (
 	post_fields      text[] not null default '{}', -- extra fields of the platform's variant of a post
 	setting_keys     text[], -- keys of channels.settings that the adapter reads; null: unknown
 	group_rps        numeric check (group_rps > 0), -- default limit of a rate group; null: none is published
-	group_chat_rps   numeric check (group_chat_rps > 0) -- default limit of a channel that is a group chat; null: 1
+	group_chat_rps   numeric check (group_chat_rps > 0), -- default limit of a channel that is a group chat; null: 1
+	id_fields        text[] not null default '{}' -- fields of a medium whose platform id the adapter sends
+		check (id_fields <@ '{file_id,attachment_token}'),
+	-- Media type -> upload_required, or url_allowed: the platform fetches the source URL itself while it is
+	-- known. MAX fetches images only; no other adapter sends URLs. "other" is an animation.
+	upload_policy    jsonb not null default '{"image": "upload_required", "video": "upload_required",
+		"file": "upload_required", "audio": "upload_required", "other": "upload_required"}'
+		check (upload_policy ?& '{image,video,file,audio,other}'
+			and upload_policy - '{image,video,file,audio,other}'::text[] = '{}'
+			and not upload_policy - 'image' @? '$.* ? (@ != "upload_required")'
+			and (upload_policy -> 'image' = '"upload_required"'
+				or platform = 'max' and upload_policy -> 'image' = '"url_allowed"'))
 );
 -- x: 280 weighted characters, of which 10 stay in reserve for differences between its count and ours.
 -- webhook: the limits are ours; media are described, not sent.
@@ -79,6 +90,9 @@ values
 -- bot. X: 100 posts in 15 minutes for an account. The rates of bots leave room for other calls.
 update autopost.platforms p set group_rps = r.group_rps, group_chat_rps = r.group_chat_rps
 from (values ('telegram', 25, 0.33), ('max', 25, null), ('x', 0.11, null)) r (platform, group_rps, group_chat_rps)
+where p.platform = r.platform;
+update autopost.platforms p set id_fields = r.id_fields
+from (values ('telegram', '{file_id}'::text[]), ('max', '{file_id,attachment_token}'), ('x', '{file_id}')) r (platform, id_fields)
 where p.platform = r.platform;
 
 -- Waits after transient failures. The most specific row wins: (platform, code), (platform, *), (*, code), (*, *).

@@ -79,12 +79,12 @@ create index ingest_runs_started on autopost.ingest_runs (workspace_id, started_
 create index ingest_runs_kind on autopost.ingest_runs (workspace_id, kind, run_id);
 create index ingest_runs_source on autopost.ingest_runs (workspace_id, source_id, run_id) where source_id is not null;
 
--- Receipts of pushes: a repeated source_ref or payload_hash is a duplicate.
+-- Receipts of posts: a repeated source_ref is a duplicate, and the repeated payload_hash of a push.
 create table autopost.ingress_receipts (
 	workspace_id  text not null,
 	receipt_id    uuid not null,
 	endpoint_id   text not null,
-	endpoint_kind text not null check (endpoint_kind in ('webhook_push', 'bot_webhook')),
+	endpoint_kind text not null check (endpoint_kind in ('webhook_push', 'bot_webhook', 'pull_source')),
 	source_ref    text,
 	payload_hash  text not null,
 	received_at   timestamptz not null default now(),

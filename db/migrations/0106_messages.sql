@@ -37,7 +37,7 @@ create table autopost.media_origin (
 	width        int,
 	height       int,
 	last_seen_at timestamptz not null default now(),
-	ref_count    bigint not null default 0,
+	ref_count    bigint not null default 0, -- messages that refer to it
 	created_at   timestamptz not null default now(),
 	deleted_at   timestamptz,
 	hashed       boolean not null default true, -- false: registered by a caller; the engine has not hashed the object
@@ -56,7 +56,8 @@ create table autopost.message_media (
 );
 create index message_media_ref on autopost.message_media (workspace_id, blob_ref);
 
--- The platform's id of an uploaded medium. It is valid only for one credential and one kind of medium.
+-- The platform's id of an uploaded medium, or the URL that the platform may fetch instead. It is valid only
+-- for one credential and one kind of medium.
 create table autopost.media_blobs (
 	workspace_id text not null references autopost.workspaces (workspace_id),
 	blob_ref     text not null,
@@ -64,13 +65,16 @@ create table autopost.media_blobs (
 	auth_ref     text not null,
 	kind         text not null,
 	file_id      text,
-	url          text,
+	url          text, -- the source URL, where the upload policy allows to send it; only without file_id
 	expires_at   timestamptz,
 	meta         jsonb,
 	created_at   timestamptz not null default now(),
 	updated_at   timestamptz not null default now(),
-	primary key (workspace_id, blob_ref, provider, auth_ref, kind)
+	primary key (workspace_id, blob_ref, provider, auth_ref, kind),
+	check (file_id is null or url is null),
+	check (url is null or expires_at is not null)
 );
+create index media_blobs_urls on autopost.media_blobs (workspace_id, expires_at) where url is not null;
 
 -- Content whose removal from the media store is running. It cannot be registered meanwhile; otherwise a
 -- row could outlive its object. No workspace_id: workspaces share objects.

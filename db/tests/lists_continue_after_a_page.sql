@@ -7,7 +7,9 @@ select plan(30);
 select test.channel('a'), test.channel('b', p_platform => 'max');
 select test.say('one'), test.tick('1 second');
 select test.say('two'), test.tick('1 second');
-select test.post('{"text": "three", "media": [{"type": "image", "url": "https://example.org/x.png"}], "routing": {"include_channels": ["a"]}}'), test.tick('1 second');
+insert into autopost.media_origin (workspace_id, blob_ref, origin_url)
+	values ('w', 'sha256:' || repeat('1', 64), 'file:///1');
+select test.post('{"text": "three", "media": [{"type": "image", "blob_ref": "sha256:1111111111111111111111111111111111111111111111111111111111111111"}], "routing": {"include_channels": ["a"]}}'), test.tick('1 second');
 select test.post('{"text": "four", "routing": {"include_channels": ["b"]}}');
 select autopost.skip_deliveries('w', array(select d.delivery_id from autopost.deliveries d
 	join autopost.messages m using (workspace_id, message_id) where m.payload ->> 'text' = 'two'), 'ann', 'no', false);

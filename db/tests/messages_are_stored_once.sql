@@ -17,7 +17,9 @@ select is((select row(m.payload, m.tags, m.source, m.source_ref, m.first_seen_tr
 	m.created_at)::text from autopost.messages m),
 	(select row(f.payload, f.tags, f.source, f.source_ref, f.first_seen_trace_id, f.first_ingest_run_id,
 		f.created_at)::text from first f), 'what was first seen stays');
-select is((select source from first), '{"colour": "red"}', 'unknown fields are kept as the source''s');
+select is((select source from first),
+	'{"kind": "api", "endpoint_id": "in", "source_id": null, "fields": {"colour": "red"}}',
+	'the source has the way of the post and its unknown fields');
 select is((select seen_count from autopost.messages), 2::bigint);
 select is((select last_seen_at from autopost.messages), autopost.now_ts());
 select is((select last_ingest_run_id::text from autopost.messages), (select answer ->> 'run_id' from two));

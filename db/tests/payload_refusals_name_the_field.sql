@@ -46,7 +46,7 @@ select is(test.medium('{"url": "https://e.x/1.png"}'), 'media[0].type: is unknow
 select is(test.medium('{"type": "image"}'), 'media[0]: has no content');
 select is(test.medium('{"type": "image", "url": "/1.png"}'), 'media[0].url: must be an http or https URL');
 select is(test.medium('{"type": "image", "blob_ref": "sha256:1"}'), 'media[0].blob_ref: must be a media reference');
-select is(test.medium('{"type": "image", "file_id": 7}'), 'media[0]: caption, alt and file_id must be strings');
+select is(test.medium('{"type": "image", "file_id": 7}'), 'media[0]: caption, alt, file_id, attachment_token and auth_ref must be strings, and ids must not be empty');
 
 select is(test.refused('{"text": "x", "buttons": {}}'), 'buttons: must be an array of rows');
 select is(test.refused('{"text": "x", "buttons": [{"text": "a", "url": "https://e.x"}]}'),

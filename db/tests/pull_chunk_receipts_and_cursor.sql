@@ -74,8 +74,9 @@ select is((select answer -> 'enqueued' from bare), '2');
 select is((select answer -> 'cursor_to' from bare), '{"at": "21"}');
 select is((select array_agg(m.tags::text || coalesce(m.source_ref, '') order by m.source_ref) from autopost.messages m
 	where m.source_ref in ('20', '21')), '{"{bare}20","{}21"}', 'its tags are the post''s');
-select is((select array_agg(m.source) from autopost.messages m where m.source_ref in ('20', '21')),
-	array['null', 'null']::jsonb[], 'its cursor is not stored in the message');
+select is((select array_agg(distinct m.source) from autopost.messages m where m.source_ref in ('20', '21')),
+	array['{"kind": "pull", "endpoint_id": "feed-in", "source_id": "feed"}']::jsonb[],
+	'its source is stored in the message, its cursor is not');
 
 -- An item without a post leaves no receipt.
 select throws_ok(format($$select test.pull('[%s, %s]')$$, '{"source_ref": "30", "text": "fine"}', i), 'AP001',

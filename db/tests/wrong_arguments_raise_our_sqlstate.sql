@@ -491,7 +491,8 @@ select is(test.refusal($$autopost.enqueue_messages_and_deliveries('w', 'in', 'ap
 select throws_ok($$select autopost.guard_ingress('w', 'in', -1, 1)$$, 'AP001', 'argument bytes: must not be negative',
 	'what is there is not missing');
 select throws_ok($$select autopost.mark_sent_batch('w', '{}')$$, 'AP001', 'argument items: must be a JSON array');
-select is((select count(*)::int from autopost.events), 0, 'a wrong call leaves no trace');
+select is((select array_agg(e.action) from autopost.events e), '{ingress_payload_rejected}',
+	'a wrong call leaves no trace');
 
 select * from finish();
 rollback;

@@ -12,7 +12,7 @@ import (
 
 // post is a raw payload.
 type post struct {
-	SourceRef      string         `json:"source_ref,omitempty" example:"cms-4711" doc:"Your id of the post. It is stored with the post."`
+	SourceRef      string         `json:"source_ref,omitempty" example:"cms-4711" doc:"Your id of the post. An endpoint takes it once while its receipt lives (receipt_ttl_hours)."`
 	Text           string         `json:"text,omitempty" example:"Hello"`
 	ParseMode      string         `json:"parse_mode,omitempty" enum:"HTML,Markdown,None"`
 	Link           string         `json:"link,omitempty" example:"https://example.org/4711"`
@@ -33,8 +33,20 @@ type medium struct {
 	Type    string `json:"type" enum:"image,video,audio,file,animation" example:"image"`
 	URL     string `json:"url,omitempty" example:"https://example.org/1.png" doc:"Fetched before the post is enqueued."`
 	BlobRef string `json:"blob_ref,omitempty" doc:"The blob_ref in the answer of POST /api/v1/media."`
-	Caption string `json:"caption,omitempty"`
-	Alt     string `json:"alt,omitempty"`
+	FileID  string `json:"file_id,omitempty" doc:"The platform's id of a file (telegram, max, x)."`
+	// AttachmentToken and FileID belong to one credential.
+	AttachmentToken string      `json:"attachment_token,omitempty" doc:"A token of MAX."`
+	AuthRef         string      `json:"auth_ref,omitempty" doc:"The credential of file_id or attachment_token; required if the channels have several."`
+	Caption         string      `json:"caption,omitempty"`
+	Alt             string      `json:"alt,omitempty"`
+	Meta            *mediumMeta `json:"meta,omitempty"`
+}
+
+type mediumMeta struct {
+	Filename string  `json:"filename,omitempty" example:"price.pdf" doc:"The name that a file has on the platform."`
+	Width    int     `json:"width,omitempty" doc:"Pixels."`
+	Height   int     `json:"height,omitempty" doc:"Pixels."`
+	Duration float64 `json:"duration,omitempty" doc:"Seconds."`
 }
 
 type button struct {
@@ -89,7 +101,7 @@ func registerPosts(d *server) {
 	rest.Register(d.Server, rest.Operation{
 		ID: "submit-post", Method: http.MethodPost, Path: "/posts", Summary: "Publish a post", Status: http.StatusAccepted, Also: []int{http.StatusOK}, Answer: submitted{}, Body: post{}, Example: postExample,
 		Description: "Enqueues one post for every channel that its routing selects, or stores it while its media are fetched. The status is 202 after the post is stored. " +
-			"A channel does not get the same content again; if all channels have it, the status is 200. An invalid post is 422 with all errors.",
+			"A channel does not get the same content again; if all channels have it, the status is 200. A repeated source_ref is also 200, with the ids of the first answer. An invalid post is 422 with all errors.",
 	}, func(ctx context.Context, in *submitInput) (rest.Reply, error) {
 		post, err := withoutSurrogates(in.Body)
 		if err != nil {

@@ -133,6 +133,10 @@ func printPosted(raw json.RawMessage, asJSON bool) error {
 		fmt.Fprintf(os.Stdout, "accepted as submission %s; it is enqueued after its media are downloaded\n", a.SubmissionID)
 		return nil
 	}
+	if a.Status == "duplicate" && a.Deliveries == nil {
+		fmt.Fprintf(os.Stdout, "duplicate: the endpoint has this source_ref already, see run %s\n", a.RunID)
+		return nil
+	}
 	rows := make([][]any, 0, len(a.Deliveries))
 	for _, d := range a.Deliveries {
 		rows = append(rows, []any{d.ChannelID, d.Status, d.DeliveryID, d.Reason})

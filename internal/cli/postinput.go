@@ -61,6 +61,8 @@ type mediaInput struct {
 	Type    string `json:"type"`
 	URL     string `json:"url,omitempty"`
 	BlobRef string `json:"blob_ref,omitempty"`
+	// Meta has the name of a file of this machine.
+	Meta autopost.MediaMeta `json:"meta,omitzero"`
 	// file is the path of a medium on this machine, "" for a URL.
 	file string
 }
@@ -159,5 +161,9 @@ func medium(given string) (mediaInput, error) {
 	if at, err := os.Stat(source); err != nil || !at.Mode().IsRegular() {
 		return mediaInput{}, fmt.Errorf("--media must be a URL or a file that can be read, got %q: correct the path", source)
 	}
-	return mediaInput{Type: kind, file: source}, nil
+	m := mediaInput{Type: kind, file: source}
+	if kind == string(autopost.MediaFile) || kind == string(autopost.MediaAudio) {
+		m.Meta.Filename = filepath.Base(source)
+	}
+	return m, nil
 }

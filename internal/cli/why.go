@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,8 @@ func whyCommand() *cobra.Command {
 		Short: "Explain the history and the waits of one delivery",
 		Long: `Explain one delivery: its source, its events, the reasons why it waits, until when, and
 how to end each wait. Run autopost deliveries list for ids. For a submission id the
-command shows the download of its media, for a message id its fan-out.`,
+command shows the download of its media, for a message id its fan-out, for a run id
+its rejected posts.`,
 		Example: "  autopost why 0198c5a1-7c3e-7a51-9d56-0f3ac1d3b1aa",
 		Args:    oneID("delivery", "autopost deliveries list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,7 +80,7 @@ func printWhy(raw json.RawMessage, workspace, id string, asJSON bool) error {
 	if asJSON {
 		fmt.Fprintln(os.Stdout, string(raw))
 	}
-	if !asJSON && (e.Status == "submission" || e.Status == "fanout") {
+	if !asJSON && slices.Contains([]string{"submission", "fanout", "run"}, e.Status) {
 		return e.printNow()
 	}
 	if e.Status == "unknown_delivery" {

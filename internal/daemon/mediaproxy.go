@@ -41,7 +41,7 @@ func (u MediaProxy) Upload(ctx context.Context, h api.Handover) (autopost.Upload
 		uploaded autopost.Uploaded
 		failure  *autopost.Error
 	}
-	got, _, _ := u.Running.Do(fmt.Sprintf("%q", h), func() (any, error) {
+	got, _, _ := u.Running.Do(fmt.Sprintf("%#v", h), func() (any, error) {
 		uploaded, failure := u.upload(ctx, h)
 		return answer{uploaded, failure}, nil
 	})

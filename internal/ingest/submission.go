@@ -60,6 +60,8 @@ type outcome struct {
 type placed struct {
 	Index   int    `json:"index"`
 	BlobRef string `json:"blob_ref"`
+	// Filename is the name of a file or sound at its source.
+	Filename string `json:"filename,omitempty"`
 }
 
 // wanted is a medium of the payload to fetch.
@@ -82,7 +84,7 @@ func mediaToFetch(raw json.RawMessage) ([]wanted, *autopost.Error) {
 	}
 	var list []wanted
 	for i, item := range payload.Media {
-		if item.URL != "" && item.BlobRef == "" && item.FileID == "" {
+		if item.URL != "" && item.BlobRef+item.FileID+item.AttachmentToken == "" {
 			list = append(list, wanted{index: i, url: item.URL, kind: item.Type})
 		}
 	}

@@ -186,6 +186,9 @@ func (w *Worker) fetchAll(ctx context.Context, s Submission) (outcome, error) {
 				return err
 			}
 			result.Media[i] = placed{Index: item.index, BlobRef: origin.BlobRef}
+			if item.kind == autopost.MediaFile || item.kind == autopost.MediaAudio {
+				result.Media[i].Filename = origin.Filename
+			}
 			return nil
 		}))
 	}

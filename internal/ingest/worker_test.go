@@ -107,7 +107,8 @@ func (w web) Fetch(ctx context.Context, url string, kind autopost.MediaKind) (me
 			return media.Origin{}, failed
 		}
 	}
-	return media.Origin{BlobRef: "sha256:" + url[strings.LastIndex(url, "/")+1:], Kind: kind}, nil
+	name := url[strings.LastIndex(url, "/")+1:]
+	return media.Origin{BlobRef: "sha256:" + name, Kind: kind, Filename: name}, nil
 }
 
 func newWorker(t *testing.T, q *queue, fetcher MediaFetcher, change func(*Config)) *Worker {
@@ -130,12 +131,15 @@ func TestSubmissionIsFetchedRegisteredAndCommitted(t *testing.T) {
 		{"type":"image","url":"https://h/aa"}, {"type":"image","blob_ref":"sha256:bb","url":"https://h/bb"},
 		{"type":"video","file_id":"BAAC","url":"https://h/cc"}, {"type":"video","url":"https://h/dd"}]}`)
 	q.add("w", "2", `{"text":"no media after all"}`)
+	q.add("w", "3", `{"media":[{"type":"file","url":"https://h/dir/ee.pdf"}, {"type":"image","attachment_token":"t"}]}`)
 	w.runOnce(t.Context())
 
 	require.JSONEq(t, `{"ok":true,"media":[{"index":0,"blob_ref":"sha256:aa"},{"index":3,"blob_ref":"sha256:dd"}]}`,
 		q.outcome("w/1/token-of-run"))
 	require.JSONEq(t, `{"ok":true}`, q.outcome("w/2/token-of-run"))
-	require.ElementsMatch(t, []string{"w sha256:aa", "w sha256:dd"}, q.origins)
+	require.JSONEq(t, `{"ok":true,"media":[{"index":0,"blob_ref":"sha256:ee.pdf","filename":"ee.pdf"}]}`, q.outcome("w/3/token-of-run"),
+		"a file keeps its name")
+	require.ElementsMatch(t, []string{"w sha256:aa", "w sha256:dd", "w sha256:ee.pdf"}, q.origins)
 }
 
 func TestFailedMediumFailsTheSubmission(t *testing.T) {

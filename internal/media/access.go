@@ -22,13 +22,15 @@ type BlobKey struct {
 // Blob is a platform's id of a medium.
 type Blob struct {
 	FileID string `json:"file_id"`
+	// URL is the source URL that the platform may fetch; only without FileID.
+	URL string `json:"url"`
 	// ExpiresAt is the time until which the platform accepts the id; zero if unknown.
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
 // Blobs stores the ids that platforms gave to media.
 type Blobs interface {
-	// GetMediaBlob returns nil if no valid id is known.
+	// GetMediaBlob returns nil if no valid id or source URL is known.
 	GetMediaBlob(ctx context.Context, key BlobKey) (*Blob, error)
 	// PutMediaBlob stores an id. A blob without FileID removes the stored one.
 	PutMediaBlob(ctx context.Context, key BlobKey, blob Blob) error
@@ -75,6 +77,18 @@ func (m *Access) Cached(ctx context.Context, blobRef, kind string) (fileID strin
 		return "", false, nil
 	}
 	return found.FileID, true, nil
+}
+
+// SourceURL implements autopost.MediaAccess.
+func (m *Access) SourceURL(ctx context.Context, blobRef, kind string) (url string, ok bool, err error) {
+	found, err := m.blobs.GetMediaBlob(ctx, m.key(blobRef, kind))
+	if err != nil {
+		return "", false, fmt.Errorf("look up the source of %s: %w", blobRef, err)
+	}
+	if found == nil || found.URL == "" || (!found.ExpiresAt.IsZero() && !time.Now().Before(found.ExpiresAt)) {
+		return "", false, nil
+	}
+	return found.URL, true, nil
 }
 
 // Keep implements autopost.MediaAccess.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -83,5 +84,29 @@ func TestBrokenDownloadStartsOver(t *testing.T) {
 			require.Equal(t, autopost.Transient, failed.Category, "the next attempt starts over")
 			require.Equal(t, c.asked, asked.Load())
 		})
+	}
+}
+
+func TestFetchReturnsTheNameOfTheFile(t *testing.T) {
+	for _, c := range []struct{ path, disposition, want string }{
+		{"/dir/price%20list.pdf?signature=s", "", "price list.pdf"},
+		{"/download", "", ""},
+		{"/", "", ""},
+		{"/download?id=4", `attachment; filename="report.pdf"`, "report.pdf"},
+		{"/a.pdf", `attachment; filename*=UTF-8''%D1%86%D0%B5%D0%BD%D1%8B.pdf`, "цены.pdf"},
+		{"/a.pdf", `attachment; filename="../../etc/passwd"`, "passwd"},
+		{"/a.pdf", `attachment; filename="..\\x.pdf"`, "x.pdf"},
+		{"/a.pdf", "attachment", "a.pdf"},
+		{"/a%0A.pdf", "", ""},
+		{"/" + strings.Repeat("a", 252) + ".pdf", "", ""},
+	} {
+		address, _ := breaking(t, []byte("%PDF-1.7 content"), 0, 0, func(h http.Header, _ int64) {
+			if c.disposition != "" {
+				h.Set("Content-Disposition", c.disposition)
+			}
+		})
+		origin, failed := fetcher(t, http.DefaultClient).Fetch(t.Context(), address+c.path, autopost.MediaFile)
+		require.Nil(t, failed, "%v", failed)
+		require.Equal(t, c.want, origin.Filename, "%s %s", c.path, c.disposition)
 	}
 }

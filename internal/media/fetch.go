@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"autopost"
 	"autopost/internal/outbound"
@@ -30,6 +36,9 @@ type Fetcher struct {
 }
 
 const defaultTimeout = 30 * time.Second
+
+// maxFilename is the longest name of a file, in characters. The database has the same limit.
+const maxFilename = 255
 
 // Fetch downloads rawURL, checks that the content matches kind, and stores it. It resumes after a broken connection if
 // the source supports it. The category of the failure shows whether a retry may help. Its message contains the host but
@@ -66,6 +75,7 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaK
 	var rejection *Rejection
 	switch {
 	case err == nil:
+		origin.Filename = filenameOf(u, response.Header)
 		return origin, nil
 	case errors.As(err, &rejection):
 		return Origin{}, failure(autopost.Permanent, rejection.Code, rejection.Message)
@@ -75,6 +85,23 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string, kind autopost.MediaK
 		return Origin{}, classify(ctx, u.Hostname(), ctx.Err())
 	}
 	return Origin{}, failure(autopost.Transient, storeCode(err), err.Error())
+}
+
+// filenameOf returns the name of a download: that of its Content-Disposition, else the end of its path if that has an
+// extension; "" if neither is a valid name.
+func filenameOf(u *url.URL, header http.Header) string {
+	name := path.Base(u.Path)
+	if path.Ext(name) == "" {
+		name = ""
+	}
+	if _, params, err := mime.ParseMediaType(header.Get("Content-Disposition")); err == nil && params["filename"] != "" {
+		name = path.Base(strings.ReplaceAll(params["filename"], `\`, "/"))
+	}
+	if !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxFilename || strings.ContainsFunc(name, unicode.IsControl) ||
+		slices.Contains([]string{".", "..", "/"}, name) || strings.Contains(name, `\`) {
+		return ""
+	}
+	return name
 }
 
 func storeCode(err error) string {

@@ -57,6 +57,8 @@ type Origin struct {
 	Kind        autopost.MediaKind
 	// Width and Height are the pixels of a picture; 0 for other media.
 	Width, Height int
+	// Filename is the name that the source of a fetched medium states; "" if unknown. It is not stored.
+	Filename string
 }
 
 // Close releases the bucket.

@@ -9,7 +9,7 @@ import (
 // with the constraint of the table.
 var actions = [][2]string{
 	{"ingress_rate_limited", "Requests came faster than the `ingress_rps` of the endpoint. One event counts many requests."},
-	{"ingress_payload_rejected", "Requests were larger than the endpoint allows. One event counts many requests."},
+	{"ingress_payload_rejected", "A post was rejected (field, reason, source_ref), or requests were larger than the endpoint allows. One event counts many."},
 	{"ingress_dedup_dropped", "A push repeated a `source_ref`, or recent content without one. It got the answer of the first push."},
 	{"ingress_config_error", "A source could not be polled, or it moved. `error` names the setting to correct."},
 	{"submission_failed", "The media of a post could not be fetched. The post is given up."},

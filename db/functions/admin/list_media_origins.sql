@@ -6,7 +6,7 @@ as $$
 -- Returns: [{"blob_ref", "kind", "content_type", "size_bytes", "width", "height", "created_at",
 --          "last_seen_at", "messages", "forgotten"}].
 -- Raises:  AP001 for a limit outside 1 to 10000.
--- Reads:   media_origin, message_media.
+-- Reads:   media_origin.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
@@ -15,12 +15,11 @@ begin
 			x.content_type, 'size_bytes', x.size_bytes,
 			'width', x.width, 'height', x.height, 'created_at', x.created_at, 'last_seen_at', x.last_seen_at,
 				'forgotten', x.deleted_at is not null,
-			'messages', (select count(*) from autopost.message_media m
-				where m.workspace_id = p_workspace_id and m.blob_ref = x.blob_ref))
+			'messages', x.ref_count)
 			order by x.last_seen_at desc, x.blob_ref), '[]')
 		from (
 			select o.blob_ref, o.kind, o.content_type, o.size_bytes, o.width, o.height, o.created_at, o.last_seen_at,
-				o.deleted_at
+				o.deleted_at, o.ref_count
 			from autopost.media_origin o
 			where o.workspace_id = p_workspace_id
 			order by o.last_seen_at desc, o.blob_ref

@@ -75,7 +75,8 @@ create or replace function autopost.why_no_delivery(p_workspace_id text, p_id uu
 language plpgsql stable
 as $$
 -- Purpose: the reason why a post has no deliveries yet: its media are fetched first (p_id: a
---          submission), or its fan-out is in progress (p_id: a message). Null for other ids.
+--          submission), or its fan-out is in progress (p_id: a message); or the result of a run.
+--          Null for other ids.
 -- Reads:   submissions, fanout_jobs.
 declare
 	v_submission autopost.submissions;
@@ -118,7 +119,7 @@ begin
 				jsonb_build_array(autopost.hold('fanout', v_job.next_attempt_at,
 				'a daemon with the stage ingest adds the next channels'))));
 	end if;
-	return null;
+	return autopost.why_run(p_workspace_id, p_id);
 end
 $$;
 
@@ -131,7 +132,7 @@ as $$
 --          "send_at": the estimated time, "held_by": [{"gate", "until", "lifts"}], "lifts":
 --          possible remedy for an ended one}}. For a submission, or a message with a running
 --          fan-out: {"status": "submission" | "fanout", "now"}, the reason why it has no deliveries
---          yet. Else {"status": "unknown_delivery"}.
+--          yet. For an ingest run {"status": "run", "now"}. Else {"status": "unknown_delivery"}.
 -- Reads:   submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts,
 --          events, channel_gates, platform_limits, dispatch_runs.
 declare

@@ -64,3 +64,10 @@ as $$
 -- timeout of the object store.
 select interval '10 minutes'
 $$;
+
+create or replace function autopost.source_url_time() returns interval
+language sql immutable parallel safe
+as $$
+-- Purpose: how long a platform may be given the source URL of a medium. Later the content is uploaded.
+select interval '1 day'
+$$;

@@ -28,11 +28,12 @@ as $$
 select replace(p_action, 'ingress_', '')
 $$;
 
-create or replace function autopost.join_flood(p_workspace_id text, p_endpoint_id text, p_action text, p_items int,
+create or replace function autopost.join_flood(p_workspace_id text, p_endpoint_id text, p_action text, p_counts jsonb,
 	p_meta jsonb) returns uuid
 language plpgsql
 as $$
--- Purpose: counts a rejected request. Above ingress_drops_per_second it joins the shared run.
+-- Purpose: counts a rejected request. Above ingress_drops_per_second it joins the shared run, which
+--          adds its p_counts: {counter: items}.
 -- Returns: the shared run, or null if the request gets a run and an event of its own.
 -- Locks:   ingress_floods, ingest_runs, after all other locks.
 -- Writes:  ingress_floods; for a joined request also ingest_runs and events.
@@ -68,9 +69,14 @@ begin
 		where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.action = p_action;
 	end if;
 	update autopost.ingest_runs r
-	set stats_json = jsonb_build_object('requests', coalesce((r.stats_json -> 'requests')::int, 0) + 1,
-		autopost.drop_counter(p_action),
-		coalesce((r.stats_json -> autopost.drop_counter(p_action))::bigint, 0) + p_items)
+	set stats_json = (
+		select jsonb_object_agg(k.key, k.total)
+		from (
+			select c.key, sum(c.value::bigint) as total
+			from (select * from jsonb_each_text(r.stats_json) union all select *
+				from jsonb_each_text(p_counts || '{"requests": 1}')) c
+			group by c.key
+			having sum(c.value::bigint) > 0) k)
 	where r.workspace_id = p_workspace_id and r.run_id = v_flood.run_id;
 	return v_flood.run_id;
 end
@@ -87,12 +93,40 @@ as $$
 declare
 	v_run_id uuid;
 begin
-	if autopost.join_flood(p_workspace_id, p_endpoint_id, p_action, p_items, p_meta) is null then
+	if autopost.join_flood(p_workspace_id, p_endpoint_id, p_action,
+		jsonb_build_object(autopost.drop_counter(p_action), p_items), p_meta) is null then
 		v_run_id := autopost.open_run(p_workspace_id, 'push', p_endpoint_id, null);
 		perform autopost.close_run(p_workspace_id, v_run_id,
 			jsonb_build_object(autopost.drop_counter(p_action), p_items), null);
 		perform autopost.emit_note(p_workspace_id, p_action, 'error', null, null, null,
 			p_meta || jsonb_build_object('endpoint_id', p_endpoint_id, 'run_id', v_run_id, 'items', p_items));
 	end if;
+end
+$$;
+
+create or replace function autopost.rejection(p_answer jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the meta of the event of a rejected post: its source_ref and its first error.
+select jsonb_strip_nulls(jsonb_build_object('source_ref', p_answer -> 'source_ref',
+	'field', p_answer #> '{errors,0,field}', 'reason', p_answer #> '{errors,0,reason}'))
+$$;
+
+create or replace function autopost.record_rejected(p_workspace_id text, p_endpoint_id text, p_source_id text,
+	p_run_id uuid, p_answers jsonb) returns void
+language plpgsql
+as $$
+-- Purpose: writes an event for each rejected post of a run. Above ingress_drops_per_second posts
+--          the last event counts the others.
+-- Writes:  events (ingress_payload_rejected).
+declare
+	v_most int := greatest(autopost.setting('ingress_drops_per_second'), 1);
+	v_count int := jsonb_array_length(p_answers);
+begin
+	perform autopost.emit_note(p_workspace_id, 'ingress_payload_rejected', 'error', null, null, null,
+		autopost.rejection(a.value) || jsonb_build_object('endpoint_id', p_endpoint_id, 'source_id', p_source_id,
+			'run_id', p_run_id, 'items', case when a.ordinality = v_most then v_count - v_most + 1 else 1 end))
+	from jsonb_array_elements(p_answers) with ordinality a
+	where a.ordinality <= v_most;
 end
 $$;

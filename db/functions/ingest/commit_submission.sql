@@ -1,12 +1,25 @@
 create or replace function autopost.with_blob_refs(p_raw jsonb, p_media jsonb) returns jsonb
 language sql immutable parallel safe
 as $$
--- Purpose: the raw payload with references to the media store. p_media: [{"index", "blob_ref"}].
+-- Purpose: the raw payload with references to the media store, and with the names of fetched files
+--          that have none. p_media: [{"index", "blob_ref", "filename"}].
 select case when coalesce(p_media, '[]') = '[]' then p_raw else p_raw || jsonb_build_object('media', (
 	select jsonb_agg(case when f.value is null then m.value
-		else m.value || jsonb_build_object('blob_ref', f.value -> 'blob_ref') end order by m.ordinality)
+		else m.value || jsonb_build_object('blob_ref', f.value -> 'blob_ref')
+			|| case when f.value ->> 'filename' <> '' then jsonb_build_object('meta',
+				jsonb_build_object('filename', f.value -> 'filename') || coalesce(m.value -> 'meta', '{}')) else '{}' end end
+		order by m.ordinality)
 	from jsonb_array_elements(p_raw -> 'media') with ordinality m
 	left join jsonb_array_elements(p_media) f on (f.value ->> 'index')::int = m.ordinality - 1)) end
+$$;
+
+create or replace function autopost.without_urls(p_raw jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the raw payload without the URLs of media whose content is in the media store.
+select case when not p_raw -> 'media' @? '$[*].url' then p_raw else p_raw || jsonb_build_object('media', (
+	select jsonb_agg(case when m.value ? 'blob_ref' then m.value - 'url' else m.value end order by m.ordinality)
+	from jsonb_array_elements(p_raw -> 'media') with ordinality m)) end
 $$;
 
 create or replace function autopost.fail_submission(p_submission autopost.submissions, p_error jsonb) returns jsonb
@@ -45,8 +58,9 @@ create or replace function autopost.commit_submission(p_workspace_id text, p_sub
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: commits the outcome of fetching a submission's media. p_outcome: {"ok": true, "media":
---          [{"index", "blob_ref"}]} enqueues it in this transaction; {"ok": false, "error": {…}}
---          retries it later or fails it.
+--          [{"index", "blob_ref", "filename" if the source names it}]} enqueues it in this
+--          transaction and forgets its URLs; {"ok": false, "error": {…}} retries it later or fails
+--          it.
 -- Returns: {"applied": true, "status", and the answer of the enqueue}, or {"applied": false,
 --          "reason": "stale"}. Repeatable.
 -- Raises:  AP001 for a wrong argument.
@@ -86,7 +100,7 @@ begin
 	end if;
 	update autopost.submissions s
 	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
-		answer = v_answer - 'deliveries', last_error = null, updated_at = autopost.now_ts()
+		answer = v_answer - 'deliveries', raw_payload = autopost.without_urls(v_raw), last_error = null, updated_at = autopost.now_ts()
 	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 	perform autopost.close_run(p_workspace_id, v_submission.run_id,
 		autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);

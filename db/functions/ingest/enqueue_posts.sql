@@ -5,6 +5,18 @@ as $$
 select coalesce(current_setting('autopost.planning', true), '') = 'on'
 $$;
 
+create or replace function autopost.source_of(p_workspace_id text, p_run_id uuid, p_fields jsonb) returns jsonb
+language sql stable
+as $$
+-- Purpose: messages.source: {"kind", "endpoint_id", "source_id"} of the run, and "fields": the
+--          unknown fields of the post, if it has any.
+-- Reads:   ingest_runs.
+select jsonb_build_object('kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id)
+	|| case when jsonb_typeof(p_fields) = 'object' then jsonb_build_object('fields', p_fields) else '{}' end
+from autopost.ingest_runs r
+where r.workspace_id = p_workspace_id and r.run_id = p_run_id
+$$;
+
 create or replace function autopost.upsert_message(p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamptz)
 	returns jsonb
 language plpgsql
@@ -25,7 +37,7 @@ begin
 		source, source_ref, first_seen_trace_id, first_ingest_run_id, last_seen_at, last_ingest_run_id, created_at)
 	values (p_workspace_id, autopost.new_id(), autopost.hash_version(), p_post ->> 'content_hash',
 		autopost.hash_version(), p_post -> 'payload', v_tags,
-		p_post -> 'source', p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
+		autopost.source_of(p_workspace_id, p_run_id, p_post -> 'fields'), p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
 	on conflict (workspace_id, hash_version, content_hash) do update
 	set last_seen_at = excluded.last_seen_at, last_ingest_run_id = excluded.last_ingest_run_id,
 		seen_count = m.seen_count + 1
@@ -57,20 +69,73 @@ begin
 end
 $$;
 
+create or replace function autopost.credential_errors(p_workspace_id text, p_media jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the errors of the credentials of platform ids: an id is valid for one credential, so its
+--          auth_ref is required if the channels have several.
+-- Reads:   channels.
+declare
+	v_first text;
+begin
+	if not coalesce(p_media @? '$[*] ? (exists (@.file_id) || exists (@.attachment_token))', false) then
+		return '[]';
+	end if;
+	v_first := (select c.auth_ref from autopost.channels c where c.workspace_id = p_workspace_id limit 1);
+	return (
+		select coalesce(jsonb_agg(autopost.field_error(format('media[%s].auth_ref', m.ordinality - 1), x.reason,
+			'name the credential of the id: autopost credential list') -> 0 order by m.ordinality), '[]')
+		from jsonb_array_elements(p_media) with ordinality m
+		cross join lateral (select case
+			when m.value ? 'auth_ref' and not exists (select 1 from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.auth_ref = m.value ->> 'auth_ref')
+				then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
+			when not m.value ? 'auth_ref' and exists (select 1 from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.auth_ref <> v_first)
+				then 'is missing, and the channels have several credentials' end as reason) x
+		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
+end
+$$;
+
+create or replace function autopost.unfetched_errors(p_media jsonb) returns jsonb
+language sql stable
+as $$
+-- Purpose: the errors of media that are not in the media store. A dry run accepts them.
+select coalesce(jsonb_agg(autopost.field_error(format('media[%s].url', m.ordinality - 1), 'must be fetched first',
+	'give the post to receive_push or submit_post, or give a blob_ref') -> 0 order by m.ordinality), '[]')
+from jsonb_array_elements(p_media) with ordinality m
+where not autopost.planning() and not m.value ?| '{blob_ref,file_id,attachment_token}'
+$$;
+
+create or replace function autopost.entry_errors(p_workspace_id text, p_raw jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the errors of a raw post in this workspace, with its media: [{field, reason, remedy}].
+-- Reads:   media_origin.
+declare
+	v_errors jsonb := autopost.post_errors(p_workspace_id, p_raw);
+begin
+	if v_errors = '[]' and p_raw ? 'media' then
+		return autopost.origin_errors(p_workspace_id, p_raw -> 'media')
+			|| autopost.credential_errors(p_workspace_id, p_raw -> 'media');
+	end if;
+	return v_errors;
+end
+$$;
+
 create or replace function autopost.prepare_post(p_workspace_id text, p_item jsonb) returns jsonb
 language plpgsql stable
 as $$
 -- Purpose: checks a post and adds its normal form, hash and tags. p_item: {"raw", "trace_id",
 --          "route_tags"}.
 -- Returns: the item with these fields, or {"errors"}.
--- Reads:   media_origin.
 declare
 	v_raw jsonb := p_item -> 'raw';
-	v_errors jsonb := autopost.post_errors(p_workspace_id, v_raw);
+	v_errors jsonb := autopost.entry_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
 begin
-	if v_errors = '[]' then
-		v_errors := autopost.origin_errors(p_workspace_id, v_raw -> 'media');
+	if v_errors = '[]' and v_raw ? 'media' then
+		v_errors := autopost.unfetched_errors(v_raw -> 'media');
 	end if;
 	if v_errors <> '[]' then
 		return jsonb_build_object('errors', v_errors);
@@ -81,7 +146,7 @@ begin
 		'content_hash', autopost.content_hash(v_payload),
 		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
 		'source_ref', v_raw -> 'source_ref',
-		'source', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
+		'fields', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
 			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
 end
 $$;
@@ -95,7 +160,7 @@ as $$
 -- Purpose: makes the deliveries of a post whose message is stored. If it has more channels than one
 --          transaction should take, a job makes them.
 -- Returns: the enqueue answer; the channels whose gates the caller arms, and for when.
--- Writes:  deliveries or fanout_jobs, events.
+-- Writes:  deliveries or fanout_jobs, media_blobs, events.
 declare
 	v_post jsonb := autopost.frozen_post(p_post, p_run_id, p_now);
 	-- a plan shows all channels at once
@@ -115,7 +180,8 @@ begin
 	from autopost.fan_out_to(p_workspace_id, v_post, null, (p_post -> 'fresh')::boolean, v_route.ids, v_route.ttls,
 		v_route.choices, v_route.renderings, p_now) f;
 	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts),
-		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0);
+		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0),
+		autopost.record_source_urls(p_workspace_id, v_post, v_route.ids);
 	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries);
 	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' then
 		answer := answer || '{"status": "duplicate"}';
@@ -134,7 +200,7 @@ as $$
 --          deliveries. p_items: [{"raw", "trace_id", "route_tags"}].
 -- Returns: the enqueue answers in the order of the items.
 -- Locks:   media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id), in
---          this order.
+--          this order; then media_origin (blob_ref) of new messages.
 declare
 	v_posts jsonb[];
 	v_post jsonb;
@@ -166,6 +232,8 @@ begin
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
+	perform autopost.count_references(p_workspace_id,
+		array(select (p.post ->> 'message_id')::uuid from unnest(v_posts) p (post) where p.post -> 'fresh' = 'true'), 1);
 	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
 	return to_jsonb(v_answers);
 end

@@ -5,7 +5,7 @@ language sql stable
 as $$
 -- Purpose: a prepared post with its message, as fan-out takes it now or later: {"payload",
 --          "content_hash", "message_id", "run_id", "trace_id", "tags", "include", "exclude",
---          "scheduled_for", "not_before", "remove_at" if set}. "tags" are those of the post and of
+--          "scheduled_for", "not_before", "remove_at" if set, "urls" of source_urls}. "tags" are those of the post and of
 --          its source. "include" and "exclude" are null if unset.
 select jsonb_build_object(
 	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
@@ -16,6 +16,7 @@ select jsonb_build_object(
 	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
 	|| case when p_post -> 'raw' ? 'remove_at' then jsonb_build_object('remove_at',
 		autopost.timestamp_of(p_post -> 'raw' ->> 'remove_at')) else '{}' end
+	|| autopost.source_urls(p_post -> 'raw')
 $$;
 
 create or replace function autopost.due_of(p_post jsonb) returns timestamptz

@@ -43,7 +43,7 @@ as $$
 -- Returns: the job afterwards.
 -- Locks:   messages, channel_gates, in this order.
 -- Reads:   channels.
--- Writes:  deliveries, fanout_jobs, events, channel_gates, ingest_runs.
+-- Writes:  deliveries, media_blobs, fanout_jobs, events, channel_gates, ingest_runs.
 declare
 	v_job autopost.fanout_jobs;
 	v_now timestamptz;
@@ -63,7 +63,8 @@ begin
 	select f.counts, f.armed, f.dropped into v_done
 	from autopost.fan_out_to(p_job.workspace_id, p_job.post, p_job.job_id, v_fresh, v_route.ids, v_route.ttls,
 		v_route.choices, v_route.renderings, v_now) f;
-	perform autopost.record_dropped(p_job.workspace_id, p_job.post, v_done.dropped, p_job.deduped);
+	perform autopost.record_dropped(p_job.workspace_id, p_job.post, v_done.dropped, p_job.deduped),
+		autopost.record_source_urls(p_job.workspace_id, p_job.post, v_route.ids);
 	update autopost.fanout_jobs j
 	set position = coalesce(v_route.ids[cardinality(v_route.ids)], j.position),
 		enqueued = j.enqueued + (v_done.counts ->> 'enqueued')::int,

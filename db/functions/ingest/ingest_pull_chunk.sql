@@ -8,7 +8,7 @@ as $$
 --          "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}],
 --          with the tags of the source; or raw payloads with source_ref and perhaps a cursor.
 --          "skip" only marks an item as seen. An item with a receipt is dropped. A rejected item
---          keeps its receipt, because the source cannot correct it. A receipt lives while its
+--          has an event and keeps its receipt, because the source cannot correct it. A receipt lives while its
 --          source shows the item. It ends when the source was polled after its expiry and did not
 --          show the item.
 -- Returns: {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped",
@@ -77,6 +77,7 @@ begin
 	select
 		coalesce(jsonb_agg(jsonb_build_object('raw',
 			coalesce(f.item -> 'payload', f.item - '{cursor,skip,skip_reason}'::text[]), 'trace_id', autopost.new_id(),
+			'source_ref', f.item -> 'source_ref',
 			'route_tags', coalesce(case when f.item ? 'payload' then f.item -> 'tags' end, '[]'))
 			order by f.n) filter (where f.item -> 'skip' is distinct from 'true'), '[]'),
 		jsonb_agg(coalesce(f.item ->> 'skip_reason', 'asked')) filter (where f.item -> 'skip' = 'true')
@@ -89,6 +90,13 @@ begin
 	v_skipped := (select coalesce(jsonb_object_agg(k.reason, k.n), '{}')
 		from (select e.value as reason, count(*) as n from jsonb_array_elements_text(v_skipped) e group by e.value) k);
 	v_answers := autopost.take_posts(p_workspace_id, p_endpoint_id, 'pull', v_posts, v_run_id, v_now);
+	select jsonb_agg(a.value || case when a.value -> 'status' = '"rejected"'
+		then jsonb_build_object('source_ref', v_posts -> (a.ordinality - 1)::int -> 'source_ref') else '{}' end
+		order by a.ordinality) into v_answers
+	from jsonb_array_elements(v_answers) with ordinality a;
+	v_answers := coalesce(v_answers, '[]');
+	perform autopost.record_rejected(p_workspace_id, p_endpoint_id, p_source_id, v_run_id,
+		jsonb_path_query_array(v_answers, '$[*] ? (@.status == "rejected")'));
 	select jsonb_build_object(
 		'enqueued', count(*) filter (where a.value ->> 'status' = 'enqueued'),
 		'submitted', count(*) filter (where a.value ->> 'status' = 'accepted'),

@@ -4,8 +4,8 @@ create or replace function autopost.put_media_blob(
 ) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Purpose: keeps the platform's id of a content. A null p_file_id forgets it after the platform
---          refused it.
+-- Purpose: keeps the platform's id of a content in place of its source URL. A null p_file_id forgets
+--          both after the platform refused one.
 -- Writes:  media_blobs.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -17,7 +17,7 @@ begin
 	values (p_workspace_id, p_blob_ref, p_provider, p_auth_ref, p_kind, p_file_id, p_expires_at, autopost.now_ts(),
 		autopost.now_ts())
 	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
-	set file_id = excluded.file_id, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
+	set file_id = excluded.file_id, url = null, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
 	return '{"applied": true}';
 end
 $$;

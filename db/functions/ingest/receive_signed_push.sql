@@ -14,7 +14,6 @@ declare
 	v_now timestamptz;
 	v_first jsonb;
 	v_results jsonb[];
-	v_run_id uuid;
 	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -38,13 +37,9 @@ begin
 			from jsonb_array_elements(p_items) with ordinality i
 			cross join lateral (select v_first -> (i.ordinality - 1)::int as answer) f
 			order by i.ordinality);
-		v_run_id := autopost.new_id();
-		if v_first @? '$[*] ? (@.status == "rejected")' then
-			perform autopost.begin_run(p_workspace_id, v_run_id, 'push', p_endpoint_id, null);
-		end if;
-		return autopost.end_push(v_endpoint, p_items, v_results, v_run_id);
+		return autopost.end_request(v_endpoint, 'push', p_items, v_results, autopost.new_id());
 	end if;
-	v_answer := autopost.take_push(v_endpoint, p_items);
+	v_answer := autopost.take_request(v_endpoint, 'push', p_items, true, v_now);
 	if not v_answer -> 'results' @? '$[*] ? (@.status != "rejected")' then
 		delete from autopost.signed_requests s
 		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id and s.webhook_id = p_webhook_id;

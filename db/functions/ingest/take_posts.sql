@@ -6,7 +6,7 @@ begin
 	return (
 		select exists (
 			select 1 from jsonb_path_query(p_raw, 'lax $.media[*] ? (@.url != null)') m
-			where m ->> 'blob_ref' is null and m ->> 'file_id' is null));
+			where not m ?| '{blob_ref,file_id,attachment_token}'));
 end
 $$;
 

@@ -8,14 +8,15 @@ as $$
 --          stays; or the enqueue waits and stores the content again. The lock is FOR UPDATE, for
 --          the deletion; locked rows are skipped.
 -- Returns: {"purged", "after": for the next call, null at the end}.
--- Locks:   messages (skip locked).
+-- Locks:   messages (skip locked), media_origin (blob_ref).
 -- Reads:   deliveries, events, ingress_receipts, submissions, channels.
--- Writes:  messages, message_media.
+-- Writes:  messages, message_media, media_origin.
 declare
 	v_before timestamptz;
 	v_ids uuid[];
 	v_times timestamptz[];
 	v_named uuid[];
+	v_unused uuid[];
 	v_count int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -43,11 +44,13 @@ begin
 		select 1 from autopost.events e
 		where e.workspace_id = p_workspace_id and e.message_id = u.message_id
 		limit 1) e;
-	delete from autopost.messages m
-	where m.workspace_id = p_workspace_id and m.message_id = any (v_ids)
-		and m.message_id <> all (coalesce(v_named, '{}'))
-	and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
-		and d.message_id = m.message_id offset 0);
+	v_unused := array(
+		select u.message_id from unnest(v_ids) u (message_id)
+		where u.message_id <> all (coalesce(v_named, '{}'))
+		and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = u.message_id offset 0));
+	perform autopost.count_references(p_workspace_id, v_unused, -1);
+	delete from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = any (v_unused);
 	get diagnostics v_count = row_count;
 	return jsonb_build_object('purged', v_count, 'after', case
 		when cardinality(v_ids) = 1000 then jsonb_build_array(v_times[1000], v_ids[1000]) end);

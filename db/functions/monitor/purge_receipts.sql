@@ -2,12 +2,12 @@ create or replace function autopost.purge_receipts(p_workspace_id text) returns 
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: deletes up to 5,000 expired receipts each of pushes, signed requests, sources, API
---          requests and bot updates. Receipts of a source stay until its next poll, which may show
---          the item again.
+--          requests and bot updates, and clears up to 5,000 expired source URLs of media. Receipts of
+--          a source stay until its next poll, which may show the item again.
 -- Returns: {"purged", "more"}.
--- Locks:   ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates (skip
---          locked).
--- Writes:  ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates.
+-- Locks:   ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates, media_blobs
+--          (skip locked).
+-- Writes:  ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates, media_blobs.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];
@@ -23,6 +23,7 @@ declare
 	v_bots text[];
 	v_keys_of_updates text[];
 	v_updates int;
+	v_urls int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -75,7 +76,8 @@ begin
 	using unnest(v_bots, v_keys_of_updates) u (auth_ref, update_key)
 	where b.workspace_id = p_workspace_id and b.auth_ref = u.auth_ref and b.update_key = u.update_key;
 	get diagnostics v_updates = row_count;
-	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers + v_updates,
-		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers, v_updates) = 5000);
+	v_urls := autopost.clear_source_urls(p_workspace_id, v_now, 5000);
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers + v_updates
+		+ v_urls, 'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers, v_updates, v_urls) = 5000);
 end
 $$;

@@ -30,7 +30,7 @@ begin
 		coalesce(r.answer ->> 'message_id', r.answer ->> 'submission_id'))
 	from (
 		select x.receipt_id, x.answer from autopost.ingress_receipts x
-		where x.workspace_id = p_workspace_id and x.endpoint_kind = 'webhook_push' and x.received_at >= p_from
+		where x.workspace_id = p_workspace_id and x.received_at >= p_from
 			and x.received_at < p_to
 		limit 100000) r
 	where not exists (

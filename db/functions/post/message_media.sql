@@ -15,6 +15,35 @@ $$;
 create or replace trigger link_media after insert on autopost.messages
 	for each row when (new.payload ? 'media') execute function autopost.link_media();
 
+create or replace function autopost.count_references(p_workspace_id text, p_message_ids uuid[], p_change int) returns void
+language plpgsql
+as $$
+-- Purpose: changes media_origin.ref_count by p_change for each medium of these messages. Only the
+--          row of a run is locked after it, so that enqueues with the same media cannot deadlock.
+-- Locks:   media_origin (blob_ref).
+-- Writes:  media_origin.
+declare
+	v_refs text[];
+	v_counts bigint[];
+begin
+	select array_agg(x.blob_ref order by x.blob_ref), array_agg(x.n order by x.blob_ref) into v_refs, v_counts
+	from (
+		select m.blob_ref, count(*) as n from autopost.message_media m
+		where m.workspace_id = p_workspace_id and m.message_id = any (p_message_ids)
+		group by m.blob_ref) x;
+	if v_refs is null then
+		return;
+	end if;
+	perform 1 from autopost.media_origin o
+	where o.workspace_id = p_workspace_id and o.blob_ref = any (v_refs)
+	order by o.blob_ref
+	for no key update of o;
+	update autopost.media_origin o set ref_count = o.ref_count + p_change * u.n
+	from unnest(v_refs, v_counts) u (blob_ref, n)
+	where o.workspace_id = p_workspace_id and o.blob_ref = u.blob_ref;
+end
+$$;
+
 create or replace function autopost.hold_origins(p_workspace_id text, p_items jsonb) returns void
 language plpgsql
 as $$

@@ -2,18 +2,24 @@ create or replace function autopost.normalize_media(p_media jsonb) returns jsonb
 language plpgsql immutable parallel safe
 as $$
 -- Purpose: the media in order, each with its fingerprint: the hash of the content, else the
---          platform's id, else the canonical URL.
+--          platform's id, else the canonical URL. The URL of a medium with content or id is dropped:
+--          it may be signed.
 begin
 	return (
 		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
 				'type', e.value ->> 'type',
 				'blob_ref', e.value ->> 'blob_ref',
 				'file_id', e.value ->> 'file_id',
-				'url', autopost.canonical_url(e.value ->> 'url'),
+				'attachment_token', e.value ->> 'attachment_token',
+				'auth_ref', e.value ->> 'auth_ref',
+				'url', case when not e.value ?| '{blob_ref,file_id,attachment_token}'
+					then autopost.canonical_url(e.value ->> 'url') end,
 				'caption', nullif(autopost.normalize_text(e.value ->> 'caption', 'None'), ''),
 				'alt', nullif(autopost.normalize_text(e.value ->> 'alt', 'None'), ''),
+				'meta', (select jsonb_object_agg(f.key, f.value) from jsonb_each(e.value -> 'meta') f
+					where f.key in ('filename', 'width', 'height', 'duration')),
 				'fingerprint', coalesce(e.value ->> 'blob_ref', 'id:' || (e.value ->> 'file_id'),
-					'url:' || autopost.canonical_url(e.value ->> 'url'))
+					'id:' || (e.value ->> 'attachment_token'), 'url:' || autopost.canonical_url(e.value ->> 'url'))
 			)) order by e.ordinality), '[]')
 		from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality e);
 end
@@ -107,8 +113,8 @@ begin
 	return (
 		select encode(sha256(convert_to((
 			(p_payload - 'disable_preview' - 'media')
-			|| jsonb_build_object('media', (select coalesce(jsonb_agg(m.value - 'url' - 'blob_ref' - 'file_id'
-				order by m.ordinality), '[]')
+			|| jsonb_build_object('media', (select coalesce(jsonb_agg(
+				m.value - '{url,blob_ref,file_id,attachment_token,auth_ref,meta}'::text[] order by m.ordinality), '[]')
 				from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) with ordinality m))
 			)::text, 'UTF8')), 'hex'));
 end

@@ -40,6 +40,28 @@ begin
 end
 $$;
 
+create or replace function autopost.medium_meta_errors(p_meta jsonb, p_at text) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the errors of the meta of a medium at p_at: {filename, width, height, duration}.
+select case
+	when jsonb_typeof(p_meta) <> 'object'
+		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}')
+	else (
+		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key), '[]')
+		from (values
+			('filename', 'must be a name of 1 to 255 characters without slashes', 'write "price.pdf"',
+				jsonb_typeof(p_meta -> 'filename') = 'string' and p_meta ->> 'filename' ~ '^[^/\\[:cntrl:]]{1,255}$'
+					and p_meta ->> 'filename' not in ('.', '..')),
+			('width', 'must be a whole number of pixels from 1 to 65535', 'correct it, or leave it out',
+				p_meta @? '$.width ? (@ >= 1 && @ <= 65535 && @.floor() == @)'),
+			('height', 'must be a whole number of pixels from 1 to 65535', 'correct it, or leave it out',
+				p_meta @? '$.height ? (@ >= 1 && @ <= 65535 && @.floor() == @)'),
+			('duration', 'must be a number of seconds from 0 to 1000000', 'correct it, or leave it out',
+				p_meta @? '$.duration ? (@ >= 0 && @ <= 1000000)')) r (key, rule, remedy, ok)
+		where p_meta ? r.key and not r.ok) end
+$$;
+
 create or replace function autopost.media_errors(p_media jsonb) returns jsonb
 language plpgsql immutable parallel safe
 as $$
@@ -67,8 +89,10 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at || '.type', 'is unknown or missing',
 				'use image, video, audio, file or animation');
 		end if;
-		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id') = 0 then
-			v_errors := v_errors || autopost.field_error(v_at, 'has no content', 'give url, blob_ref or file_id');
+		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id',
+			v_item.value ->> 'attachment_token') = 0 then
+			v_errors := v_errors || autopost.field_error(v_at, 'has no content',
+				'give url, blob_ref, file_id or attachment_token');
 		end if;
 		if v_item.value ? 'url' and autopost.canonical_url(v_item.value ->> 'url') is null then
 			v_errors := v_errors || autopost.field_error(v_at || '.url', 'must be an http or https URL',
@@ -78,11 +102,18 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at || '.blob_ref', 'must be a media reference',
 				'use "sha256:" and 64 hexadecimal digits');
 		end if;
-		if exists (select 1 from jsonb_each(v_item.value) f where f.key in ('caption', 'alt', 'file_id')
-			and jsonb_typeof(f.value) <> 'string') then
-			v_errors := v_errors || autopost.field_error(v_at, 'caption, alt and file_id must be strings',
+		if exists (select 1 from jsonb_each(v_item.value) f
+			where f.key in ('caption', 'alt', 'file_id', 'attachment_token', 'auth_ref')
+			and (jsonb_typeof(f.value) <> 'string' or f.key not in ('caption', 'alt') and f.value = '""')) then
+			v_errors := v_errors || autopost.field_error(v_at,
+				'caption, alt, file_id, attachment_token and auth_ref must be strings, and ids must not be empty',
 				'correct the type');
 		end if;
+		if v_item.value ? 'auth_ref' and not v_item.value ?| '{file_id,attachment_token}' then
+			v_errors := v_errors || autopost.field_error(v_at || '.auth_ref',
+				'must stand beside file_id or attachment_token', 'leave it out');
+		end if;
+		v_errors := v_errors || coalesce(autopost.medium_meta_errors(v_item.value -> 'meta', v_at || '.meta'), '[]');
 	end loop;
 	return v_errors;
 end
@@ -264,7 +295,7 @@ $$;
 create or replace function autopost.unknown_fields(p_raw jsonb) returns jsonb
 language plpgsql immutable parallel safe
 as $$
--- Purpose: the unknown fields of a raw payload. They are kept in messages.source and not used.
+-- Purpose: the unknown fields of a raw payload. They are kept in messages.source.fields and not used.
 begin
 	return (
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
@@ -324,7 +355,12 @@ as $$
 select format('media[%s].%s', m.ordinality - 1, f.key)
 from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m,
 	jsonb_object_keys(autopost.parts_of(m.value, 'object')) f (key)
-where f.key not in ('type', 'url', 'blob_ref', 'file_id', 'caption', 'alt')
+where f.key not in ('type', 'url', 'blob_ref', 'file_id', 'attachment_token', 'auth_ref', 'caption', 'alt', 'meta')
+union all
+select format('media[%s].meta.%s', m.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m,
+	jsonb_object_keys(autopost.parts_of(autopost.parts_of(m.value, 'object') -> 'meta', 'object')) f (key)
+where f.key not in ('filename', 'width', 'height', 'duration')
 union all
 select format('buttons[%s][%s].%s', r.ordinality - 1, b.ordinality - 1, f.key)
 from jsonb_array_elements(autopost.parts_of(p_raw -> 'buttons', 'array')) with ordinality r,

@@ -54,18 +54,31 @@ begin
 end
 $$;
 
-create or replace function autopost.media_refusal(p_media jsonb, p_platform autopost.platforms,
-	p_sizes jsonb) returns text
+create or replace function autopost.id_refusal(p_item jsonb, p_platform autopost.platforms, p_auth_ref text) returns text
 language sql immutable parallel safe
 as $$
--- Purpose: why the platform would refuse a medium by type or size, else null. p_sizes: blob_ref ->
---          bytes, as far as known.
+-- Purpose: why a channel of p_auth_ref cannot use the platform's id of a medium, else null.
+select case
+	when p_item ->> 'auth_ref' <> p_auth_ref
+		then format('its id belongs to the credential %s, the channel has %s', p_item ->> 'auth_ref', p_auth_ref)
+	when p_item ?| '{file_id,attachment_token}' and not p_item ?| ('{blob_ref}' || p_platform.id_fields)
+		then format('%s takes no %s; give url or blob_ref', p_platform.platform,
+			case when p_item ? 'file_id' then 'file_id' else 'attachment_token' end) end
+$$;
+
+create or replace function autopost.media_refusal(p_media jsonb, p_platform autopost.platforms, p_sizes jsonb,
+	p_auth_ref text) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: why the platform would refuse a medium by type, id or size, else null. p_sizes: blob_ref
+--          -> bytes, as far as known.
 select min(case
 	when not p_platform.media_bytes ? (e.value ->> 'type')
 		then format('media[%s]: %s takes no %s', e.ordinality - 1, p_platform.platform, e.value ->> 'type')
 	when (p_sizes ->> (e.value ->> 'blob_ref'))::bigint > (p_platform.media_bytes ->> (e.value ->> 'type'))::bigint
 		then format('media[%s]: %s bytes, %s takes at most %s', e.ordinality - 1, p_sizes ->> (e.value ->> 'blob_ref'),
 			p_platform.platform, p_platform.media_bytes ->> (e.value ->> 'type'))
+	else format('media[%s]: ', e.ordinality - 1) || autopost.id_refusal(e.value, p_platform, p_auth_ref)
 	end)
 from jsonb_array_elements(p_media) with ordinality e
 $$;
@@ -274,7 +287,8 @@ begin
 		v_buttons := null;
 	end if;
 	v_refusal := coalesce(
-		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes),
+		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes,
+				p_choice ->> 'auth_ref'),
 			autopost.caption_refusal(v_media, p_platform)) end,
 		case when jsonb_array_length(v_buttons) > p_platform.button_rows
 			or exists (select 1 from jsonb_array_elements(v_buttons) r

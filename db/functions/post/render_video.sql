@@ -79,6 +79,10 @@ begin
 			cross join lateral (select (p_sizes ->> (p_payload -> 'media' -> u.place ->> 'blob_ref'))::bigint as bytes,
 				(p_platform.media_bytes ->> (p_payload -> 'media' -> u.place ->> 'type'))::bigint as most) s
 			where s.bytes > s.most),
+			(select min(format('media[%s]: ', u.place) || autopost.id_refusal(p_payload -> 'media' -> u.place, p_platform,
+				p_choice ->> 'auth_ref'))
+			from (select (p_media ->> 'video')::int as place union all select (p_media ->> 'thumbnail')::int
+				union all select (c.value ->> 'media')::int from jsonb_array_elements(p_media -> 'captions') c) u),
 			case when autopost.measure(x.variant ->> 'title', 'utf16') > p_platform.title_limit
 				then format('title: %s characters, %s takes at most %s; shorten it',
 					autopost.measure(x.variant ->> 'title', 'utf16'), p_platform.platform, p_platform.title_limit) end,

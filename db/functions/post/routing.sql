@@ -48,7 +48,8 @@ select array[
 	nullif(p_channel.settings -> 'utm', '{}')::text,
 	autopost.variant_of(p_payload, p_channel)::text,
 	(p_channel.settings -> p_channel.platform)::text,
-	(p_channel.settings -> 'max_weighted_length')::text]
+	(p_channel.settings -> 'max_weighted_length')::text,
+	case when p_payload -> 'media' @? '$[*].auth_ref' then p_channel.auth_ref end]
 $$;
 
 create or replace function autopost.rendering_choice(p_rendering text[]) returns jsonb
@@ -65,7 +66,8 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'utm', p_rendering[7]::jsonb,
 	'variant', p_rendering[8]::jsonb,
 	'defaults', p_rendering[9]::jsonb,
-	'max_weighted_length', p_rendering[10]::jsonb))
+	'max_weighted_length', p_rendering[10]::jsonb,
+	'auth_ref', p_rendering[11]))
 $$;
 
 create or replace function autopost.route_filter_remedy() returns text

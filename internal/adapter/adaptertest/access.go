@@ -22,6 +22,7 @@ type MediaAccess struct {
 	mu       sync.Mutex
 	contents map[string]stored
 	ids      map[string]string
+	sources  map[string]string
 	forgets  []string
 	open     int
 	stalled  context.Context //nolint:containedctx // its end ends the stall
@@ -35,7 +36,7 @@ type stored struct {
 
 // NewMediaAccess returns an empty store.
 func NewMediaAccess() *MediaAccess {
-	return &MediaAccess{contents: map[string]stored{}, ids: map[string]string{}}
+	return &MediaAccess{contents: map[string]stored{}, ids: map[string]string{}, sources: map[string]string{}}
 }
 
 // Add stores new content of a kind and returns its blob_ref. Pictures are real PNGs; videos start like
@@ -119,6 +120,21 @@ func (m *MediaAccess) Cached(_ context.Context, blobRef, kind string) (string, b
 	return id, ok, nil
 }
 
+// Allow lets the platform fetch the content from url, under a kind.
+func (m *MediaAccess) Allow(blobRef, kind, url string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sources[blobRef+" "+kind] = url
+}
+
+// SourceURL implements autopost.MediaAccess.
+func (m *MediaAccess) SourceURL(_ context.Context, blobRef, kind string) (string, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	url, ok := m.sources[blobRef+" "+kind]
+	return url, ok, nil
+}
+
 // Keep implements autopost.MediaAccess.
 func (m *MediaAccess) Keep(_ context.Context, blobRef, kind, fileID string, _ time.Time) error {
 	m.mu.Lock()
@@ -133,6 +149,7 @@ func (m *MediaAccess) Forget(_ context.Context, blobRef, kind string) error {
 	defer m.mu.Unlock()
 	m.forgets = append(m.forgets, blobRef+" "+kind)
 	delete(m.ids, blobRef+" "+kind)
+	delete(m.sources, blobRef+" "+kind)
 	return nil
 }
 

@@ -225,3 +225,28 @@ func testConcurrent(t *testing.T, h Harness) {
 	require.Len(t, ids, len(outcomes))
 	require.Len(t, b.accepted(), len(outcomes))
 }
+
+// testNames: a file has the name of its post, also if its content was uploaded under another name.
+func testNames(t *testing.T, h Harness) {
+	for kind, extension := range map[autopost.MediaKind]string{autopost.MediaFile: ".pdf", autopost.MediaAudio: ".mp3"} {
+		if h.FileKinds[kind] == "" {
+			continue
+		}
+		t.Run(string(kind), func(t *testing.T) {
+			b := newBench(t, h)
+			d := b.withMedia(b.delivery(mediaStep("media-1", 0)), kind)
+			for _, name := range []string{"", "price \"list\" цены" + extension, "other" + extension, "other" + extension} {
+				d.Payload.Media[0].Meta.Filename = name
+				require.True(t, b.send(t, d).OK)
+			}
+			posts := b.accepted()
+			require.NotEmpty(t, posts[0].Media[0].Filename, "a name of ours")
+			require.Equal(t, "price \"list\" цены"+extension, posts[1].Media[0].Filename)
+			require.Equal(t, "other"+extension, posts[2].Media[0].Filename)
+			require.Equal(t, posts[2].Media[0].Digest, posts[3].Media[0].Digest)
+			require.Equal(t, "other"+extension, posts[3].Media[0].Filename, "the upload of this name is used again")
+			b.media.Lose(d.Payload.Media[0].BlobRef)
+			require.True(t, b.send(t, d).OK)
+		})
+	}
+}

@@ -77,6 +77,7 @@ var messages = map[string]func(*testing.T, Harness){
 // uploads are the cases of platforms with ids for uploaded media.
 var uploads = map[string]func(*testing.T, Harness){
 	"ReusesUploads":                  testReuse,
+	"FilesKeepTheirNames":            testNames,
 	"UploadsAgainWhenAnIDIsRejected": testExpired,
 	"UploadsAgainOnlyOnce":           testExpiredTwice,
 }

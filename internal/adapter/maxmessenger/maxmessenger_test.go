@@ -483,3 +483,46 @@ func TestEveryLegalMessage(t *testing.T) {
 		})
 	}
 }
+
+// The upload policy may let MAX fetch an image. If it cannot, the content is uploaded in the same attempt.
+func TestImageIsSentByItsSourceURL(t *testing.T) {
+	const source = "https://example.org/1.png?signature=s"
+	b := newBench(t)
+	d := b.delivery(autopost.MediaImage)
+	b.media.Allow(d.Payload.Media[0].BlobRef, "image", source)
+	require.True(t, send(t, b.url, b.media, d).OK)
+	require.Equal(t, source, b.server.Messages(chatID)[0].Media[0].URL)
+	require.Empty(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}))
+
+	require.NoError(t, b.core.Faults.Add(sim.Fault{Method: "POST /messages", Effect: sim.EffectStatus, Status: 400, Code: "proto.payload", Description: "Invalid photo url: " + source, From: 1, To: 1}))
+	o := send(t, b.url, b.media, d)
+	require.True(t, o.OK, "%v", o.Error)
+	require.Empty(t, b.server.Messages(chatID)[1].Media[0].URL)
+	require.Equal(t, []string{d.Payload.Media[0].BlobRef + " image"}, b.media.Forgets())
+	require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), 1)
+}
+
+func TestKnownTokenGoesBeforeTheSourceURL(t *testing.T) {
+	b := newBench(t)
+	d := b.delivery(autopost.MediaImage)
+	require.True(t, send(t, b.url, b.media, d).OK)
+	b.media.Allow(d.Payload.Media[0].BlobRef, "image", "https://example.org/1.png")
+	require.True(t, send(t, b.url, b.media, d).OK)
+	require.Empty(t, b.server.Messages(chatID)[1].Media[0].URL)
+}
+
+func TestAttachmentTokenOfAPostIsSent(t *testing.T) {
+	b := newBench(t)
+	d := b.delivery(autopost.MediaImage)
+	require.True(t, send(t, b.url, b.media, d).OK)
+	known, _, err := b.media.Cached(t.Context(), d.Payload.Media[0].BlobRef, "image")
+	require.NoError(t, err)
+	d.Payload.Media[0] = autopost.Media{Type: autopost.MediaImage, AttachmentToken: known}
+	require.True(t, send(t, b.url, b.media, d).OK)
+	require.Len(t, b.core.Log.Entries(sim.Filter{Method: "POST /uploads"}), 1)
+
+	d.Payload.Media[0].AttachmentToken = "of another bot"
+	o := send(t, b.url, b.media, d)
+	require.Equal(t, autopost.CodeMediaMissingOrigin, o.Error.Code)
+	require.Empty(t, b.media.Forgets(), "it is not ours to forget")
+}

@@ -39,6 +39,10 @@ type tokenPayload struct {
 	Token string `json:"token"`
 }
 
+type urlPayload struct {
+	URL string `json:"url"`
+}
+
 type keyboardPayload struct {
 	Buttons [][]linkButton `json:"buttons"`
 }
@@ -49,7 +53,8 @@ type linkButton struct {
 	URL  string `json:"url"`
 }
 
-// step sends one step. If MAX rejects a token, it uploads the content again and sends once more.
+// step sends one step. If MAX rejects a token or what it should fetch, step uploads the content and sends
+// once more.
 func (s *sender) step(ctx context.Context, step autopost.Step, replyTo string) (adapter.Receipt, *autopost.Error) {
 	items := make([]item, len(step.Items))
 	for i, index := range step.Items {
@@ -62,13 +67,18 @@ func (s *sender) step(ctx context.Context, step autopost.Step, replyTo string) (
 		}
 	}
 	cached := slices.ContainsFunc(items, func(it item) bool { return it.known })
+	fetched := slices.ContainsFunc(items, func(it item) bool { return it.url != "" })
 	receipt, failure := s.post(ctx, step, items, replyTo)
-	if failure == nil || len(items) == 0 || failure.Code != autopost.CodeMediaExpired {
+	if failure == nil || len(items) == 0 {
 		return receipt, failure
 	}
-	// The answer does not state which token is meant. MAX also rejects tokens that it has just issued.
+	notFetched := fetched && failure.Known && failure.Category == autopost.Permanent && failure.Scope == autopost.ScopeDelivery
+	if failure.Code != autopost.CodeMediaExpired && !notFetched {
+		return receipt, failure
+	}
+	// The answer does not state which one is meant. MAX also rejects tokens that it has just issued.
 	for i := range items {
-		if items[i].known || !cached {
+		if items[i].known || items[i].url != "" || (!cached && !fetched) {
 			s.forget(ctx, &items[i])
 		}
 	}
@@ -90,6 +100,10 @@ func (s *sender) post(ctx context.Context, step autopost.Step, items []item, rep
 		body.Link = &messageLink{Type: "reply", MID: replyTo}
 	}
 	for i := range items {
+		if items[i].url != "" {
+			body.Attachments = append(body.Attachments, attachment{items[i].kind, urlPayload{items[i].url}})
+			continue
+		}
 		if items[i].token == "" {
 			if failure := s.upload(ctx, &items[i]); failure != nil {
 				return adapter.Receipt{}, failure

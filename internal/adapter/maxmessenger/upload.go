@@ -1,6 +1,7 @@
 package maxmessenger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"autopost"
 	"autopost/internal/adapter"
@@ -37,6 +37,8 @@ type item struct {
 	token string
 	// known says that the token is from before this attempt.
 	known bool
+	// url is the address that MAX may fetch instead, for an image without a token.
+	url string
 }
 
 // Upload implements autopost.Uploader. MAX does not state when the content is ready; a post that comes
@@ -48,6 +50,7 @@ func (a *Adapter) Upload(ctx context.Context, upload autopost.Upload) (autopost.
 	}
 	it, failure := s.find(ctx, upload.Medium)
 	if failure == nil && !it.known {
+		it.url = ""
 		failure = s.upload(ctx, &it)
 	}
 	if failure != nil {
@@ -56,13 +59,13 @@ func (a *Adapter) Upload(ctx context.Context, upload autopost.Upload) (autopost.
 	return autopost.Uploaded{FileID: it.token, Kind: it.kind}, nil
 }
 
-// find looks up the token of a medium.
+// find looks up the token of a medium, else its source URL.
 func (s *sender) find(ctx context.Context, medium autopost.Media) (item, *autopost.Error) {
 	possible := kinds[medium.Type]
 	if len(possible) == 0 {
 		return item{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, fmt.Sprintf("media type must be image, video, animation, audio or file, got %q", medium.Type))
 	}
-	it := item{medium: medium, kind: possible[0], token: medium.FileID}
+	it := item{medium: medium, kind: possible[0], token: cmp.Or(medium.AttachmentToken, medium.FileID)}
 	for _, kind := range possible {
 		if it.token != "" {
 			break
@@ -76,16 +79,20 @@ func (s *sender) find(ctx context.Context, medium autopost.Media) (item, *autopo
 		}
 	}
 	it.known = it.token != ""
-	return it, nil
+	if it.known || medium.Type != autopost.MediaImage { // MAX fetches images only
+		return it, nil
+	}
+	var failure *autopost.Error
+	it.url, failure = adapter.SourceURL(ctx, s.call.Media, medium, it.kind)
+	return it, failure
 }
 
-// forget drops a token, so that the content is uploaded again. An error of the cache is ignored: the
-// token of that upload replaces the old one.
+// forget drops a token or source URL, so that the content is uploaded.
 func (s *sender) forget(ctx context.Context, it *item) {
-	if it.medium.FileID == "" {
-		_ = s.call.Media.Forget(ctx, it.medium.BlobRef, it.kind)
+	if it.medium.FileID+it.medium.AttachmentToken == "" {
+		adapter.Forget(ctx, s.call.Media, it.medium, it.kind)
 	}
-	it.token, it.known = "", false
+	it.token, it.url, it.known = "", "", false
 }
 
 // upload gets a slot and sends the content to it. All its errors are definite: nothing was posted.
@@ -125,8 +132,7 @@ func (s *sender) upload(ctx context.Context, it *item) *autopost.Error {
 	if it.token, failure = stored(answer, slot.Token, s.hide); failure != nil {
 		return failure
 	}
-	// MAX states no expiry. An error of the cache is ignored: a later post uploads again.
-	_ = s.call.Media.Keep(ctx, it.medium.BlobRef, it.kind, it.token, time.Time{})
+	adapter.Keep(ctx, s.call.Media, it.medium, it.kind, it.token) // MAX states no expiry
 	return nil
 }
 

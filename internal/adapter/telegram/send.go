@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -101,12 +102,20 @@ func (s *sender) find(ctx context.Context, it *item) *autopost.Error {
 	return failure
 }
 
-// measure reads the sizes of the videos that the call uploads: Telegram itself measures small files
-// only. Content that cannot be read is reported by the upload.
+// measure finds the sizes of the videos and sounds that the call uploads, in the post or in the file:
+// Telegram itself measures small files only. Content that cannot be read is reported by the upload.
 func (s *sender) measure(ctx context.Context, items []item) {
 	for i := range items {
 		it := &items[i]
-		if it.fileID != "" || (it.kind != "video" && it.kind != "animation") {
+		if it.fileID != "" || !slices.Contains([]string{"video", "animation", "audio"}, it.kind) {
+			continue
+		}
+		given := adapter.VideoSize{Seconds: int(math.Ceil(it.medium.Meta.Duration))}
+		if it.kind != "audio" && it.medium.Meta.Height > 0 {
+			given.Width, given.Height = it.medium.Meta.Width, it.medium.Meta.Height
+		}
+		if it.kind == "audio" || given.Width > 0 {
+			it.size = given
 			continue
 		}
 		content, failure := adapter.Open(ctx, s.call.Media, it.medium, s.hide)
@@ -118,11 +127,10 @@ func (s *sender) measure(ctx context.Context, items []item) {
 	}
 }
 
-// forget drops the id of an item, so that its content is uploaded. An error of the cache is ignored: the
-// id of the upload replaces the old one.
+// forget drops the id of an item, so that its content is uploaded.
 func (s *sender) forget(ctx context.Context, it *item) {
 	if it.fileID != "" && it.medium.FileID == "" {
-		_ = s.call.Media.Forget(ctx, it.medium.BlobRef, it.kind)
+		adapter.Forget(ctx, s.call.Media, it.medium, it.kind)
 	}
 	it.fileID = ""
 }
@@ -189,7 +197,7 @@ func (s *sender) album(items []item) request {
 		group[i].HasSpoiler = s.settings.HasSpoiler && visual[it.kind]
 		group[i].ShowCaptionAboveMedia = s.settings.ShowCaptionAboveMedia && visual[it.kind]
 		if it.size != (adapter.VideoSize{}) {
-			group[i].Width, group[i].Height, group[i].Duration, group[i].SupportsStreaming = it.size.Width, it.size.Height, it.size.Seconds, true
+			group[i].Width, group[i].Height, group[i].Duration, group[i].SupportsStreaming = it.size.Width, it.size.Height, it.size.Seconds, it.kind == "video"
 		}
 		if it.fileID == "" {
 			name := "f" + strconv.Itoa(i)
@@ -201,8 +209,7 @@ func (s *sender) album(items []item) request {
 	return r
 }
 
-// post makes the call and caches the ids of uploads. An error of the cache is ignored: a later post
-// uploads again.
+// post makes the call and caches the ids of uploads.
 func (s *sender) post(ctx context.Context, step autopost.Step, r request, items []item) (adapter.Receipt, *autopost.Error) {
 	messages, failure := s.exchange(ctx, r, items)
 	if failure != nil && failure.Moved != nil {
@@ -227,7 +234,7 @@ func (s *sender) post(ctx context.Context, step autopost.Step, r request, items 
 			continue
 		}
 		if id := messages[i].fileID(items[i].kind); id != "" {
-			_ = s.call.Media.Keep(ctx, items[i].medium.BlobRef, items[i].kind, id, time.Time{})
+			adapter.Keep(ctx, s.call.Media, items[i].medium, items[i].kind, id)
 		}
 	}
 	return receipt, nil

@@ -1,11 +1,13 @@
 package telegram_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,9 +22,15 @@ import (
 // exchange sends a delivery to a server with a fixed answer. It returns the body of the request.
 func exchange(t *testing.T, d autopost.Delivery, answer http.HandlerFunc) (autopost.Outcome, []byte) {
 	t.Helper()
+	return exchangeWith(t, adaptertest.NewMediaAccess(), d, answer)
+}
+
+func exchangeWith(t *testing.T, media autopost.MediaAccess, d autopost.Delivery, answer http.HandlerFunc) (autopost.Outcome, []byte) {
+	t.Helper()
 	var body []byte
 	server := httptest.NewServer(published.Inspect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		answer(w, r)
 	}), published.Telegram(t)))
 	defer server.Close()
@@ -30,7 +38,7 @@ func exchange(t *testing.T, d autopost.Delivery, answer http.HandlerFunc) (autop
 	require.NoError(t, err)
 	adapter, err := telegram.New(telegram.Config{BaseURL: server.URL + "/proxy/", Client: client})
 	require.NoError(t, err)
-	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(token), Media: adaptertest.NewMediaAccess()})
+	o := adapter.Send(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(token), Media: media})
 	adaptertest.RequireSound(t, o, token)
 	client.CloseIdleConnections()
 	return o, body
@@ -176,5 +184,27 @@ func TestNewRejectsInvalidURLs(t *testing.T) {
 	for _, base := range []string{"api.telegram.org", "ftp://api.telegram.org", "http://", ":"} {
 		_, err := telegram.New(telegram.Config{BaseURL: base})
 		require.Error(t, err, base)
+	}
+}
+
+func TestSizesOfAPostAreSent(t *testing.T) {
+	for kind, want := range map[autopost.MediaKind][]string{
+		autopost.MediaVideo: {"width", "height", "duration", "supports_streaming"}, autopost.MediaAudio: {"duration"}, autopost.MediaImage: nil,
+	} {
+		store, d := adaptertest.NewMediaAccess(), text("5")
+		d.Payload.Media = []autopost.Media{{Type: kind, BlobRef: store.Add(kind), Meta: autopost.MediaMeta{Width: 720, Height: 1280, Duration: 7.2}}}
+		d.RenderMeta.Steps = []autopost.Step{{Name: "media-1", Items: []int{0}}}
+		given := map[string]string{"width": "720", "height": "1280", "duration": "8", "supports_streaming": "true"}
+		o, _ := exchangeWith(t, store, d, func(w http.ResponseWriter, r *http.Request) {
+			require.NoError(t, r.ParseMultipartForm(1<<20))
+			for name, value := range given {
+				if !slices.Contains(want, name) {
+					value = ""
+				}
+				require.Equal(t, value, r.FormValue(name), "%s of %s", name, kind)
+			}
+			reply(200, posted)(w, r)
+		})
+		require.True(t, o.OK, "%v", o.Error)
 	}
 }

@@ -78,17 +78,16 @@ func (r *request) captionAbove(channel settings, kind string) {
 	}
 }
 
-// size adds the size of an uploaded video. An animation has no supports_streaming.
+// size adds the size of an uploaded video or sound. Only a video has supports_streaming.
 func (r *request) size(it item) {
-	if it.size == (adapter.VideoSize{}) {
-		return
+	if it.size.Width > 0 {
+		r.add("width", it.size.Width)
+		r.add("height", it.size.Height)
 	}
-	r.add("width", it.size.Width)
-	r.add("height", it.size.Height)
 	if it.size.Seconds > 0 {
 		r.add("duration", it.size.Seconds)
 	}
-	if it.kind == "video" {
+	if it.kind == "video" && it.size.Width > 0 {
 		r.add("supports_streaming", true)
 	}
 }

@@ -88,10 +88,10 @@ type post struct {
 	ID, Type, Created, Channel, Text, HTML, Link string
 	Part, Parts                                  int
 	Media                                        []struct {
-		Type, SHA256, Caption, Alt string
-		ContentType                string `json:"content_type"`
-		Size                       int64
-		Content                    []byte
+		Type, SHA256, Caption, Alt, Filename string
+		ContentType                          string `json:"content_type"`
+		Size                                 int64
+		Content                              []byte
 	}
 	Buttons [][]sim.Button
 	ReplyTo string `json:"reply_to"`

@@ -42,6 +42,7 @@ type medium struct {
 	ContentType string             `json:"content_type"`
 	Size        int64              `json:"size"` // bytes
 	SHA256      string             `json:"sha256"`
+	Filename    string             `json:"filename,omitempty"`
 	Caption     string             `json:"caption,omitempty"`
 	Alt         string             `json:"alt,omitempty"`
 	// Content is set if it is not larger than the channel's inline_media_bytes.
@@ -103,7 +104,7 @@ func (s *sender) medium(ctx context.Context, index int) (medium, *autopost.Error
 	defer func() { _ = content.Close() }()
 	m := medium{
 		Type: item.Type, ContentType: content.ContentType, Size: content.Size, SHA256: strings.TrimPrefix(item.BlobRef, "sha256:"),
-		Caption: item.Caption, Alt: item.Alt,
+		Filename: item.Meta.Filename, Caption: item.Caption, Alt: item.Alt,
 	}
 	if content.Size > s.inline {
 		return m, nil

@@ -116,6 +116,7 @@ func TestPartsOfAPostHaveOwnIDs(t *testing.T) {
 func TestSmallMediaAreInlineIfTheChannelAsks(t *testing.T) {
 	b := newBench(t)
 	d := media(b.media, autopost.MediaImage, autopost.MediaFile, autopost.MediaVideo)
+	d.Payload.Media[1].Meta.Filename = "price.pdf"
 	d.Settings = json.RawMessage(`{"inline_media_bytes": 40015}`)
 	require.True(t, b.send(t, d).OK)
 	var p post
@@ -124,6 +125,7 @@ func TestSmallMediaAreInlineIfTheChannelAsks(t *testing.T) {
 		require.Equal(t, d.Payload.Media[i].BlobRef, "sha256:"+sim.Digest(m.Content))
 	}
 	require.Equal(t, int64(40015), p.Media[1].Size)
+	require.Equal(t, []string{"", "price.pdf"}, []string{p.Media[0].Filename, p.Media[1].Filename})
 	require.Empty(t, p.Media[2].Content, "too large to be inline")
 }
 

@@ -103,13 +103,13 @@ $$;
 create or replace function autopost.verify_i31(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
--- Purpose: finds violations of I31. A push receipt has the answer, which names the message or
+-- Purpose: finds violations of I31. A receipt has the answer, which names the message or
 --          submission. A source has as many receipts as its runs have posts and seen items; a run
 --          keeps its first 1,000 posts. A signed request keeps all its answers.
 select jsonb_build_object('receipt_id', r.receipt_id, 'endpoint_id', r.endpoint_id, 'source_ref', r.source_ref,
 	'run_id', r.run_id, 'answer', r.answer)
 from autopost.ingress_receipts r
-where r.workspace_id = p_workspace_id and r.endpoint_kind = 'webhook_push'
+where r.workspace_id = p_workspace_id
 and not exists (
 	select 1 from autopost.messages m where m.workspace_id = p_workspace_id
 		and m.message_id = (r.answer ->> 'message_id')::uuid)

@@ -1,0 +1,71 @@
+create or replace function autopost.upload_policy(p_platform autopost.platforms, p_type text) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: upload_required or url_allowed, for a type of medium.
+select p_platform.upload_policy ->> case p_type when 'animation' then 'other' else p_type end
+$$;
+
+create or replace function autopost.source_urls(p_raw jsonb) returns jsonb
+language sql stable
+as $$
+-- Purpose: the source URLs of the media of a post that platforms may fetch: {"urls": {blob_ref:
+--          url}}; {} if the upload policy of every platform requires uploads.
+-- Reads:   platforms.
+select case when p_raw -> 'media' @? '$[*] ? (exists (@.url) && exists (@.blob_ref))'
+	and exists (select 1 from autopost.platforms p where p.upload_policy @? '$.* ? (@ == "url_allowed")')
+	then (
+		select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')), '{}')
+		from jsonb_array_elements(p_raw -> 'media') m
+		where m.value ?& '{url,blob_ref}' and length(m.value ->> 'url') <= 2048)
+	else '{}' end
+$$;
+
+create or replace function autopost.record_source_urls(p_workspace_id text, p_post jsonb, p_ids text[]) returns void
+language plpgsql
+as $$
+-- Purpose: keeps the source URLs of a frozen post for source_url_time, for the credentials of its
+--          channels p_ids whose platform may fetch them. A valid id of the platform stays.
+-- Reads:   channels, platforms.
+-- Writes:  media_blobs.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	if not p_post ? 'urls' then
+		return;
+	end if;
+	insert into autopost.media_blobs as b (workspace_id, blob_ref, provider, auth_ref, kind, url, expires_at, created_at,
+		updated_at)
+	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, c.auth_ref, m.value ->> 'type',
+		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
+	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
+	join autopost.platforms p on autopost.upload_policy(p, m.value ->> 'type') = 'url_allowed'
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
+	where p_post -> 'urls' ? (m.value ->> 'blob_ref')
+	order by 2, 3, 4, 5
+	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
+	set url = excluded.url, file_id = null, expires_at = excluded.expires_at, updated_at = excluded.updated_at
+	where b.file_id is null or b.expires_at <= v_now;
+end
+$$;
+
+create or replace function autopost.clear_source_urls(p_workspace_id text, p_now timestamptz, p_limit int) returns int
+language plpgsql
+as $$
+-- Purpose: deletes expired source URLs. Returns their number.
+-- Locks:   media_blobs (skip locked).
+-- Writes:  media_blobs.
+declare
+	v_count int;
+begin
+	delete from autopost.media_blobs b
+	using (
+		select x.blob_ref, x.provider, x.auth_ref, x.kind from autopost.media_blobs x
+		where x.workspace_id = p_workspace_id and x.url is not null and x.expires_at <= p_now
+		limit p_limit
+		for update skip locked) e
+	where b.workspace_id = p_workspace_id and b.blob_ref = e.blob_ref and b.provider = e.provider
+		and b.auth_ref = e.auth_ref and b.kind = e.kind;
+	get diagnostics v_count = row_count;
+	return v_count;
+end
+$$;
