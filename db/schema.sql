@@ -168,16 +168,16 @@ $$;
 
 
 --
--- Name: act_attempts(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: act_attempts(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.act_attempts(p_platform text, p_code text) RETURNS integer
+CREATE FUNCTION autopost.act_attempts(p_workspace_id text, p_platform text, p_code text) RETURNS integer
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: how many calls a post change may start: as a delivery without granted attempts.
 begin
 	return (select coalesce(r.max_attempts, autopost.setting('max_attempts')::int)
-		from autopost.retry_policy(p_platform, p_code) r);
+		from autopost.retry_policy(p_workspace_id, p_platform, p_code) r);
 end
 $$;
 
@@ -1243,8 +1243,8 @@ CREATE FUNCTION autopost.apply_config(p_workspace_id text, p_items jsonb, p_oper
     AS $_$
 -- Purpose: makes a workspace equal to a configuration file, completely or not at all. A dry run
 --          does the same and rolls back. An item of p_items may refer only to earlier ones:
---          {"kind": workspace | credential | group | template | channel | quota | budget | source |
---          endpoint | webhook | alert_target, "id", "fields": as the function of the kind takes
+--          {"kind": workspace | credential | group | template | channel | quota | budget |
+--          retry_policy | source | endpoint | webhook | alert_target, "id", "fields": as the function of the kind takes
 --          them, but the whole config_json of a source}, or {"kind", "id", "retire": true} to
 --          disable. An item of kind workspace may create it. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "unchanged": the number of items, "items": [each changed
@@ -4764,7 +4764,7 @@ begin
 	end if;
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
 		and c.channel_id = v_act.channel_id;
-	v_policy := autopost.retry_policy(v_channel.platform, v_error ->> 'code');
+	v_policy := autopost.retry_policy(p_workspace_id, v_channel.platform, v_error ->> 'code');
 	v_wait := autopost.retry_delay(v_policy, v_act.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	if (v_error ->> 'retry_after_ms')::numeric > 0 and v_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, v_channel, v_error ->> 'scope', autopost.now_ts() + v_wait, v_error);
@@ -4772,7 +4772,7 @@ begin
 	v_free := not v_policy.costs_attempt and v_policy.max_attempts is null
 		or autopost.is_rate_limit(v_error) and (v_error ->> 'retry_after_ms')::numeric > 0;
 	if (v_error ->> 'category' = 'PERMANENT' and v_error -> 'known' <> 'false')
-		or not v_free and v_act.attempt >= autopost.act_attempts(v_channel.platform, v_error ->> 'code') then
+		or not v_free and v_act.attempt >= autopost.act_attempts(p_workspace_id, v_channel.platform, v_error ->> 'code') then
 		return autopost.end_act(v_act, 'failed', v_error, null);
 	end if;
 	if v_free then
@@ -4980,7 +4980,7 @@ CREATE FUNCTION autopost.commit_webhook(p_workspace_id text, p_webhook_id text, 
 declare
 	v_webhook autopost.result_webhooks;
 	v_send autopost.webhook_sends;
-	v_policy autopost.retry_policies := autopost.retry_policy('result_webhook', '*');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, 'result_webhook', '*');
 	v_http int;
 	v_ok boolean;
 	v_final boolean;
@@ -5385,6 +5385,13 @@ union all
 select b.auth_ref, to_jsonb(b)
 from autopost.budgets_shown(p_workspace_id) b
 where p_kind = 'budget'
+union all
+select r.platform || '/' || r.code, to_jsonb(r) - 'workspace_id' || jsonb_build_object(
+	'retry_policy_id', r.platform || '/' || r.code, 'own', r.workspace_id <> '*')
+from autopost.retry_policies r
+where p_kind = 'retry_policy' and (r.workspace_id = p_workspace_id or (r.workspace_id = '*' and not exists (
+	select 1 from autopost.retry_policies o
+	where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
 union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
@@ -7375,6 +7382,20 @@ $$;
 
 
 --
+-- Name: events_are_strict(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.events_are_strict() RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: true if the foreign keys of events exist (set_event_strictness).
+select exists (
+	select 1 from pg_catalog.pg_constraint k
+	where k.conrelid = 'autopost.events'::regclass and k.conname = 'events_delivery_fkey')
+$$;
+
+
+--
 -- Name: events_to_send(text, timestamp with time zone, uuid, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7447,7 +7468,7 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 --          is complete. Only the locations of secrets are included. An endpoint with only the
 --          values that its source gave it is omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, pull_sources, workspace_endpoints, result_webhooks, alert_targets.
+--          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -7489,7 +7510,14 @@ begin
 			select 7, 'budget', b.auth_ref, jsonb_build_object('month_usd', autopost.dollars(b.month_micros))
 			from autopost.budgets b where b.workspace_id = p_workspace_id
 			union all
-			select 8, 'source', f.id,
+			select 8, 'retry_policy', r.platform || '/' || r.code, autopost.fields_that_differ(
+				autopost.row_fields(to_jsonb(r), p.rules), autopost.default_fields(p.rules))
+			from autopost.retry_policies r
+			cross join lateral (select autopost.retry_policy_rules(
+				autopost.inherited_policy(p_workspace_id, r.platform, r.code)) as rules) p
+			where r.workspace_id = p_workspace_id
+			union all
+			select 9, 'source', f.id,
 				autopost.fields_that_differ(f.fields || jsonb_build_object('endpoint_id',
 				coalesce(f.fields ->> 'endpoint_id', f.id)),
 				autopost.default_fields(autopost.source_rules(f.id)))
@@ -7497,7 +7525,7 @@ begin
 				select s.source_id as id, autopost.source_fields(s) as fields
 				from autopost.pull_sources s where s.workspace_id = p_workspace_id) f
 			union all
-			select 9, 'endpoint', f.id, f.fields
+			select 10, 'endpoint', f.id, f.fields
 			from (
 				select e.endpoint_id as id, e.enabled,
 					autopost.fields_that_differ(autopost.endpoint_fields(e),
@@ -7506,12 +7534,12 @@ begin
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source'
 				and f.fields - '{kind,source_id}'::text[] = '{}')
 			union all
-			select 10, 'webhook', w.webhook_id,
+			select 11, 'webhook', w.webhook_id,
 				autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()),
 				autopost.default_fields(autopost.webhook_rules()))
 			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
 			union all
-			select 11, 'alert_target', t.target_id, autopost.fields_that_differ(
+			select 12, 'alert_target', t.target_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()),
 					autopost.default_fields(autopost.alert_target_rules()))
 			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
@@ -7785,7 +7813,8 @@ CREATE FUNCTION autopost.fail_submission(p_submission autopost.submissions, p_er
 -- Writes:  submissions, events (submission_failed).
 declare
 	v_error jsonb := autopost.normalised_error(p_error);
-	v_policy autopost.retry_policies := autopost.retry_policy('*', v_error ->> 'code');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_submission.workspace_id, '*',
+		v_error ->> 'code');
 	-- Eight tries by the default retry policy take about four minutes.
 	v_final boolean := v_error ->> 'category' = 'PERMANENT' or (v_policy.costs_attempt and p_submission.attempt >= 8)
 		or (v_error ->> 'code' = 'media_fetch_404' and p_submission.last_error ->> 'code' = 'media_fetch_404');
@@ -7845,7 +7874,7 @@ CREATE FUNCTION autopost.fail_subscription(p_workspace_id text, p_row autopost.b
 declare
 	v_policy autopost.retry_policies;
 begin
-	v_policy := (select autopost.retry_policy(b.platform, p_error ->> 'code')
+	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
 		from autopost.workspace_endpoints e
 		join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
 		where e.workspace_id = p_workspace_id and e.endpoint_id = p_row.endpoint_id);
@@ -8195,11 +8224,15 @@ select case
 	when coalesce(p_value, 'null') in ('null', case when p_rule -> 'required' = 'true' then '""' else 'null' end::jsonb)
 		then case when p_rule -> 'required' = 'true' then 'is missing' end
 	when jsonb_typeof(p_value) <> case p_rule ->> 'is' when 'text' then 'string' when 'integer' then 'number'
-		when 'list' then 'array' else p_rule ->> 'is' end
+		when 'list' then 'array' when 'numbers' then 'array' else p_rule ->> 'is' end
 		then format('must be %s', case p_rule ->> 'is' when 'integer' then 'a whole number'
-			when 'object' then 'an object' else 'a ' || (p_rule ->> 'is') end)
+			when 'object' then 'an object' when 'numbers' then 'a list of whole numbers' else 'a ' || (p_rule ->> 'is') end)
 	when p_rule ->> 'is' = 'list' and jsonb_path_exists(p_value, '$[*] ? (@.type() != "string" || @ == "")')
 		then 'must hold texts only'
+	when p_rule ->> 'is' = 'numbers' and exists (
+		select 1 from jsonb_array_elements(p_value) e
+		where autopost.field_fault(e.value, p_rule || '{"is": "integer", "required": true}') is not null)
+		then 'must hold whole numbers in range only'
 	when p_rule ->> 'is' = 'text' and p_value #>> '{}' ~ '[\u0001-\u001F\u007F]' then 'must not have control characters'
 	when p_rule ->> 'is' = 'integer' and (p_value #>> '{}')::numeric % 1 <> 0 then 'must be a whole number'
 	when p_rule ? 'in' and not p_rule -> 'in' @> p_value then format('%s is unknown', p_value)
@@ -10300,6 +10333,56 @@ $$;
 
 
 --
+-- Name: retry_policies; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.retry_policies (
+    workspace_id text DEFAULT '*'::text NOT NULL,
+    platform text NOT NULL,
+    code text NOT NULL,
+    kind text NOT NULL,
+    base_ms bigint DEFAULT 2000 NOT NULL,
+    factor numeric DEFAULT 2 NOT NULL,
+    cap_ms bigint DEFAULT 600000 NOT NULL,
+    ladder_ms bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    jitter numeric DEFAULT 0.2 NOT NULL,
+    max_attempts integer,
+    costs_attempt boolean DEFAULT true NOT NULL,
+    CONSTRAINT retry_policies_base_ms_check CHECK ((base_ms > 0)),
+    CONSTRAINT retry_policies_check CHECK ((cap_ms >= base_ms)),
+    CONSTRAINT retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
+    CONSTRAINT retry_policies_factor_check CHECK ((factor >= (1)::numeric)),
+    CONSTRAINT retry_policies_jitter_check CHECK (((jitter >= (0)::numeric) AND (jitter < (1)::numeric))),
+    CONSTRAINT retry_policies_kind_check CHECK ((kind = ANY (ARRAY['exponential'::text, 'ladder'::text]))),
+    CONSTRAINT retry_policies_max_attempts_check CHECK ((max_attempts > 0))
+);
+
+ALTER TABLE ONLY autopost.retry_policies FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: inherited_policy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.inherited_policy(p_workspace_id text, p_platform text, p_code text) RETURNS autopost.retry_policies
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the policy that applies while the workspace has none for exactly this platform and code.
+-- Reads:   retry_policies.
+declare
+	v_policy autopost.retry_policies;
+begin
+	select r.* into v_policy from autopost.retry_policies r
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*') and r.code in (p_code, '*')
+	and (r.workspace_id, r.platform, r.code) <> (p_workspace_id, p_platform, p_code)
+	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
+	limit 1;
+	return v_policy;
+end
+$$;
+
+
+--
 -- Name: instant_in(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11935,20 +12018,20 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
 -- Purpose: lists the configuration of a workspace, one object per row, by id. p_kind: workspace
 --          (itself), channel, group (id "platform/rate_group"), chat (id
 --          "platform/auth_ref/target_id"), endpoint, source, credential (name and health), quota
---          (id "subject/window_seconds"), budget, webhook (result webhook), alert (open ones),
+--          (id "subject/window_seconds"), budget, retry_policy (id "platform/code"), webhook (result webhook), alert (open ones),
 --          alert_target, setting (of the installation). All keys of p_filter are optional: id,
 --          after (ids after this one: the next page). Secrets and their hashes are not shown.
 -- Raises:  AP001 for an unknown kind or key, or a limit outside 1 to 10000.
 -- Reads:   workspaces, channels, channel_gates, channel_auth, discovered_chats, platform_limits,
 --          workspace_endpoints, pull_sources, pull_cursors, credential_bindings, quotas,
---          quota_uses, budgets, charges, result_webhooks, alerts, alert_targets, settings.
+--          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
 	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'quota',
-		'budget', 'webhook', 'alert', 'alert_target', 'setting'), true) then
+		'budget', 'retry_policy', 'webhook', 'alert', 'alert_target', 'setting'), true) then
 		perform autopost.raise_argument('kind', format('%s is unknown', coalesce(p_kind, 'null')),
-			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, webhook, alert, alert_target or setting');
+			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, retry_policy, webhook, alert, alert_target or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
@@ -14747,31 +14830,6 @@ $$;
 
 
 --
--- Name: retry_policies; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.retry_policies (
-    platform text NOT NULL,
-    code text NOT NULL,
-    kind text NOT NULL,
-    base_ms bigint DEFAULT 2000 NOT NULL,
-    factor numeric DEFAULT 2 NOT NULL,
-    cap_ms bigint DEFAULT 600000 NOT NULL,
-    ladder_ms bigint[] DEFAULT '{}'::bigint[] NOT NULL,
-    jitter numeric DEFAULT 0.2 NOT NULL,
-    max_attempts integer,
-    costs_attempt boolean DEFAULT true NOT NULL,
-    CONSTRAINT retry_policies_base_ms_check CHECK ((base_ms > 0)),
-    CONSTRAINT retry_policies_check CHECK ((cap_ms >= base_ms)),
-    CONSTRAINT retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
-    CONSTRAINT retry_policies_factor_check CHECK ((factor >= (1)::numeric)),
-    CONSTRAINT retry_policies_jitter_check CHECK (((jitter >= (0)::numeric) AND (jitter < (1)::numeric))),
-    CONSTRAINT retry_policies_kind_check CHECK ((kind = ANY (ARRAY['exponential'::text, 'ladder'::text]))),
-    CONSTRAINT retry_policies_max_attempts_check CHECK ((max_attempts > 0))
-);
-
-
---
 -- Name: max_attempts(autopost.retry_policies, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16750,6 +16808,19 @@ $$;
 
 
 --
+-- Name: policies_changed_at(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.policies_changed_at(p_workspace_id text) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: when an operator last changed a retry policy of the workspace; '-infinity' if never.
+select coalesce(max(l.ts), '-infinity') from autopost.admin_audit_log l
+where l.workspace_id = p_workspace_id and l.action = 'put_retry_policy'
+$$;
+
+
+--
 -- Name: policy_code(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17272,7 +17343,8 @@ CREATE FUNCTION autopost.purge_deliveries(p_workspace_id text, p_after uuid) RET
 -- Purpose: deletes deliveries that ended before delivery_retention_days. Checks the next 1,000
 --          after p_after (null: from the oldest), by id, which is the order of creation. A delivery
 --          stays while a stored event names its message: its own, or that of a repeat that it
---          suppressed. Locks first, so that a concurrent event counts.
+--          suppressed. With strict events, it stays while any event names it. Locks first, so that a
+--          concurrent event counts.
 -- Returns: {"purged", "after": for the next call, null at the end}.
 -- Locks:   deliveries (skip locked).
 -- Reads:   events.
@@ -17280,6 +17352,7 @@ CREATE FUNCTION autopost.purge_deliveries(p_workspace_id text, p_after uuid) RET
 declare
 	v_before timestamptz;
 	v_kept interval := autopost.setting_interval('delivery_retention_days');
+	v_strict boolean := autopost.events_are_strict();
 	v_end uuid;
 	v_ids uuid[];
 	v_messages uuid[];
@@ -17314,7 +17387,9 @@ begin
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 	and not exists (
 		select 1 from named t
-		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept);
+		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept)
+	and not (v_strict and exists (
+		select 1 from autopost.events e where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id));
 	get diagnostics v_count = row_count;
 	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
 end
@@ -18069,6 +18144,9 @@ begin
 			substring(v_id from '/(\d{1,9})$')::int, v_fields, p_operator, p_reason, p_dry_run);
 	when 'budget' then
 		return autopost.put_budget(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'retry_policy' then
+		v_key := autopost.split_id(v_id);
+		return autopost.put_retry_policy(p_workspace_id, v_key[1], v_key[2], v_fields, p_operator, p_reason, p_dry_run);
 	when 'source' then
 		return autopost.put_source_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'endpoint' then
@@ -18080,7 +18158,7 @@ begin
 	else
 		perform autopost.raise_argument('items',
 			format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, budget, source, endpoint, webhook or alert_target');
+			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook or alert_target');
 	end case;
 	return null;
 end
@@ -18263,6 +18341,66 @@ begin
 			updated_at = excluded.updated_at;
 		perform autopost.audit(p_workspace_id, 'put_rate_group', format('group:%s/%s', p_platform, p_rate_group), v_act,
 			v_answer -> 'before', v_answer -> 'after');
+	end if;
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: put_retry_policy(text, text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_retry_policy(p_workspace_id text, p_platform text, p_code text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: sets how a workspace retries failures of a platform ("*": all; "result_webhook": result
+--          webhooks) with a code ("*": all). p_fields: kind (exponential: base_ms times factor per
+--          attempt, up to cap_ms; ladder: ladder_ms per attempt, the last repeats), jitter,
+--          max_attempts, costs_attempt. Missing fields stay; null restores the inherited value. A
+--          policy equal to the inherited one is removed. Applies from the next failure.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
+--          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
+--          "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces.
+-- Reads:   platforms.
+-- Writes:  retry_policies, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+	v_new autopost.retry_policies;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_platform(p_platform)
+		where coalesce(p_platform, '') not in ('*', 'result_webhook');
+	perform autopost.require_argument('code', p_code <> '');
+	perform autopost.check_new_id('code', p_code);
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_rules := autopost.retry_policy_rules(autopost.inherited_policy(p_workspace_id, p_platform, p_code));
+	v_put := autopost.put_row(p_fields, v_rules, coalesce(
+		(select autopost.row_fields(to_jsonb(r), v_rules) from autopost.retry_policies r
+			where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code),
+		autopost.default_fields(v_rules)));
+	v_put := v_put || jsonb_build_object('created', v_put -> 'before' = v_put -> 'defaults');
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
+		then autopost.retry_policy_errors(v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		delete from autopost.retry_policies r
+		where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code;
+		if v_put -> 'after' <> v_put -> 'defaults' then
+			v_new := jsonb_populate_record(null::autopost.retry_policies, v_put -> 'after');
+			insert into autopost.retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms, ladder_ms,
+				jitter, max_attempts, costs_attempt)
+			values (p_workspace_id, p_platform, p_code, v_new.kind, v_new.base_ms, v_new.factor, v_new.cap_ms,
+				v_new.ladder_ms, v_new.jitter, v_new.max_attempts, v_new.costs_attempt);
+		end if;
+		perform autopost.audit(p_workspace_id, 'put_retry_policy', format('retry_policy:%s/%s', p_platform, p_code),
+			v_act, v_answer -> 'before', v_answer -> 'after');
 	end if;
 	return v_answer;
 end
@@ -19795,7 +19933,8 @@ declare
 	v_now timestamptz := autopost.now_ts();
 	v_policy autopost.retry_policies;
 begin
-	v_policy := (select autopost.retry_policy(b.platform, p_error ->> 'code') from autopost.credential_bindings b
+	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
+		from autopost.credential_bindings b
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_health.auth_ref);
 	update autopost.credential_health h
 	set failures = h.failures + 1, error = autopost.normalised_error(p_error), lease_token = null, lease_until = null,
@@ -20537,13 +20676,15 @@ CREATE FUNCTION autopost.remove_channel(p_workspace_id text, p_channel_id text, 
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: removes a disabled channel that nothing refers to. Usually a channel is only disabled.
+--          Its events keep its id as meta.removed_channel_id. There is no index for them, so
+--          this reads all events of the workspace.
 -- Returns: {"applied": true, "dry_run", "before", "after": {}}; or {"applied": false, "dry_run"}
 --          with reason unknown_channel, enabled, or referred_to and "references": {"deliveries",
 --          "quotas"} (counts).
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, channels.
 -- Reads:   deliveries, quotas.
--- Writes:  channels, channel_auth, channel_gates, admin_audit_log.
+-- Writes:  channels, channel_auth, channel_gates, events (channel_id), admin_audit_log.
 declare
 	v_act jsonb;
 	v_channel autopost.channels;
@@ -20576,6 +20717,9 @@ begin
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run) || v_refusal;
 	end if;
 	if not p_dry_run then
+		update autopost.events e set channel_id = null,
+			meta = e.meta || jsonb_build_object('removed_channel_id', p_channel_id)
+		where e.workspace_id = p_workspace_id and e.channel_id = p_channel_id;
 		delete from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
 		perform autopost.audit(p_workspace_id, 'remove_channel', 'channel:' || p_channel_id, v_act,
 			jsonb_strip_nulls(autopost.channel_fields(v_channel)), '{}');
@@ -22094,7 +22238,7 @@ CREATE FUNCTION autopost.retire_item(p_workspace_id text, p_kind text, p_id text
     LANGUAGE plpgsql
     AS $$
 -- Purpose: disables an item and keeps its row. A rate group gets the limit of its platform, a
---          template loses all enabled versions. The endpoint in use by a source gets default fields. Quotas, budgets and
+--          template loses all enabled versions, a retry policy becomes the inherited one. The endpoint in use by a source gets default fields. Quotas, budgets and
 --          credentials cannot be disabled and stay unchanged.
 -- Returns: as the function of the kind.
 -- Reads:   templates, list_sources (view).
@@ -22122,6 +22266,8 @@ begin
 		return v_answer;
 	when 'quota', 'budget', 'credential' then
 		return v_answer;
+	when 'retry_policy' then
+		v_fields := (select jsonb_object_agg(r.key, null) from jsonb_each(autopost.retry_policy_rules(null)) r);
 	when 'endpoint' then
 		if exists (
 			select 1 from autopost.list_sources_rows v
@@ -22158,24 +22304,68 @@ $$;
 
 
 --
--- Name: retry_policy(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: retry_policy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.retry_policy(p_platform text, p_code text) RETURNS autopost.retry_policies
+CREATE FUNCTION autopost.retry_policy(p_workspace_id text, p_platform text, p_code text) RETURNS autopost.retry_policies
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the most specific policy for a platform and an error code.
+-- Purpose: the most specific policy for a platform and an error code. For the same platform and
+--          code, the policy of the workspace replaces that of the installation.
 -- Reads:   retry_policies.
 declare
 	v_policy autopost.retry_policies;
 begin
 	select r.* into v_policy from autopost.retry_policies r
-	where r.platform in (p_platform, '*')
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*')
 	and r.code in (p_code, '*')
-	order by r.platform = '*', r.code = '*'
+	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
 	limit 1;
 	return v_policy;
 end
+$$;
+
+
+--
+-- Name: retry_policy_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.retry_policy_errors(p_policy jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the rules between the fields of a retry policy that is valid field by field.
+-- Returns: an array of {field, reason, remedy}.
+select case when (p_policy ->> 'cap_ms')::numeric < (p_policy ->> 'base_ms')::numeric
+	then autopost.field_error('cap_ms', format('must be at least base_ms, got %s', p_policy ->> 'cap_ms'),
+		'raise cap_ms, or lower base_ms') else '[]' end
+|| case when p_policy ->> 'kind' = 'ladder' and p_policy -> 'ladder_ms' = '[]'
+	then autopost.field_error('ladder_ms', 'must have a wait for the kind ladder',
+		'write the wait after each attempt, like [60000, 300000]') else '[]' end
+|| case when jsonb_array_length(p_policy -> 'ladder_ms') > 50
+	then autopost.field_error('ladder_ms', 'must have at most 50 waits', 'the last wait repeats') else '[]' end
+$$;
+
+
+--
+-- Name: retry_policy_rules(autopost.retry_policies); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.retry_policy_rules(p_inherited autopost.retry_policies) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the rules of put_row for a retry policy. The defaults are those of the inherited policy.
+--          Waits are at most 31 days.
+select jsonb_object_agg(r.key, r.value || jsonb_build_object('default', to_jsonb(p_inherited) -> r.key))
+from jsonb_each('{
+	"kind": {"is": "text", "required": true, "in": ["exponential", "ladder"]},
+	"base_ms": {"is": "integer", "required": true, "min": 1, "max": 2678400000},
+	"factor": {"is": "number", "required": true, "min": 1, "max": 100},
+	"cap_ms": {"is": "integer", "required": true, "min": 1, "max": 2678400000},
+	"ladder_ms": {"is": "numbers", "required": true, "min": 1, "max": 2678400000,
+		"remedy": "write a list of milliseconds from 1 to 2678400000, like [60000, 300000]"},
+	"jitter": {"is": "number", "required": true, "min": 0, "max": 0.9},
+	"max_attempts": {"is": "integer", "min": 1, "max": 1000},
+	"costs_attempt": {"is": "boolean", "required": true}}') r
 $$;
 
 
@@ -22961,6 +23151,57 @@ $_$;
 
 
 --
+-- Name: set_event_strictness(boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.set_event_strictness(p_on boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET lock_timeout TO '10s'
+    AS $$
+-- Purpose: adds (true) or drops (false) the foreign keys of events to deliveries, messages and
+--          channels. With them the database refuses an event without its rows, and the removal of
+--          a row that an event names. They cost three lookups per event. A daily partition of
+--          events then waits for running writers of the three tables. Waits at most 10 s for locks.
+--          Works across workspaces. Only the engine may call it.
+-- Returns: {"applied": true, "strict"}; or {"applied": false, "strict"} with reason unchanged, busy,
+--          or orphans and "detail": the first missing row.
+-- Raises:  AP001 without p_on.
+-- Locks:   events, deliveries, messages, channels (whole tables).
+declare
+	v_detail text;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('on', p_on is not null);
+	if p_on = autopost.events_are_strict() then
+		return jsonb_build_object('applied', false, 'strict', p_on, 'reason', 'unchanged');
+	end if;
+	if p_on then
+		alter table autopost.events
+			add constraint events_delivery_fkey foreign key (workspace_id, delivery_id)
+				references autopost.deliveries (workspace_id, delivery_id),
+			add constraint events_message_fkey foreign key (workspace_id, message_id)
+				references autopost.messages (workspace_id, message_id),
+			add constraint events_channel_fkey foreign key (workspace_id, channel_id)
+				references autopost.channels (workspace_id, channel_id);
+	else
+		alter table autopost.events
+			drop constraint events_delivery_fkey,
+			drop constraint events_message_fkey,
+			drop constraint events_channel_fkey;
+	end if;
+	return jsonb_build_object('applied', true, 'strict', p_on);
+exception
+	when foreign_key_violation then
+		get stacked diagnostics v_detail = pg_exception_detail;
+		return jsonb_build_object('applied', false, 'strict', false, 'reason', 'orphans', 'detail', v_detail);
+	when lock_not_available then
+		return jsonb_build_object('applied', false, 'strict', not p_on, 'reason', 'busy');
+end
+$$;
+
+
+--
 -- Name: set_pull_cursor(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23484,7 +23725,8 @@ CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopo
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (retry_scheduled,
 --          dead_letter, cooldown).
 declare
-	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, autopost.policy_code(p_error));
+	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, p_channel.platform,
+		autopost.policy_code(p_error));
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric,
 		random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
@@ -23534,7 +23776,7 @@ CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false,
 		'cause', p_error -> 'code');
-	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, p_channel.platform, 'unknown_outcome');
 	v_delivery autopost.deliveries := p_delivery;
 	v_platform autopost.platforms;
 	v_on_unknown text := p_channel.on_unknown;
@@ -24891,7 +25133,8 @@ begin
 	if not found or v_act.status not in ('queued', 'sending', 'retry') or v_act.next_at > v_now then
 		return 'later';
 	end if;
-	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(v_channel.platform, 'unknown_outcome') then
+	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(p_workspace_id,
+		v_channel.platform, 'unknown_outcome') then
 		perform autopost.end_act(v_act, 'failed', autopost.normalised_error('{"category": "TRANSIENT", "scope": "delivery", "code": "unknown_outcome", "known": false,
 			"message": "no call of this act brought an answer: look at the platform, and ask for it again"}'), null);
 		return 'later';
@@ -26409,19 +26652,20 @@ CREATE FUNCTION autopost.verify_i03(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
 -- Purpose: finds violations of I3. A claim cannot know the next error, so the largest number of any
---          policy of the platform counts. Deliveries before the last change of the setting may have
---          had more.
+--          policy of the platform counts. Deliveries before the last change of the setting or of a
+--          policy may have had more.
 select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
 	'max_attempts', m.most)
 from autopost.channels c
 cross join lateral (
 	select greatest(autopost.setting('max_attempts'), max(r.max_attempts) filter (where r.costs_attempt)) as most
 		from autopost.retry_policies r
-	where r.platform in (c.platform, '*')) m
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
 join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
 where c.workspace_id = p_workspace_id
 and d.attempt > m.most + d.granted_attempts
 and d.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
+and d.created_at >= (select autopost.policies_changed_at(p_workspace_id))
 $$;
 
 
@@ -26621,16 +26865,16 @@ cross join lateral (
 		when 'ladder' then r.ladder_ms[least(e.attempt, cardinality(r.ladder_ms))]
 		else least(r.cap_ms, r.base_ms * r.factor ^ least(e.attempt - 1, 60)) end as wait_ms
 	from autopost.retry_policies r
-	where r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
 		else e.error ->> 'code' end, '*')
-	order by r.platform = '*', r.code = '*'
+	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
 	limit 1) p
 cross join lateral (
 	select (e.error ->> 'retry_after_ms')::numeric > 0 as given,
 		case when (e.error ->> 'retry_after_ms')::numeric > 0 then (e.error ->> 'retry_after_ms')::numeric
 			else p.wait_ms * (1 - p.jitter) end as least_ms) w
 where e.workspace_id = p_workspace_id and e.action = 'retry_scheduled'
-and (w.given or age(e.xmin) <= age(p.version))
+and (w.given or (age(e.xmin) <= age(p.version) and e.ts >= (select autopost.policies_changed_at(p_workspace_id))))
 and (e.meta ->> 'next_retry_at')::timestamptz < e.ts + w.least_ms * interval '1 millisecond' - interval '1 second'
 $$;
 
@@ -27487,11 +27731,12 @@ select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'att
 from autopost.channels c
 cross join lateral (
 	select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most from autopost.retry_policies r
-	where r.platform in (c.platform, '*')) m
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
 join autopost.post_acts a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 where c.workspace_id = p_workspace_id
 and a.attempt > m.most
 and a.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
+and a.created_at >= (select autopost.policies_changed_at(p_workspace_id))
 $$;
 
 
@@ -28197,7 +28442,7 @@ begin
 			'channel_id', v_channel.channel_id, 'platform', v_channel.platform, 'target_id', v_channel.target_id,
 				'rate_group', v_channel.rate_group,
 			'attempt', v_delivery.attempt, 'max_attempts',
-				autopost.max_attempts(autopost.retry_policy(v_channel.platform,
+				autopost.max_attempts(autopost.retry_policy(p_workspace_id, v_channel.platform,
 				coalesce(autopost.policy_code(v_delivery.last_error), '*')), v_delivery),
 			'created_at', v_delivery.created_at, 'due_at', case
 				when isfinite(v_delivery.due_at) then v_delivery.due_at end, 'scheduled_for', v_delivery.scheduled_for,
@@ -29593,7 +29838,7 @@ ALTER TABLE ONLY autopost.result_webhooks
 --
 
 ALTER TABLE ONLY autopost.retry_policies
-    ADD CONSTRAINT retry_policies_pkey PRIMARY KEY (platform, code);
+    ADD CONSTRAINT retry_policies_pkey PRIMARY KEY (workspace_id, platform, code);
 
 
 --
@@ -31044,6 +31289,13 @@ ALTER TABLE autopost.ingress_floods ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.ingress_receipts ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: retry_policies installation; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY installation ON autopost.retry_policies FOR SELECT USING ((workspace_id = '*'::text));
+
+
+--
 -- Name: media_blobs; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -31334,6 +31586,13 @@ CREATE POLICY owner_session ON autopost.result_webhooks TO autopost_owner USING 
 
 
 --
+-- Name: retry_policies owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.retry_policies TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: role_workspaces owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -31450,6 +31709,12 @@ ALTER TABLE autopost.quotas ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.result_webhooks ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: retry_policies; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.retry_policies ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: role_workspaces; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -31763,6 +32028,13 @@ CREATE POLICY workspace ON autopost.quotas USING ((workspace_id = current_settin
 --
 
 CREATE POLICY workspace ON autopost.result_webhooks USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: retry_policies workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.retry_policies USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
