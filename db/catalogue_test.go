@@ -30,7 +30,7 @@ var engineOnly = []string{
 	"list_sealed_secrets", "list_unasked_chats", "list_unknown_media", "observe_clock", "put_alert_target", "put_credential_binding",
 	"put_sealed_secret", "queue_metrics", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload", "refresh_statistics",
 	"release_lost", "touch_run", "remove_alert_target", "remove_media_origin", "report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key",
-	"test_alert_target", "touch_api_key",
+	"set_event_strictness", "test_alert_target", "touch_api_key",
 }
 
 // crossWorkspace are the public functions without a workspace as their first
@@ -41,7 +41,7 @@ var crossWorkspace = []string{
 	"end_media_removal", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_daemons", "list_master_keys",
 	"list_media_removals", "list_settings", "list_unknown_media", "list_workspaces", "observe_clock", "queue_metrics",
 	"ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work",
-	"ready_workspaces", "refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "touch_run",
+	"ready_workspaces", "refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "set_event_strictness", "touch_run",
 }
 
 // One finding is let pass: the implicit cast of a text. In PL/pgSQL a bare literal
@@ -297,6 +297,8 @@ resume_channel(p_workspace_id text, p_channel_id text, p_operator text, p_reason
 rotate_auth(p_workspace_id text, p_channel_id text, p_new_auth_ref text, p_new_rate_group text, p_operator text, p_reason text, p_dry_run boolean) jsonb
 schedule_retry(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_error jsonb, p_not_before timestamp with time zone DEFAULT NULL::timestamp with time zone) jsonb
 set_pull_cursor(p_workspace_id text, p_source_id text, p_cursor jsonb) jsonb
+put_retry_policy(p_workspace_id text, p_platform text, p_code text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) jsonb
+set_event_strictness(p_on boolean) jsonb
 skip_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text, p_dry_run boolean) jsonb
 start_call(p_workspace_id text, p_delivery_id uuid, p_claim_token text) jsonb
 touch_run(p_run_id text, p_host text DEFAULT NULL::text, p_ended boolean DEFAULT false) jsonb

@@ -20,7 +20,7 @@ declare
 		'create_api_key', 'rotate_api_key', 'disable_api_key', 'list_api_keys', 'resolve_api_key', 'touch_api_key',
 		'begin_request', 'finish_request',
 		'apply_settings', 'apply_config', 'export_config', 'ensure_event_partitions', 'drop_event_partitions',
-		'refresh_statistics',
+		'refresh_statistics', 'set_event_strictness',
 		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals',
 		'list_unknown_media',
 		'enqueue_webhooks', 'claim_webhooks', 'commit_webhook', 'commit_webhook_batch', 'ready_webhook_workspaces',

@@ -251,6 +251,7 @@
 \ir admin/remove_channel.sql
 \ir admin/put_quota.sql
 \ir admin/put_budget.sql
+\ir admin/put_retry_policy.sql
 \ir admin/list_budgets.sql
 \ir admin/delete_quota.sql
 \ir admin/list_quotas.sql
@@ -338,6 +339,7 @@
 \ir admin/why_run.sql
 \ir admin/why.sql
 \ir admin/get_delivery.sql
+\ir admin/set_event_strictness.sql
 \ir admin/functions_digest.sql
 
 -- Drops functions that the files above no longer define.

@@ -97,6 +97,7 @@ where p.platform = r.platform;
 
 -- Waits after transient failures. The most specific row wins: (platform, code), (platform, *), (*, code), (*, *).
 create table autopost.retry_policies (
+	workspace_id  text not null default '*', -- '*': for every workspace without a row of its own
 	platform      text not null,
 	code          text not null,
 	kind          text not null check (kind in ('exponential', 'ladder')),
@@ -107,7 +108,7 @@ create table autopost.retry_policies (
 	jitter        numeric not null default 0.2 check (jitter >= 0 and jitter < 1),
 	max_attempts  int check (max_attempts > 0), -- null: the setting max_attempts
 	costs_attempt boolean not null default true, -- false: the attempt is granted again, at most max_attempts times
-	primary key (platform, code),
+	primary key (workspace_id, platform, code),
 	check (kind = 'exponential' or cardinality(ladder_ms) > 0)
 );
 insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms, ladder_ms, jitter, max_attempts,

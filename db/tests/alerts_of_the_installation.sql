@@ -133,6 +133,7 @@ select test.look();
 select is((select count(*)::int from autopost.monitor_duties), 0);
 
 -- Integrity.
+select autopost.set_event_strictness(false);
 insert into autopost.events (workspace_id, id, message_id, ts, action, result)
 values ('w', gen_random_uuid(), gen_random_uuid(), date_trunc('day', autopost.now_ts(), 'UTC') - interval '1 hour',
 	'enqueue', 'ok');

@@ -57,6 +57,7 @@ $$;
 select is((select max((e.meta ->> 'send_at')::timestamptz) from autopost.events e
 	where e.channel_id = 'r' and e.action = 'send_attempt'), (select at
 	from foretold), 'the last went when it was said');
+delete from autopost.events where delivery_id is not null;
 delete from autopost.deliveries;
 
 -- A group's rate: its channels in turn, so that the shorter queue is through before the longer one.
@@ -71,6 +72,7 @@ update autopost.channels set rate_rps = 0.1 where channel_id = 'g1';
 select is(test.drains('g1'), 'channel_rate 00:00:10', 'its own rate is the slower');
 update autopost.platform_limits set cooldown_until = autopost.now_ts() + interval '1 minute';
 select is(test.drains('g2'), 'group_rate 00:01:09', 'after what the platform asked for');
+delete from autopost.events where delivery_id is not null;
 delete from autopost.deliveries;
 
 -- Quotas: a window after the other.
@@ -88,6 +90,7 @@ insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds,
 	values ('w', 'telegram', 'bot', 86400, 5);
 select is(test.drains('q'), 'group_quota 4 days');
 delete from autopost.quotas;
+delete from autopost.events where delivery_id is not null;
 delete from autopost.deliveries;
 
 -- Posting windows: only open time counts. It is Monday noon.
@@ -114,6 +117,7 @@ select is(autopost.posting_spans('UTC',
 	'spans that overlap are one, and one goes over midnight');
 select is(autopost.posting_spans('Europe/Berlin', '{"sun": [["02:00", "03:00"]]}', '2026-03-29 00:00+00', 1)::text,
 	'{}', 'a skipped hour has no span');
+delete from autopost.events where delivery_id is not null;
 delete from autopost.deliveries;
 
 -- Scheduled posts, and posts that time alone does not send.

@@ -24,6 +24,7 @@ language sql
 as $$
 -- The render_meta of a post on yt, or why it failed.
 select test.tick('1 second');
+delete from autopost.events where delivery_id is not null;
 delete from autopost.deliveries;
 select test.post(p_raw);
 select coalesce(to_jsonb(r.last_error ->> 'message'), r.render_meta) from test.row('yt') r

@@ -6,11 +6,11 @@ select plan(14);
 create function test.wait_ms(p_luck numeric) returns numeric
 language sql
 as $$
-select extract(epoch from autopost.retry_delay(autopost.retry_policy('telegram', '429'), 1, 30000, p_luck)) * 1000
+select extract(epoch from autopost.retry_delay(autopost.retry_policy('w', 'telegram', '429'), 1, 30000, p_luck)) * 1000
 $$;
 select is(test.wait_ms(0), 30000::numeric, 'never less than the platform said');
 select is(round(test.wait_ms(1)), 36000::numeric, 'jitter is only added');
-select is(extract(epoch from autopost.retry_delay(autopost.retry_policy('max', 'attachment.not.ready'), 1, 30000, 0)),
+select is(extract(epoch from autopost.retry_delay(autopost.retry_policy('w', 'max', 'attachment.not.ready'), 1, 30000, 0)),
 	30::numeric, 'also over a ladder');
 
 select test.channel('a');

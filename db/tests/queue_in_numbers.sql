@@ -29,6 +29,7 @@ select is(oldest_due_at, (select at from since)) from autopost.queue_metrics();
 select test.claimed();
 select is(to_jsonb(m) - 'oldest_due_at', '{"workspace_id": "w", "platform": "telegram", "rate_group": "a", "gate": "max_parallel", "channels": 1, "waiting": 1, "due": 1, "in_flight": 1}')
 from autopost.queue_metrics() m;
+delete from autopost.events where delivery_id is not null;
 delete from autopost.deliveries where status = 'queued';
 select is(to_jsonb(m), '{"workspace_id": "w", "platform": "telegram", "rate_group": "a", "gate": "sending", "channels": 1, "waiting": 0, "due": 0, "in_flight": 1, "oldest_due_at": null}')
 from autopost.queue_metrics() m;
@@ -97,6 +98,7 @@ select is((select array_agg(distinct g.word order by g.word)
 			null);
 
 -- Bounded: fifty workspaces by name, twenty groups of each.
+delete from autopost.events where delivery_id is not null;
 delete from autopost.deliveries;
 insert into autopost.workspaces (workspace_id) select format('w%s', n) from generate_series(10, 69) n;
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group)

@@ -7,7 +7,7 @@ create function test.delay_ms(p_platform text, p_code text, p_attempt int, p_luc
 	returns numeric
 language sql
 as $$
-select extract(epoch from autopost.retry_delay(autopost.retry_policy(p_platform, p_code), p_attempt, p_after,
+select extract(epoch from autopost.retry_delay(autopost.retry_policy('w', p_platform, p_code), p_attempt, p_after,
 	p_luck)) * 1000
 $$;
 
@@ -28,15 +28,15 @@ from (values (1, 600000), (12, 3600000)) x (a, e);
 -- X: 1 and 5 minutes, half an hour, 2 and 6 hours (RTY-09). Failures of our own daemon are not those of X.
 select is(round(test.delay_ms('x', 'x_5xx', a, 0.5)), e::numeric, 'X, rung ' || a)
 from (values (1, 60000), (2, 300000), (3, 1800000), (4, 7200000), (5, 21600000)) x (a, e);
-select is((autopost.retry_policy('x', 'not_started')).costs_attempt, false);
+select is((autopost.retry_policy('w', 'x', 'not_started')).costs_attempt, false);
 
 -- The most specific policy.
 insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms)
 	values ('max', '*', 'exponential', 100, 1000), ('*', 'teapot', 'exponential', 7, 7);
-select is((autopost.retry_policy('max', 'attachment.not.ready')).kind, 'ladder', 'platform and code');
-select is((autopost.retry_policy('max', 'teapot')).base_ms, 100::bigint, 'then the platform');
-select is((autopost.retry_policy('telegram', 'teapot')).base_ms, 7::bigint, 'then the code');
-select is((autopost.retry_policy('telegram', 'other')).base_ms, 2000::bigint, 'then the rest');
+select is((autopost.retry_policy('w', 'max', 'attachment.not.ready')).kind, 'ladder', 'platform and code');
+select is((autopost.retry_policy('w', 'max', 'teapot')).base_ms, 100::bigint, 'then the platform');
+select is((autopost.retry_policy('w', 'telegram', 'teapot')).base_ms, 7::bigint, 'then the code');
+select is((autopost.retry_policy('w', 'telegram', 'other')).base_ms, 2000::bigint, 'then the rest');
 
 -- Through the commit: five calls, then dead; attempt moves by the claim alone.
 select test.channel('a');

@@ -36,6 +36,7 @@ func registerAll(d *server, media Media) {
 	registerWebhookActs(d)
 	registerQuotas(d)
 	registerBudgets(d)
+	registerRetryPolicies(d)
 	registerCredentials(d)
 	registerWorkspaces(d)
 	registerSettings(d)

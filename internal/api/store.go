@@ -69,6 +69,8 @@ type configurationWrites interface {
 	PutQuota(ctx context.Context, a rest.OperatorAction, quota string, fields any) (rest.Written, error)
 	DeleteQuota(ctx context.Context, a rest.OperatorAction, quota string) (rest.Written, error)
 	PutBudget(ctx context.Context, a rest.OperatorAction, authRef string, fields any) (rest.Written, error)
+	// PutRetryPolicy takes the id PLATFORM/CODE.
+	PutRetryPolicy(ctx context.Context, a rest.OperatorAction, policy string, fields any) (rest.Written, error)
 	PutTemplate(ctx context.Context, a rest.OperatorAction, key TemplateKey, template any) (rest.Written, error)
 	EnableTemplate(ctx context.Context, a rest.OperatorAction, key TemplateKey, version int, enabled bool) (rest.Written, error)
 	PutEndpoint(ctx context.Context, a rest.OperatorAction, endpoint string, fields any) (rest.Written, error)

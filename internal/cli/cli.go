@@ -97,7 +97,7 @@ func commandGroups() []commandGroup {
 		{"Posts", []*cobra.Command{postCommand(), planCommand(), whyCommand(), postsCommand(), submissionsCommand(), deliveriesCommand(), mediaCommand(), forecastCommand()}},
 		{"Configure", []*cobra.Command{
 			workspaceCommand(), channelCommand(), chatCommand(), credentialCommand(), endpointCommand(), sourceCommand(), templateCommand(),
-			webhookCommand(), groupCommand(), quotaCommand(), budgetCommand(), apikeyCommand(), settingCommand(), configCommand(),
+			webhookCommand(), groupCommand(), quotaCommand(), budgetCommand(), retryPolicyCommand(), apikeyCommand(), settingCommand(), configCommand(),
 		}},
 		{"Watch and repair", []*cobra.Command{healthCommand(), doctorCommand(), alertCommand(), eventsCommand(), auditCommand(), verifyCommand(), releaseStaleCommand()}},
 		{programGroup, []*cobra.Command{benchCommand(), openapiCommand(), versionCommand()}},

@@ -18,6 +18,7 @@ import (
 type reading struct {
 	short, example string
 	function       string // of the database, for example list_events
+	kind           string // of list_configuration; "" for other functions
 	filters        []filterFlag
 	columns        []column
 	// lastDay makes the last 24 hours the default of --since, because no index finds the rows of the other filters.
@@ -93,7 +94,7 @@ func (r reading) command(after func(context.Context, *pg.Store, string) error) *
 				filter["since"] = time.Now().Add(-24 * time.Hour).Format(time.RFC3339)
 			}
 			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
-				list, err := store.List(ctx, pg.Query{Function: r.function, Workspace: workspace, Filter: filter, Limit: limit})
+				list, err := store.List(ctx, pg.Query{Function: r.function, Kind: r.kind, Workspace: workspace, Filter: filter, Limit: limit})
 				if err != nil {
 					return err
 				}

@@ -33,7 +33,7 @@ type Item struct {
 	// Kind is the name of one of Kinds.
 	Kind string
 	// ID identifies the row: "PLATFORM/GROUP" for a group, "NAME" or "NAME/PLATFORM" for a
-	// template, "SUBJECT/SECONDS" for a quota.
+	// template, "SUBJECT/SECONDS" for a quota, "PLATFORM/CODE" for a retry policy.
 	ID string
 	// Fields are JSON values by field name.
 	Fields map[string]json.RawMessage

@@ -87,6 +87,16 @@ var Kinds = []Resource{
 	{"budget", "budgets", []Field{
 		{"month_usd", Number, "budget of a calendar month (UTC) in US dollars"},
 	}},
+	{"retry_policy", "retry_policies", []Field{
+		{"kind", Text, "exponential: base_ms times factor per attempt, up to cap_ms; or ladder: ladder_ms"},
+		{"base_ms", Number, "first wait of kind exponential in milliseconds"},
+		{"factor", Number, "growth of the wait per attempt, 1 to 100"},
+		{"cap_ms", Number, "longest wait of kind exponential in milliseconds"},
+		{"ladder_ms", Object, "waits of kind ladder in milliseconds as JSON, like [60000, 300000]; the last repeats"},
+		{"jitter", Number, "random part of a wait, 0 to 0.9"},
+		{"max_attempts", Number, "largest number of calls (default: the setting max_attempts)"},
+		{"costs_attempt", Boolean, "whether a failure uses an attempt; if not, max_attempts bounds such failures"},
+	}},
 	{"source", "sources", []Field{
 		{"kind", Text, "rss, api or db"},
 		{"config_json", Object, "complete configuration as JSON, like {\"url\": \"https://…\", \"interval_seconds\": 600}"},

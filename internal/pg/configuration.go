@@ -80,6 +80,14 @@ func (s *Store) PutBudget(ctx context.Context, a OperatorAction, authRef string,
 	return s.write(ctx, a, `autopost.put_budget(@workspace, @id, @fields, @operator, @reason, @dry_run)`, args{"id": authRef, "fields": fields})
 }
 
+// policyKey splits the id of a retry policy, PLATFORM/CODE.
+const policyKey = `split_part(@id, '/', 1), nullif(substring(@id from position('/' in @id) + 1), @id)`
+
+// PutRetryPolicy adds, changes or removes a retry policy of the workspace. policy is PLATFORM/CODE.
+func (s *Store) PutRetryPolicy(ctx context.Context, a OperatorAction, policy string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_retry_policy(@workspace, `+policyKey+`, @fields, @operator, @reason, @dry_run)`, args{"id": policy, "fields": fields})
+}
+
 // PutCredentialBinding binds a credential to the place of its secret.
 func (s *Store) PutCredentialBinding(ctx context.Context, a OperatorAction, authRef string, fields any) (PutAnswer, error) {
 	return Decode[PutAnswer](s.write(ctx, a, `autopost.put_credential_binding(@workspace, @id, @fields, @operator, @reason, @dry_run)`, args{"id": authRef, "fields": fields}))
@@ -87,7 +95,7 @@ func (s *Store) PutCredentialBinding(ctx context.Context, a OperatorAction, auth
 
 // ConfigItem is one object of a configuration.
 type ConfigItem struct {
-	// Kind is "workspace", "credential", "group", "template", "channel", "quota", "budget", "source" or "endpoint".
+	// Kind is "workspace", "credential", "group", "template", "channel", "quota", "budget", "retry_policy", "source" or "endpoint".
 	Kind   string `json:"kind"`
 	ID     string `json:"id"`
 	Fields Fields `json:"fields,omitempty"`

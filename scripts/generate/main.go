@@ -68,13 +68,13 @@ func write(path, text string) error {
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
-// writeSchema runs the tests that compare db/schema.sql and docs/reference/settings.md with the
+// writeSchema runs the tests that compare db/schema.sql and two pages of docs/reference with the
 // database. With -update they write these files.
 func writeSchema(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "./db", "-run", "^(TestSchema|TestSettingsPage)$", "-count=1", "-update")
+	cmd := exec.CommandContext(ctx, "go", "test", "./db", "-run", "^(TestSchema|TestSettingsPage|TestRetryPoliciesPage)$", "-count=1", "-update")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("write db/schema.sql and docs/reference/settings.md: %w", err)
+		return fmt.Errorf("write db/schema.sql, docs/reference/settings.md and retry-policies.md: %w", err)
 	}
 	return nil
 }

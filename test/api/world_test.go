@@ -74,6 +74,8 @@ func (w *world) populate(workspace string) {
 	w.Exec(`update autopost.result_webhooks set next_send_at = '2999-01-01' where workspace_id = $1`, workspace)
 	w.Exec(`select autopost.test_webhook($1, $3, 'ann', $2)`, workspace, word, ids["webhooks"])
 	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, $2, 'max', 'env:TEST_MAX_TOKEN')`, workspace, ids["max"])
+	ids["retry-policies"] = "x/" + word
+	w.Exec(`select autopost.put_retry_policy($1, 'x', $2, '{"max_attempts": 2}', 'ann', $2, false)`, workspace, word)
 	ids["quotas"], ids["budgets"] = "channel:c-"+workspace+"/3600", ids["max"]
 	w.Exec(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ($1, $2, 3600, 1000)`, workspace, ids["channels"])
 	w.Exec(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ($1, $2, 1000000)`, workspace, ids["max"])

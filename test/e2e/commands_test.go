@@ -119,6 +119,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		{"media"}, {"media", "list"}, {"media", "upload"}, {"media", "sweep"}, {"media", "orphans"},
 		{"channel", "add"}, {"channel", "set"}, {"channel", "list"}, {"channel", "show"}, {"channel", "remove"}, {"channel", "import"},
 		{"group"}, {"group", "disable"}, {"group", "enable"}, {"group", "list"}, {"group", "set"}, {"quota"}, {"quota", "list"}, {"quota", "set"}, {"quota", "remove"}, {"budget"}, {"budget", "list"}, {"budget", "show"}, {"budget", "set"},
+		{"retry-policy"}, {"retry-policy", "list"}, {"retry-policy", "set"},
 		{"workspace"}, {"workspace", "add"}, {"workspace", "set"}, {"workspace", "list"}, {"workspace", "show"}, {"workspace", "pause"}, {"workspace", "resume"}, {"workspace", "disable"},
 		{"template"}, {"template", "list"}, {"template", "show"}, {"template", "put"}, {"template", "enable"}, {"template", "preview"}, {"setting"}, {"setting", "list"}, {"setting", "set"},
 		{"config"}, {"config", "export"}, {"config", "diff"}, {"config", "apply"}, {"completion", "bash"},
@@ -130,7 +131,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		require.Contains(t, result.Stdout, "Usage:", command)
 	}
 	export := strings.Join(strings.Fields(h.Run(nil, "config", "export", "--help").Stdout), " ")
-	for _, what := range []string{"credentials", "rate groups", "templates", "channels", "quotas", "budgets", "sources", "endpoints", "result webhooks", "alert targets"} {
+	for _, what := range []string{"credentials", "rate groups", "templates", "channels", "quotas", "budgets", "retry policies", "sources", "endpoints", "result webhooks", "alert targets"} {
 		require.Contains(t, export, what)
 	}
 }

@@ -23,6 +23,7 @@ func furnished(t *testing.T) *harness.Harness {
 	h.Exec(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('news', 'on-max', 3600, 8)`)
 	h.Exec(`insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends) values ('news', 'telegram', 'telegram', 86400, 300)`)
 	h.Exec(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ('news', 'x', 25500000)`)
+	ok(t, h, "retry-policy", "set", "x/*", "--ladder-ms", "[1000, 2000]", "--workspace", "news", because)
 	ok(t, h, "template", "put", "digest", "--body", "{title}\n\n  {text}\n", "--defaults", `{"title": "News"}`, "--sanitize", "title", because)
 	ok(t, h, "template", "put", "digest", "--platform", "max", "--body", "<b>{title}</b>", "--parse-mode", "HTML", "--max-length", "200", because)
 	ok(t, h, "channel", "set", "on-max", "--template-ref", "digest", because)
@@ -40,7 +41,7 @@ func furnished(t *testing.T) *harness.Harness {
 
 // wiped takes all configuration away, as if it had never been.
 func wiped(h *harness.Harness) {
-	h.Exec(`set session_replication_role = replica; delete from autopost.quotas; delete from autopost.budgets; delete from autopost.channel_gates; delete from autopost.channels; delete from autopost.templates;
+	h.Exec(`set session_replication_role = replica; delete from autopost.quotas; delete from autopost.budgets; delete from autopost.retry_policies where workspace_id <> '*'; delete from autopost.channel_gates; delete from autopost.channels; delete from autopost.templates;
 		delete from autopost.platform_limits; delete from autopost.credential_health; delete from autopost.credential_bindings; delete from autopost.workspace_endpoints; delete from autopost.pull_cursors; delete from autopost.pull_sources; delete from autopost.secret_lookup;
 		delete from autopost.admin_audit_log; delete from autopost.audit_heads; delete from autopost.workspaces; update autopost.settings set value = default_value`)
 }
@@ -54,6 +55,7 @@ func TestConfigurationMoves(t *testing.T) {
 	require.NotContains(t, first, "secret_hash")
 	require.NotContains(t, first, "      feed:\n        kind: pull_source", "what a source made itself is left out")
 	require.Contains(t, first, "      wire-in:\n        kind: pull_source\n        source_id: wire\n        hash_drop_window_sec: 60\n")
+	require.Contains(t, first, "      x/*:\n        ladder_ms: [1000, 2000]\n")
 	require.Contains(t, first, "secret_ref: env:TEST_TELEGRAM_TOKEN")
 	require.Equal(t, first, ok(t, h, "config", "export"))
 	h.File("workspaces.yaml", first)

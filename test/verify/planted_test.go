@@ -311,7 +311,7 @@ var inActs = []planted{
 		h.act("plain")
 	}},
 	{invariant: "I45", bug: "an act is tried for ever", plant: func(h *fixture) {
-		h.breaks("commit_act", "v_act.attempt >= autopost.act_attempts(v_channel.platform, v_error ->> 'code')", "false")
+		h.breaks("commit_act", "v_act.attempt >= autopost.act_attempts(p_workspace_id, v_channel.platform, v_error ->> 'code')", "false")
 		h.do(`select test.ask('plain', 'pin')`)
 		for range 13 { // more than the most patient policy has
 			h.act("plain")

@@ -257,6 +257,9 @@ begin
 			substring(v_id from '/(\d{1,9})$')::int, v_fields, p_operator, p_reason, p_dry_run);
 	when 'budget' then
 		return autopost.put_budget(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'retry_policy' then
+		v_key := autopost.split_id(v_id);
+		return autopost.put_retry_policy(p_workspace_id, v_key[1], v_key[2], v_fields, p_operator, p_reason, p_dry_run);
 	when 'source' then
 		return autopost.put_source_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'endpoint' then
@@ -268,7 +271,7 @@ begin
 	else
 		perform autopost.raise_argument('items',
 			format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, budget, source, endpoint, webhook or alert_target');
+			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook or alert_target');
 	end case;
 	return null;
 end
@@ -279,7 +282,7 @@ create or replace function autopost.retire_item(p_workspace_id text, p_kind text
 language plpgsql
 as $$
 -- Purpose: disables an item and keeps its row. A rate group gets the limit of its platform, a
---          template loses all enabled versions. The endpoint in use by a source gets default fields. Quotas, budgets and
+--          template loses all enabled versions, a retry policy becomes the inherited one. The endpoint in use by a source gets default fields. Quotas, budgets and
 --          credentials cannot be disabled and stay unchanged.
 -- Returns: as the function of the kind.
 -- Reads:   templates, list_sources (view).
@@ -307,6 +310,8 @@ begin
 		return v_answer;
 	when 'quota', 'budget', 'credential' then
 		return v_answer;
+	when 'retry_policy' then
+		v_fields := (select jsonb_object_agg(r.key, null) from jsonb_each(autopost.retry_policy_rules(null)) r);
 	when 'endpoint' then
 		if exists (
 			select 1 from autopost.list_sources_rows v

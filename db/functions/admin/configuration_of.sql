@@ -95,6 +95,13 @@ select b.auth_ref, to_jsonb(b)
 from autopost.budgets_shown(p_workspace_id) b
 where p_kind = 'budget'
 union all
+select r.platform || '/' || r.code, to_jsonb(r) - 'workspace_id' || jsonb_build_object(
+	'retry_policy_id', r.platform || '/' || r.code, 'own', r.workspace_id <> '*')
+from autopost.retry_policies r
+where p_kind = 'retry_policy' and (r.workspace_id = p_workspace_id or (r.workspace_id = '*' and not exists (
+	select 1 from autopost.retry_policies o
+	where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
+union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
 where p_kind = 'setting'

@@ -6,7 +6,7 @@ as $$
 --          is complete. Only the locations of secrets are included. An endpoint with only the
 --          values that its source gave it is omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, pull_sources, workspace_endpoints, result_webhooks, alert_targets.
+--          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -49,7 +49,14 @@ begin
 			select 7, 'budget', b.auth_ref, jsonb_build_object('month_usd', autopost.dollars(b.month_micros))
 			from autopost.budgets b where b.workspace_id = p_workspace_id
 			union all
-			select 8, 'source', f.id,
+			select 8, 'retry_policy', r.platform || '/' || r.code, autopost.fields_that_differ(
+				autopost.row_fields(to_jsonb(r), p.rules), autopost.default_fields(p.rules))
+			from autopost.retry_policies r
+			cross join lateral (select autopost.retry_policy_rules(
+				autopost.inherited_policy(p_workspace_id, r.platform, r.code)) as rules) p
+			where r.workspace_id = p_workspace_id
+			union all
+			select 9, 'source', f.id,
 				autopost.fields_that_differ(f.fields || jsonb_build_object('endpoint_id',
 				coalesce(f.fields ->> 'endpoint_id', f.id)),
 				autopost.default_fields(autopost.source_rules(f.id)))
@@ -57,7 +64,7 @@ begin
 				select s.source_id as id, autopost.source_fields(s) as fields
 				from autopost.pull_sources s where s.workspace_id = p_workspace_id) f
 			union all
-			select 9, 'endpoint', f.id, f.fields
+			select 10, 'endpoint', f.id, f.fields
 			from (
 				select e.endpoint_id as id, e.enabled,
 					autopost.fields_that_differ(autopost.endpoint_fields(e),
@@ -66,12 +73,12 @@ begin
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source'
 				and f.fields - '{kind,source_id}'::text[] = '{}')
 			union all
-			select 10, 'webhook', w.webhook_id,
+			select 11, 'webhook', w.webhook_id,
 				autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()),
 				autopost.default_fields(autopost.webhook_rules()))
 			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
 			union all
-			select 11, 'alert_target', t.target_id, autopost.fields_that_differ(
+			select 12, 'alert_target', t.target_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()),
 					autopost.default_fields(autopost.alert_target_rules()))
 			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);

@@ -1,5 +1,5 @@
 -- Functions that write a row of configuration of any kind by rules. A rule of a field:
---   {"is": text | number | integer | boolean | object | list (of strings),
+--   {"is": text | number | integer | boolean | object | list (of strings) | numbers (a list of whole ones),
 --    "default": for null and for a new row, "required": must have a value,
 --    "fixed": cannot change after insert, "in": [allowed values], "min", "max",
 --    "remedy": text instead of the default remedy}
@@ -23,11 +23,15 @@ select case
 	when coalesce(p_value, 'null') in ('null', case when p_rule -> 'required' = 'true' then '""' else 'null' end::jsonb)
 		then case when p_rule -> 'required' = 'true' then 'is missing' end
 	when jsonb_typeof(p_value) <> case p_rule ->> 'is' when 'text' then 'string' when 'integer' then 'number'
-		when 'list' then 'array' else p_rule ->> 'is' end
+		when 'list' then 'array' when 'numbers' then 'array' else p_rule ->> 'is' end
 		then format('must be %s', case p_rule ->> 'is' when 'integer' then 'a whole number'
-			when 'object' then 'an object' else 'a ' || (p_rule ->> 'is') end)
+			when 'object' then 'an object' when 'numbers' then 'a list of whole numbers' else 'a ' || (p_rule ->> 'is') end)
 	when p_rule ->> 'is' = 'list' and jsonb_path_exists(p_value, '$[*] ? (@.type() != "string" || @ == "")')
 		then 'must hold texts only'
+	when p_rule ->> 'is' = 'numbers' and exists (
+		select 1 from jsonb_array_elements(p_value) e
+		where autopost.field_fault(e.value, p_rule || '{"is": "integer", "required": true}') is not null)
+		then 'must hold whole numbers in range only'
 	when p_rule ->> 'is' = 'text' and p_value #>> '{}' ~ '[\u0001-\u001F\u007F]' then 'must not have control characters'
 	when p_rule ->> 'is' = 'integer' and (p_value #>> '{}')::numeric % 1 <> 0 then 'must be a whole number'
 	when p_rule ? 'in' and not p_rule -> 'in' @> p_value then format('%s is unknown', p_value)

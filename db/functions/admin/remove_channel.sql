@@ -3,13 +3,15 @@ create or replace function autopost.remove_channel(p_workspace_id text, p_channe
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: removes a disabled channel that nothing refers to. Usually a channel is only disabled.
+--          Its events keep its id as meta.removed_channel_id. There is no index for them, so
+--          this reads all events of the workspace.
 -- Returns: {"applied": true, "dry_run", "before", "after": {}}; or {"applied": false, "dry_run"}
 --          with reason unknown_channel, enabled, or referred_to and "references": {"deliveries",
 --          "quotas"} (counts).
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, channels.
 -- Reads:   deliveries, quotas.
--- Writes:  channels, channel_auth, channel_gates, admin_audit_log.
+-- Writes:  channels, channel_auth, channel_gates, events (channel_id), admin_audit_log.
 declare
 	v_act jsonb;
 	v_channel autopost.channels;
@@ -42,6 +44,9 @@ begin
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run) || v_refusal;
 	end if;
 	if not p_dry_run then
+		update autopost.events e set channel_id = null,
+			meta = e.meta || jsonb_build_object('removed_channel_id', p_channel_id)
+		where e.workspace_id = p_workspace_id and e.channel_id = p_channel_id;
 		delete from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
 		perform autopost.audit(p_workspace_id, 'remove_channel', 'channel:' || p_channel_id, v_act,
 			jsonb_strip_nulls(autopost.channel_fields(v_channel)), '{}');

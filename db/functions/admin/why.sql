@@ -159,7 +159,7 @@ begin
 			'channel_id', v_channel.channel_id, 'platform', v_channel.platform, 'target_id', v_channel.target_id,
 				'rate_group', v_channel.rate_group,
 			'attempt', v_delivery.attempt, 'max_attempts',
-				autopost.max_attempts(autopost.retry_policy(v_channel.platform,
+				autopost.max_attempts(autopost.retry_policy(p_workspace_id, v_channel.platform,
 				coalesce(autopost.policy_code(v_delivery.last_error), '*')), v_delivery),
 			'created_at', v_delivery.created_at, 'due_at', case
 				when isfinite(v_delivery.due_at) then v_delivery.due_at end, 'scheduled_for', v_delivery.scheduled_for,

@@ -108,3 +108,12 @@ begin
 		limit 1), 'infinity');
 end
 $$;
+
+create or replace function autopost.events_are_strict() returns boolean
+language sql stable
+as $$
+-- Purpose: true if the foreign keys of events exist (set_event_strictness).
+select exists (
+	select 1 from pg_catalog.pg_constraint k
+	where k.conrelid = 'autopost.events'::regclass and k.conname = 'events_delivery_fkey')
+$$;

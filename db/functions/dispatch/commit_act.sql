@@ -47,7 +47,7 @@ begin
 	end if;
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
 		and c.channel_id = v_act.channel_id;
-	v_policy := autopost.retry_policy(v_channel.platform, v_error ->> 'code');
+	v_policy := autopost.retry_policy(p_workspace_id, v_channel.platform, v_error ->> 'code');
 	v_wait := autopost.retry_delay(v_policy, v_act.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	if (v_error ->> 'retry_after_ms')::numeric > 0 and v_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, v_channel, v_error ->> 'scope', autopost.now_ts() + v_wait, v_error);
@@ -55,7 +55,7 @@ begin
 	v_free := not v_policy.costs_attempt and v_policy.max_attempts is null
 		or autopost.is_rate_limit(v_error) and (v_error ->> 'retry_after_ms')::numeric > 0;
 	if (v_error ->> 'category' = 'PERMANENT' and v_error -> 'known' <> 'false')
-		or not v_free and v_act.attempt >= autopost.act_attempts(v_channel.platform, v_error ->> 'code') then
+		or not v_free and v_act.attempt >= autopost.act_attempts(p_workspace_id, v_channel.platform, v_error ->> 'code') then
 		return autopost.end_act(v_act, 'failed', v_error, null);
 	end if;
 	if v_free then

@@ -30,7 +30,8 @@ as $$
 -- Writes:  submissions, events (submission_failed).
 declare
 	v_error jsonb := autopost.normalised_error(p_error);
-	v_policy autopost.retry_policies := autopost.retry_policy('*', v_error ->> 'code');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_submission.workspace_id, '*',
+		v_error ->> 'code');
 	-- Eight tries by the default retry policy take about four minutes.
 	v_final boolean := v_error ->> 'category' = 'PERMANENT' or (v_policy.costs_attempt and p_submission.attempt >= 8)
 		or (v_error ->> 'code' = 'media_fetch_404' and p_submission.last_error ->> 'code' = 'media_fetch_404');

@@ -4,7 +4,8 @@ as $$
 -- Purpose: deletes deliveries that ended before delivery_retention_days. Checks the next 1,000
 --          after p_after (null: from the oldest), by id, which is the order of creation. A delivery
 --          stays while a stored event names its message: its own, or that of a repeat that it
---          suppressed. Locks first, so that a concurrent event counts.
+--          suppressed. With strict events, it stays while any event names it. Locks first, so that a
+--          concurrent event counts.
 -- Returns: {"purged", "after": for the next call, null at the end}.
 -- Locks:   deliveries (skip locked).
 -- Reads:   events.
@@ -12,6 +13,7 @@ as $$
 declare
 	v_before timestamptz;
 	v_kept interval := autopost.setting_interval('delivery_retention_days');
+	v_strict boolean := autopost.events_are_strict();
 	v_end uuid;
 	v_ids uuid[];
 	v_messages uuid[];
@@ -46,7 +48,9 @@ begin
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 	and not exists (
 		select 1 from named t
-		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept);
+		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept)
+	and not (v_strict and exists (
+		select 1 from autopost.events e where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id));
 	get diagnostics v_count = row_count;
 	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
 end

@@ -59,7 +59,7 @@ as $$
 declare
 	v_policy autopost.retry_policies;
 begin
-	v_policy := (select autopost.retry_policy(b.platform, p_error ->> 'code')
+	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
 		from autopost.workspace_endpoints e
 		join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
 		where e.workspace_id = p_workspace_id and e.endpoint_id = p_row.endpoint_id);

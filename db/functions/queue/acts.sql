@@ -246,7 +246,8 @@ begin
 	if not found or v_act.status not in ('queued', 'sending', 'retry') or v_act.next_at > v_now then
 		return 'later';
 	end if;
-	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(v_channel.platform, 'unknown_outcome') then
+	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(p_workspace_id,
+		v_channel.platform, 'unknown_outcome') then
 		perform autopost.end_act(v_act, 'failed', autopost.normalised_error('{"category": "TRANSIENT", "scope": "delivery", "code": "unknown_outcome", "known": false,
 			"message": "no call of this act brought an answer: look at the platform, and ask for it again"}'), null);
 		return 'later';
@@ -345,13 +346,14 @@ begin
 end
 $$;
 
-create or replace function autopost.act_attempts(p_platform text, p_code text) returns int
+create or replace function autopost.act_attempts(p_workspace_id text, p_platform text, p_code text)
+	returns int
 language plpgsql stable
 as $$
 -- Purpose: how many calls a post change may start: as a delivery without granted attempts.
 begin
 	return (select coalesce(r.max_attempts, autopost.setting('max_attempts')::int)
-		from autopost.retry_policy(p_platform, p_code) r);
+		from autopost.retry_policy(p_workspace_id, p_platform, p_code) r);
 end
 $$;
 

@@ -62,7 +62,8 @@ declare
 	v_now timestamptz := autopost.now_ts();
 	v_policy autopost.retry_policies;
 begin
-	v_policy := (select autopost.retry_policy(b.platform, p_error ->> 'code') from autopost.credential_bindings b
+	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
+		from autopost.credential_bindings b
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_health.auth_ref);
 	update autopost.credential_health h
 	set failures = h.failures + 1, error = autopost.normalised_error(p_error), lease_token = null, lease_until = null,

@@ -6,18 +6,20 @@ as $$
 select case when p_error ? 'moved' then 'chat_moved' else p_error ->> 'code' end
 $$;
 
-create or replace function autopost.retry_policy(p_platform text, p_code text) returns autopost.retry_policies
+create or replace function autopost.retry_policy(p_workspace_id text, p_platform text, p_code text)
+	returns autopost.retry_policies
 language plpgsql stable
 as $$
--- Purpose: the most specific policy for a platform and an error code.
+-- Purpose: the most specific policy for a platform and an error code. For the same platform and
+--          code, the policy of the workspace replaces that of the installation.
 -- Reads:   retry_policies.
 declare
 	v_policy autopost.retry_policies;
 begin
 	select r.* into v_policy from autopost.retry_policies r
-	where r.platform in (p_platform, '*')
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*')
 	and r.code in (p_code, '*')
-	order by r.platform = '*', r.code = '*'
+	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
 	limit 1;
 	return v_policy;
 end

@@ -118,7 +118,7 @@ as $$
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false,
 		'cause', p_error -> 'code');
-	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, p_channel.platform, 'unknown_outcome');
 	v_delivery autopost.deliveries := p_delivery;
 	v_platform autopost.platforms;
 	v_on_unknown text := p_channel.on_unknown;
@@ -173,7 +173,8 @@ as $$
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (retry_scheduled,
 --          dead_letter, cooldown).
 declare
-	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, autopost.policy_code(p_error));
+	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, p_channel.platform,
+		autopost.policy_code(p_error));
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric,
 		random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);

@@ -15,7 +15,7 @@ as $$
 declare
 	v_webhook autopost.result_webhooks;
 	v_send autopost.webhook_sends;
-	v_policy autopost.retry_policies := autopost.retry_policy('result_webhook', '*');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, 'result_webhook', '*');
 	v_http int;
 	v_ok boolean;
 	v_final boolean;

@@ -112,8 +112,21 @@ func makeTemplate(ctx context.Context, options localpg.Options) (err error) {
 	if err := schema.Migrate(ctx, s.database(template)); err != nil {
 		return fmt.Errorf("migrate the template: %w", err)
 	}
+	if err := makeStrict(ctx, s.database(template)); err != nil {
+		return fmt.Errorf("make the events of the template strict: %w", err)
+	}
 	_, err = s.admin.Exec(ctx, "alter database "+template+" with is_template true allow_connections false")
 	return err
+}
+
+// makeStrict adds the foreign keys of events, so that every test also checks their references.
+func makeStrict(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, `select autopost.set_event_strictness(true)`)
+	return errors.Join(err, conn.Close(ctx))
 }
 
 // database returns the superuser's DSN of a database.

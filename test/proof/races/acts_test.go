@@ -130,6 +130,7 @@ var acts = []act{
 	{"recover_claimed_leases", "", `select autopost.recover_claimed_leases('w')`, false},
 	{"rearm_gates", "", `select autopost.rearm_gates('w')`, true},
 	{"ensure_event_partitions", "", `select autopost.ensure_event_partitions()`, false},
+	{"set_event_strictness", "", `select autopost.set_event_strictness(not autopost.events_are_strict())`, false},
 	{"refresh_statistics", "", `select autopost.refresh_statistics()`, false},
 	{"expire_auth_lost", "", `select autopost.expire_auth_lost('w')`, false},
 	{"close_ingress_floods", "", `select autopost.close_ingress_floods('w')`, true},
@@ -209,6 +210,7 @@ var acts = []act{
 	{"remove_channel", "", `select autopost.remove_channel('w', 'd', {by}, false)`, false},
 	{"put_rate_group", "", `select autopost.put_rate_group('w', 'telegram', 'g', '{"rate_rps": 900}', {by}, false)`, false},
 	{"put_quota", "of a channel", `select autopost.put_quota('w', 'channel:b', 3600, '{"max_sends": 1000}', {by}, false)`, false},
+	{"put_retry_policy", "", `select autopost.put_retry_policy('w', 'telegram', '*', '{"base_ms": 500}', {by}, false)`, false},
 	{"put_budget", "", `select autopost.put_budget('w', 'bot', '{"month_usd": 1000}', {by}, false)`, false},
 	{"put_budget", "lifted", `with b as materialized (select autopost.put_budget('w', 'bot', '{"month_usd": 1000}', {by}, false) as a)
 		select autopost.put_budget('w', 'bot', '{"month_usd": null}', {by}, false) from b where a is not null`, false},

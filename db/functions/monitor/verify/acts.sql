@@ -105,9 +105,10 @@ select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'att
 from autopost.channels c
 cross join lateral (
 	select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most from autopost.retry_policies r
-	where r.platform in (c.platform, '*')) m
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
 join autopost.post_acts a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 where c.workspace_id = p_workspace_id
 and a.attempt > m.most
 and a.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
+and a.created_at >= (select autopost.policies_changed_at(p_workspace_id))
 $$;

@@ -59,16 +59,16 @@ cross join lateral (
 		when 'ladder' then r.ladder_ms[least(e.attempt, cardinality(r.ladder_ms))]
 		else least(r.cap_ms, r.base_ms * r.factor ^ least(e.attempt - 1, 60)) end as wait_ms
 	from autopost.retry_policies r
-	where r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
 		else e.error ->> 'code' end, '*')
-	order by r.platform = '*', r.code = '*'
+	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
 	limit 1) p
 cross join lateral (
 	select (e.error ->> 'retry_after_ms')::numeric > 0 as given,
 		case when (e.error ->> 'retry_after_ms')::numeric > 0 then (e.error ->> 'retry_after_ms')::numeric
 			else p.wait_ms * (1 - p.jitter) end as least_ms) w
 where e.workspace_id = p_workspace_id and e.action = 'retry_scheduled'
-and (w.given or age(e.xmin) <= age(p.version))
+and (w.given or (age(e.xmin) <= age(p.version) and e.ts >= (select autopost.policies_changed_at(p_workspace_id))))
 and (e.meta ->> 'next_retry_at')::timestamptz < e.ts + w.least_ms * interval '1 millisecond' - interval '1 second'
 $$;
 

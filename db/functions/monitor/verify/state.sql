@@ -1,22 +1,31 @@
 -- Rules of single rows. Each function returns the offending rows.
 
+create or replace function autopost.policies_changed_at(p_workspace_id text) returns timestamptz
+language sql stable
+as $$
+-- Purpose: when an operator last changed a retry policy of the workspace; '-infinity' if never.
+select coalesce(max(l.ts), '-infinity') from autopost.admin_audit_log l
+where l.workspace_id = p_workspace_id and l.action = 'put_retry_policy'
+$$;
+
 create or replace function autopost.verify_i03(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
 -- Purpose: finds violations of I3. A claim cannot know the next error, so the largest number of any
---          policy of the platform counts. Deliveries before the last change of the setting may have
---          had more.
+--          policy of the platform counts. Deliveries before the last change of the setting or of a
+--          policy may have had more.
 select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
 	'max_attempts', m.most)
 from autopost.channels c
 cross join lateral (
 	select greatest(autopost.setting('max_attempts'), max(r.max_attempts) filter (where r.costs_attempt)) as most
 		from autopost.retry_policies r
-	where r.platform in (c.platform, '*')) m
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
 join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
 where c.workspace_id = p_workspace_id
 and d.attempt > m.most + d.granted_attempts
 and d.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
+and d.created_at >= (select autopost.policies_changed_at(p_workspace_id))
 $$;
 
 create or replace function autopost.verify_i04(p_workspace_id text) returns setof jsonb
