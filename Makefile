@@ -1,6 +1,6 @@
 # All commands of a contributor. `make` without arguments lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo bench test test-long fuzz coverage lint fmt generate diagram
+.PHONY: help setup build demo bench test test-long fuzz coverage lint lint-api fmt generate diagram
 
 GO ?= go
 ARGS ?=
@@ -67,6 +67,9 @@ coverage: setup ## List the statements and branches of the SQL functions that th
 
 lint: ## golangci-lint, pinned in tools/go.mod (the first run builds it, about two minutes)
 	$(GO) tool -modfile=tools/go.mod golangci-lint run $(ARGS)
+
+lint-api: ## Lint the OpenAPI document and compile generated clients (TypeScript, Go); needs npm
+	@GO="$(GO)" sh scripts/lint-api.sh
 
 fmt: ## Format the Go code
 	gofmt -w $(GO_FILES)

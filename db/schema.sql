@@ -168,16 +168,16 @@ $$;
 
 
 --
--- Name: act_attempts(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: act_attempts(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.act_attempts(p_platform text, p_code text) RETURNS integer
+CREATE FUNCTION autopost.act_attempts(p_workspace_id text, p_platform text, p_code text) RETURNS integer
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: how many calls a post change may start: as a delivery without granted attempts.
 begin
 	return (select coalesce(r.max_attempts, autopost.setting('max_attempts')::int)
-		from autopost.retry_policy(p_platform, p_code) r);
+		from autopost.retry_policy(p_workspace_id, p_platform, p_code) r);
 end
 $$;
 
@@ -831,6 +831,9 @@ values
 		'alert ack {alert} --workspace {workspace} --reason gone'),
 	('duty_failing', 'error', 'the monitor cannot do a duty',
 		'see the error here and in the daemon''s log (monitor.failed); run: autopost doctor'),
+	('stage_panicked', 'error', 'a stage of a daemon panicked and was started again',
+		'see the stack in the daemon''s log (stage.panicked), and report it with the version: autopost --version; ' ||
+		'the work that it lost is repeated after its lease'),
 	('disk_low', 'critical', 'a disk is full or nearly full',
 		'free space or use a larger disk: docs/operate/disks.md'),
 	('clock_skew', 'error', 'the clocks of a daemon and of the database differ',
@@ -1277,8 +1280,8 @@ CREATE FUNCTION autopost.apply_config(p_workspace_id text, p_items jsonb, p_oper
     AS $_$
 -- Purpose: makes a workspace equal to a configuration file, completely or not at all. A dry run
 --          does the same and rolls back. An item of p_items may refer only to earlier ones:
---          {"kind": workspace | credential | group | template | channel | quota | budget | source |
---          endpoint | webhook | alert_target, "id", "fields": as the function of the kind takes
+--          {"kind": workspace | credential | group | template | channel | quota | budget |
+--          retry_policy | source | endpoint | webhook | alert_target, "id", "fields": as the function of the kind takes
 --          them, but the whole config_json of a source}, or {"kind", "id", "retire": true} to
 --          disable. An item of kind workspace may create it. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "unchanged": the number of items, "items": [each changed
@@ -2229,7 +2232,10 @@ begin
 			'use ' || array_to_string(autopost.credential_platforms(), ', ')) else '[]' end
 	|| case when p_fields ->> 'secret_ref' !~ '^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+|sealed:.+)$'
 		then autopost.field_error('secret_ref', 'must be a reference to a secret',
-			'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end;
+			'write env:NAME, file:/path or sealed:NAME, never the secret itself') else '[]' end
+	|| case when autopost.hosts_fault(p_fields ->> 'platform', autopost.texts_of(p_fields -> 'hosts')) is not null
+		then autopost.field_error('hosts', autopost.hosts_fault(p_fields ->> 'platform',
+			autopost.texts_of(p_fields -> 'hosts')), autopost.hosts_remedy()) else '[]' end;
 end
 $_$;
 
@@ -2750,10 +2756,14 @@ CREATE TABLE autopost.platforms (
     setting_keys text[],
     group_rps numeric,
     group_chat_rps numeric,
+    id_fields text[] DEFAULT '{}'::text[] NOT NULL,
+    upload_policy jsonb DEFAULT '{"file": "upload_required", "audio": "upload_required", "image": "upload_required", "other": "upload_required", "video": "upload_required"}'::jsonb NOT NULL,
     CONSTRAINT platforms_acts_check CHECK ((acts <@ '{edit,delete,pin,unpin}'::text[])),
+    CONSTRAINT platforms_check CHECK (((upload_policy ?& '{image,video,file,audio,other}'::text[]) AND ((upload_policy - '{image,video,file,audio,other}'::text[]) = '{}'::jsonb) AND (NOT ((upload_policy - 'image'::text) @? '$.*?(@ != "upload_required")'::jsonpath)) AND (((upload_policy -> 'image'::text) = '"upload_required"'::jsonb) OR ((platform = 'max'::text) AND ((upload_policy -> 'image'::text) = '"url_allowed"'::jsonb))))),
     CONSTRAINT platforms_dialect_check CHECK ((dialect = ANY (ARRAY['telegram_html'::text, 'max_html'::text, 'plain'::text]))),
     CONSTRAINT platforms_group_chat_rps_check CHECK ((group_chat_rps > (0)::numeric)),
     CONSTRAINT platforms_group_rps_check CHECK ((group_rps > (0)::numeric)),
+    CONSTRAINT platforms_id_fields_check CHECK ((id_fields <@ '{file_id,attachment_token}'::text[])),
     CONSTRAINT platforms_length_unit_check CHECK ((length_unit = ANY (ARRAY['utf16'::text, 'weighted'::text, 'bytes'::text]))),
     CONSTRAINT platforms_link_post_micros_check CHECK ((link_post_micros >= 0)),
     CONSTRAINT platforms_post_micros_check CHECK ((post_micros >= 0)),
@@ -4031,6 +4041,43 @@ $$;
 
 
 --
+-- Name: claim_content(text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_content(p_workspace_id text, p_blob_ref text, p_hashed boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: true if a workspace may register content. The engine may (p_hashed): rows of other
+--          workspaces that it has not hashed end. Another caller may if its workspace has the content
+--          or no workspace has it. The caller locked the content.
+-- Reads:   workspaces.
+-- Writes:  media_origin.
+declare
+	v_free boolean := true;
+begin
+	if not p_hashed and exists (select 1 from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null) then
+		return true;
+	end if;
+	perform autopost.enter_all_workspaces();
+	if p_hashed then
+		update autopost.media_origin o set deleted_at = autopost.now_ts()
+		from autopost.workspaces w
+		where o.workspace_id = w.workspace_id and w.workspace_id <> p_workspace_id and o.blob_ref = p_blob_ref
+		and not o.hashed and o.deleted_at is null;
+	else
+		v_free := not exists (
+			select 1 from autopost.workspaces w
+			join autopost.media_origin o on o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref
+				and o.deleted_at is null);
+	end if;
+	perform autopost.enter_workspace(p_workspace_id);
+	return v_free;
+end
+$$;
+
+
+--
 -- Name: claim_deliveries(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4553,6 +4600,33 @@ $$;
 
 
 --
+-- Name: clear_source_urls(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.clear_source_urls(p_workspace_id text, p_now timestamp with time zone, p_limit integer) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: deletes expired source URLs. Returns their number.
+-- Locks:   media_blobs (skip locked).
+-- Writes:  media_blobs.
+declare
+	v_count int;
+begin
+	delete from autopost.media_blobs b
+	using (
+		select x.blob_ref, x.provider, x.auth_ref, x.kind from autopost.media_blobs x
+		where x.workspace_id = p_workspace_id and x.url is not null and x.expires_at <= p_now
+		limit p_limit
+		for update skip locked) e
+	where b.workspace_id = p_workspace_id and b.blob_ref = e.blob_ref and b.provider = e.provider
+		and b.auth_ref = e.auth_ref and b.kind = e.kind;
+	get diagnostics v_count = row_count;
+	return v_count;
+end
+$$;
+
+
+--
 -- Name: clock_agrees(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4799,7 +4873,7 @@ begin
 	end if;
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
 		and c.channel_id = v_act.channel_id;
-	v_policy := autopost.retry_policy(v_channel.platform, v_error ->> 'code');
+	v_policy := autopost.retry_policy(p_workspace_id, v_channel.platform, v_error ->> 'code');
 	v_wait := autopost.retry_delay(v_policy, v_act.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	if (v_error ->> 'retry_after_ms')::numeric > 0 and v_error ->> 'scope' in ('channel', 'platform') then
 		perform autopost.cool_down(p_workspace_id, v_channel, v_error ->> 'scope', autopost.now_ts() + v_wait, v_error);
@@ -4807,7 +4881,7 @@ begin
 	v_free := not v_policy.costs_attempt and v_policy.max_attempts is null
 		or autopost.is_rate_limit(v_error) and (v_error ->> 'retry_after_ms')::numeric > 0;
 	if (v_error ->> 'category' = 'PERMANENT' and v_error -> 'known' <> 'false')
-		or not v_free and v_act.attempt >= autopost.act_attempts(v_channel.platform, v_error ->> 'code') then
+		or not v_free and v_act.attempt >= autopost.act_attempts(p_workspace_id, v_channel.platform, v_error ->> 'code') then
 		return autopost.end_act(v_act, 'failed', v_error, null);
 	end if;
 	if v_free then
@@ -4944,8 +5018,9 @@ CREATE FUNCTION autopost.commit_submission(p_workspace_id text, p_submission_id 
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
 -- Purpose: commits the outcome of fetching a submission's media. p_outcome: {"ok": true, "media":
---          [{"index", "blob_ref"}]} enqueues it in this transaction; {"ok": false, "error": {…}}
---          retries it later or fails it.
+--          [{"index", "blob_ref", "filename" if the source names it}]} enqueues it in this
+--          transaction and forgets its URLs; {"ok": false, "error": {…}} retries it later or fails
+--          it.
 -- Returns: {"applied": true, "status", and the answer of the enqueue}, or {"applied": false,
 --          "reason": "stale"}. Repeatable.
 -- Raises:  AP001 for a wrong argument.
@@ -4985,7 +5060,7 @@ begin
 	end if;
 	update autopost.submissions s
 	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
-		answer = v_answer - 'deliveries', last_error = null, updated_at = autopost.now_ts()
+		answer = v_answer - 'deliveries', raw_payload = autopost.without_urls(v_raw), last_error = null, updated_at = autopost.now_ts()
 	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 	perform autopost.close_run(p_workspace_id, v_submission.run_id,
 		autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);
@@ -5015,7 +5090,7 @@ CREATE FUNCTION autopost.commit_webhook(p_workspace_id text, p_webhook_id text, 
 declare
 	v_webhook autopost.result_webhooks;
 	v_send autopost.webhook_sends;
-	v_policy autopost.retry_policies := autopost.retry_policy('result_webhook', '*');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, 'result_webhook', '*');
 	v_http int;
 	v_ok boolean;
 	v_final boolean;
@@ -5421,6 +5496,13 @@ select b.auth_ref, to_jsonb(b)
 from autopost.budgets_shown(p_workspace_id) b
 where p_kind = 'budget'
 union all
+select r.platform || '/' || r.code, to_jsonb(r) - 'workspace_id' || jsonb_build_object(
+	'retry_policy_id', r.platform || '/' || r.code, 'own', r.workspace_id <> '*')
+from autopost.retry_policies r
+where p_kind = 'retry_policy' and (r.workspace_id = p_workspace_id or (r.workspace_id = '*' and not exists (
+	select 1 from autopost.retry_policies o
+	where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
+union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
 where p_kind = 'setting'
@@ -5441,8 +5523,8 @@ begin
 	return (
 		select encode(sha256(convert_to((
 			(p_payload - 'disable_preview' - 'media')
-			|| jsonb_build_object('media', (select coalesce(jsonb_agg(m.value - 'url' - 'blob_ref' - 'file_id'
-				order by m.ordinality), '[]')
+			|| jsonb_build_object('media', (select coalesce(jsonb_agg(
+				m.value - '{url,blob_ref,file_id,attachment_token,auth_ref,meta}'::text[] order by m.ordinality), '[]')
 				from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) with ordinality m))
 			)::text, 'UTF8')), 'hex'));
 end
@@ -5536,6 +5618,40 @@ $$;
 
 
 --
+-- Name: count_references(text, uuid[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.count_references(p_workspace_id text, p_message_ids uuid[], p_change integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: changes media_origin.ref_count by p_change for each medium of these messages. Only the
+--          row of a run is locked after it, so that enqueues with the same media cannot deadlock.
+-- Locks:   media_origin (blob_ref).
+-- Writes:  media_origin.
+declare
+	v_refs text[];
+	v_counts bigint[];
+begin
+	select array_agg(x.blob_ref order by x.blob_ref), array_agg(x.n order by x.blob_ref) into v_refs, v_counts
+	from (
+		select m.blob_ref, count(*) as n from autopost.message_media m
+		where m.workspace_id = p_workspace_id and m.message_id = any (p_message_ids)
+		group by m.blob_ref) x;
+	if v_refs is null then
+		return;
+	end if;
+	perform 1 from autopost.media_origin o
+	where o.workspace_id = p_workspace_id and o.blob_ref = any (v_refs)
+	order by o.blob_ref
+	for no key update of o;
+	update autopost.media_origin o set ref_count = o.ref_count + p_change * u.n
+	from unnest(v_refs, v_counts) u (blob_ref, n)
+	where o.workspace_id = p_workspace_id and o.blob_ref = u.blob_ref;
+end
+$$;
+
+
+--
 -- Name: create_api_key(text, jsonb, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5562,6 +5678,58 @@ begin
 		autopost.api_key_shown(v_key));
 	return jsonb_build_object('applied', true, 'id', v_key.key_id);
 end
+$$;
+
+
+--
+-- Name: credential_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_errors(p_workspace_id text, p_media jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: the errors of the credentials of platform ids: an id is valid for one credential, so its
+--          auth_ref is required if the channels have several.
+-- Reads:   channels.
+declare
+	v_first text;
+begin
+	if not coalesce(p_media @? '$[*] ? (exists (@.file_id) || exists (@.attachment_token))', false) then
+		return '[]';
+	end if;
+	v_first := (select c.auth_ref from autopost.channels c where c.workspace_id = p_workspace_id limit 1);
+	return (
+		select coalesce(jsonb_agg(autopost.field_error(format('media[%s].auth_ref', m.ordinality - 1), x.reason,
+			'name the credential of the id: autopost credential list') -> 0 order by m.ordinality), '[]')
+		from jsonb_array_elements(p_media) with ordinality m
+		cross join lateral (select case
+			when m.value ? 'auth_ref' and not exists (select 1 from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.auth_ref = m.value ->> 'auth_ref')
+				then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
+			when not m.value ? 'auth_ref' and exists (select 1 from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.auth_ref <> v_first)
+				then 'is missing, and the channels have several credentials' end as reason) x
+		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
+end
+$_$;
+
+
+--
+-- Name: credential_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_of(p_workspace_id text, p_auth_ref text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the answer of get_credential.
+-- Reads:   credential_bindings, credential_health, sealed_secrets.
+select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts', b.hosts,
+	'last_version', h.last_version, 'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(s)))
+from autopost.credential_bindings b
+join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
+left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
+	and s.retired_at is null
+where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref
 $$;
 
 
@@ -6321,7 +6489,8 @@ CREATE FUNCTION autopost.drop_request(p_workspace_id text, p_endpoint_id text, p
 declare
 	v_run_id uuid;
 begin
-	if autopost.join_flood(p_workspace_id, p_endpoint_id, p_action, p_items, p_meta) is null then
+	if autopost.join_flood(p_workspace_id, p_endpoint_id, p_action,
+		jsonb_build_object(autopost.drop_counter(p_action), p_items), p_meta) is null then
 		v_run_id := autopost.open_run(p_workspace_id, 'push', p_endpoint_id, null);
 		perform autopost.close_run(p_workspace_id, v_run_id,
 			jsonb_build_object(autopost.drop_counter(p_action), p_items), null);
@@ -6795,40 +6964,60 @@ $$;
 
 
 --
--- Name: end_push(autopost.workspace_endpoints, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: end_request(autopost.workspace_endpoints, text, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.end_push(p_endpoint autopost.workspace_endpoints, p_items jsonb, p_results jsonb[], p_run_id uuid) RETURNS jsonb
+CREATE FUNCTION autopost.end_request(p_endpoint autopost.workspace_endpoints, p_kind text, p_items jsonb, p_results jsonb[], p_run_id uuid) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: ends the run of a push and writes an event for each duplicate. A push of duplicates only
---          has no run yet; above a rate it shares one.
+-- Purpose: ends the run of a request and writes an event for each duplicate and rejected post. A
+--          request that brought nothing new has no run yet; pushes of that kind share one above a
+--          rate.
 -- Returns: {"run_id", "results"}.
 -- Locks:   ingress_floods.
--- Writes:  ingest_runs, ingress_floods, events (ingress_dedup_dropped).
+-- Writes:  ingest_runs, ingress_floods, events (ingress_dedup_dropped, ingress_payload_rejected).
 declare
-	v_run_id uuid;
+	v_results jsonb[] := array(
+		select r.answer || case when r.answer -> 'status' = '"rejected"' and i.value ? 'source_ref'
+			then jsonb_build_object('source_ref', i.value -> 'source_ref') else '{}' end
+		from unnest(p_results) with ordinality r (answer, n)
+		join jsonb_array_elements(p_items) with ordinality i on i.ordinality = r.n
+		order by r.n);
+	v_repeats int := (select count(*) from unnest(p_results) r (answer) where autopost.is_repeat(r.answer));
+	v_rejected jsonb := (select coalesce(jsonb_agg(r.answer order by r.n), '[]')
+		from unnest(v_results) with ordinality r (answer, n) where r.answer -> 'status' = '"rejected"');
+	v_shared uuid;
 begin
-	if (select bool_and(r.answer -> 'status' = '"duplicate"') from unnest(p_results) r (answer)) then
-		v_run_id := autopost.join_flood(p_endpoint.workspace_id, p_endpoint.endpoint_id, 'ingress_dedup_dropped',
-			cardinality(p_results), '{}');
-		if v_run_id is not null then
-			return jsonb_build_object('run_id', v_run_id, 'results', p_results);
+	if not exists (
+		select 1 from autopost.ingest_runs r where r.workspace_id = p_endpoint.workspace_id and r.run_id = p_run_id)
+	then
+		if p_kind = 'push' then
+			v_shared := autopost.join_flood(p_endpoint.workspace_id, p_endpoint.endpoint_id,
+				case when v_rejected = '[]' then 'ingress_dedup_dropped' else 'ingress_payload_rejected' end,
+				jsonb_build_object('dedup_dropped', v_repeats, 'payload_rejected', jsonb_array_length(v_rejected)),
+				autopost.rejection(v_rejected -> 0));
 		end if;
-		perform autopost.begin_run(p_endpoint.workspace_id, p_run_id, 'push', p_endpoint.endpoint_id, null);
+		if v_shared is not null then
+			return jsonb_build_object('run_id', v_shared, 'results', (
+				select jsonb_agg(r.answer || case when r.answer -> 'run_id' = to_jsonb(p_run_id)
+					then jsonb_build_object('run_id', v_shared) else '{}' end order by r.n)
+				from unnest(v_results) with ordinality r (answer, n)));
+		end if;
+		perform autopost.begin_run(p_endpoint.workspace_id, p_run_id, p_kind, p_endpoint.endpoint_id, null);
 	end if;
 	perform autopost.emit_note(p_endpoint.workspace_id, 'ingress_dedup_dropped', 'ok',
 		null, (r.answer ->> 'message_id')::uuid, null,
 		jsonb_build_object('endpoint_id', p_endpoint.endpoint_id, 'source_ref',
 			p_items -> (r.n - 1)::int -> 'source_ref', 'run_id', p_run_id, 'first_run_id', r.answer -> 'run_id'))
 	from unnest(p_results) with ordinality r (answer, n)
-	where r.answer -> 'status' = '"duplicate"';
+	where autopost.is_repeat(r.answer);
+	perform autopost.record_rejected(p_endpoint.workspace_id, p_endpoint.endpoint_id, null, p_run_id, v_rejected);
 	-- A duplicate repeats the counts of the first post; this run must not count them.
 	perform autopost.close_run(p_endpoint.workspace_id, p_run_id, autopost.answer_stats((
-		select jsonb_agg(case when r.answer -> 'status' = '"duplicate"' then '{"status": "duplicate"}'
-			else r.answer end)
-		from unnest(p_results) r (answer))), to_jsonb(p_results));
-	return jsonb_build_object('run_id', p_run_id, 'results', p_results);
+		select coalesce(jsonb_agg(case when autopost.is_repeat(r.answer) then '{"status": "duplicate"}'
+			else r.answer end), '[]')
+		from unnest(p_results) r (answer))), to_jsonb(v_results));
+	return jsonb_build_object('run_id', p_run_id, 'results', v_results);
 end
 $$;
 
@@ -7000,13 +7189,15 @@ CREATE FUNCTION autopost.enqueue_messages_and_deliveries(p_workspace_id text, p_
 -- Purpose: normalises, hashes, checks, routes, deduplicates, renders and enqueues one post, in one
 --          transaction and its own run. Its media must already be in the media store (blob_ref);
 --          receive_push takes posts with URLs to fetch. p_kind: push, pull, api, command, event,
---          file or page. Only the owner can set the deciding time p_now.
+--          file or page. A source_ref counts once per endpoint while its receipt lives. Only the
+--          owner can set the deciding time p_now.
 -- Returns: {"status": "enqueued" | "duplicate" | "rejected", "run_id", "trace_id", "message_id",
 --          "enqueued", "deduped", "invalid", "skipped", "fanout", "deliveries": [first 1,000]}; a
---          rejected post has "errors".
+--          rejected post has "errors". A repeated source_ref is duplicate, with the ids of the
+--          first answer and without "deliveries".
 -- Raises:  AP001 for a wrong argument.
--- Locks:   messages, channel_gates.
--- Writes:  ingest_runs, messages, deliveries, channel_gates, events.
+-- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order.
+-- Writes:  ingest_runs, ingress_receipts, messages, deliveries, channel_gates, events.
 begin
 	return autopost.enqueue_messages_and_deliveries_batch(p_workspace_id, p_endpoint_id, p_kind,
 		jsonb_build_array(jsonb_build_object('raw_payload', p_raw_payload)), p_now) -> 0;
@@ -7027,8 +7218,6 @@ CREATE FUNCTION autopost.enqueue_messages_and_deliveries_batch(p_workspace_id te
 -- Returns: an array of its answers in the same order.
 declare
 	v_now timestamptz;
-	v_run_id uuid;
-	v_answers jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.deciding_now(p_now);
@@ -7039,14 +7228,10 @@ begin
 		perform autopost.raise_argument('items', 'must have items without fields next to raw_payload',
 			'move the fields into the raw_payload');
 	end if;
-	v_run_id := autopost.open_run(p_workspace_id, p_kind, p_endpoint_id, null);
-	v_answers := autopost.enqueue_posts(p_workspace_id, (
-		select coalesce(jsonb_agg(jsonb_build_object('raw', case when jsonb_typeof(i.value) = 'object'
-			and i.value ? 'raw_payload' then i.value -> 'raw_payload' else i.value end,
-			'trace_id', autopost.new_id()) order by i.ordinality), '[]')
-		from jsonb_array_elements(p_items) with ordinality i), v_run_id, v_now);
-	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(v_answers), v_answers);
-	return v_answers;
+	return autopost.take_request(autopost.known_endpoint(p_workspace_id, p_endpoint_id), p_kind, (
+		select coalesce(jsonb_agg(case when jsonb_typeof(i.value) = 'object' and i.value ? 'raw_payload'
+			then i.value -> 'raw_payload' else i.value end order by i.ordinality), '[]')
+		from jsonb_array_elements(p_items) with ordinality i), false, v_now) -> 'results';
 end
 $$;
 
@@ -7061,7 +7246,7 @@ CREATE FUNCTION autopost.enqueue_post(p_workspace_id text, p_post jsonb, p_run_i
 -- Purpose: makes the deliveries of a post whose message is stored. If it has more channels than one
 --          transaction should take, a job makes them.
 -- Returns: the enqueue answer; the channels whose gates the caller arms, and for when.
--- Writes:  deliveries or fanout_jobs, events.
+-- Writes:  deliveries or fanout_jobs, media_blobs, events.
 declare
 	v_post jsonb := autopost.frozen_post(p_post, p_run_id, p_now);
 	-- a plan shows all channels at once
@@ -7081,7 +7266,8 @@ begin
 	from autopost.fan_out_to(p_workspace_id, v_post, null, (p_post -> 'fresh')::boolean, v_route.ids, v_route.ttls,
 		v_route.choices, v_route.renderings, p_now) f;
 	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts),
-		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0);
+		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0),
+		autopost.record_source_urls(p_workspace_id, v_post, v_route.ids);
 	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries);
 	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' then
 		answer := answer || '{"status": "duplicate"}';
@@ -7104,7 +7290,7 @@ CREATE FUNCTION autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run
 --          deliveries. p_items: [{"raw", "trace_id", "route_tags"}].
 -- Returns: the enqueue answers in the order of the items.
 -- Locks:   media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id), in
---          this order.
+--          this order; then media_origin (blob_ref) of new messages.
 declare
 	v_posts jsonb[];
 	v_post jsonb;
@@ -7136,6 +7322,8 @@ begin
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
+	perform autopost.count_references(p_workspace_id,
+		array(select (p.post ->> 'message_id')::uuid from unnest(v_posts) p (post) where p.post -> 'fresh' = 'true'), 1);
 	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
 	return to_jsonb(v_answers);
 end
@@ -7330,6 +7518,27 @@ $$;
 
 
 --
+-- Name: entry_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.entry_errors(p_workspace_id text, p_raw jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the errors of a raw post in this workspace, with its media: [{field, reason, remedy}].
+-- Reads:   media_origin.
+declare
+	v_errors jsonb := autopost.post_errors(p_workspace_id, p_raw);
+begin
+	if v_errors = '[]' and p_raw ? 'media' then
+		return autopost.origin_errors(p_workspace_id, p_raw -> 'media')
+			|| autopost.credential_errors(p_workspace_id, p_raw -> 'media');
+	end if;
+	return v_errors;
+end
+$$;
+
+
+--
 -- Name: error_of(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7412,6 +7621,20 @@ $$;
 
 
 --
+-- Name: events_are_strict(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.events_are_strict() RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: true if the foreign keys of events exist (set_event_strictness).
+select exists (
+	select 1 from pg_catalog.pg_constraint k
+	where k.conrelid = 'autopost.events'::regclass and k.conname = 'events_delivery_fkey')
+$$;
+
+
+--
 -- Name: events_to_send(text, timestamp with time zone, uuid, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7484,7 +7707,7 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 --          is complete. Only the locations of secrets are included. An endpoint with only the
 --          values that its source gave it is omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, pull_sources, workspace_endpoints, result_webhooks, alert_targets.
+--          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -7495,7 +7718,8 @@ begin
 				jsonb_build_object('name', w.name, 'status', w.status), '{"name": "", "status": "active"}') as fields
 			from autopost.workspaces w where w.workspace_id = p_workspace_id
 			union all
-			select 2, 'credential', b.auth_ref, jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref)
+			select 2, 'credential', b.auth_ref, jsonb_strip_nulls(jsonb_build_object('platform', b.platform,
+				'secret_ref', b.secret_ref, 'hosts', b.hosts))
 			from autopost.credential_bindings b where b.workspace_id = p_workspace_id
 			union all
 			select 3, 'group', l.platform || '/' || l.rate_group,
@@ -7526,7 +7750,14 @@ begin
 			select 7, 'budget', b.auth_ref, jsonb_build_object('month_usd', autopost.dollars(b.month_micros))
 			from autopost.budgets b where b.workspace_id = p_workspace_id
 			union all
-			select 8, 'source', f.id,
+			select 8, 'retry_policy', r.platform || '/' || r.code, autopost.fields_that_differ(
+				autopost.row_fields(to_jsonb(r), p.rules), autopost.default_fields(p.rules))
+			from autopost.retry_policies r
+			cross join lateral (select autopost.retry_policy_rules(
+				autopost.inherited_policy(p_workspace_id, r.platform, r.code)) as rules) p
+			where r.workspace_id = p_workspace_id
+			union all
+			select 9, 'source', f.id,
 				autopost.fields_that_differ(f.fields || jsonb_build_object('endpoint_id',
 				coalesce(f.fields ->> 'endpoint_id', f.id)),
 				autopost.default_fields(autopost.source_rules(f.id)))
@@ -7534,7 +7765,7 @@ begin
 				select s.source_id as id, autopost.source_fields(s) as fields
 				from autopost.pull_sources s where s.workspace_id = p_workspace_id) f
 			union all
-			select 9, 'endpoint', f.id, f.fields
+			select 10, 'endpoint', f.id, f.fields
 			from (
 				select e.endpoint_id as id, e.enabled,
 					autopost.fields_that_differ(autopost.endpoint_fields(e),
@@ -7543,12 +7774,12 @@ begin
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source'
 				and f.fields - '{kind,source_id}'::text[] = '{}')
 			union all
-			select 10, 'webhook', w.webhook_id,
+			select 11, 'webhook', w.webhook_id,
 				autopost.fields_that_differ(autopost.row_fields(to_jsonb(w), autopost.webhook_rules()),
 				autopost.default_fields(autopost.webhook_rules()))
 			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
 			union all
-			select 11, 'alert_target', t.target_id, autopost.fields_that_differ(
+			select 12, 'alert_target', t.target_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()),
 					autopost.default_fields(autopost.alert_target_rules()))
 			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
@@ -7822,7 +8053,8 @@ CREATE FUNCTION autopost.fail_submission(p_submission autopost.submissions, p_er
 -- Writes:  submissions, events (submission_failed).
 declare
 	v_error jsonb := autopost.normalised_error(p_error);
-	v_policy autopost.retry_policies := autopost.retry_policy('*', v_error ->> 'code');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_submission.workspace_id, '*',
+		v_error ->> 'code');
 	-- Eight tries by the default retry policy take about four minutes.
 	v_final boolean := v_error ->> 'category' = 'PERMANENT' or (v_policy.costs_attempt and p_submission.attempt >= 8)
 		or (v_error ->> 'code' = 'media_fetch_404' and p_submission.last_error ->> 'code' = 'media_fetch_404');
@@ -7882,7 +8114,7 @@ CREATE FUNCTION autopost.fail_subscription(p_workspace_id text, p_row autopost.b
 declare
 	v_policy autopost.retry_policies;
 begin
-	v_policy := (select autopost.retry_policy(b.platform, p_error ->> 'code')
+	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
 		from autopost.workspace_endpoints e
 		join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
 		where e.workspace_id = p_workspace_id and e.endpoint_id = p_row.endpoint_id);
@@ -7978,7 +8210,7 @@ CREATE FUNCTION autopost.fan_out_next(p_job autopost.fanout_jobs, p_limit intege
 -- Returns: the job afterwards.
 -- Locks:   messages, channel_gates, in this order.
 -- Reads:   channels.
--- Writes:  deliveries, fanout_jobs, events, channel_gates, ingest_runs.
+-- Writes:  deliveries, media_blobs, fanout_jobs, events, channel_gates, ingest_runs.
 declare
 	v_job autopost.fanout_jobs;
 	v_now timestamptz;
@@ -7998,7 +8230,8 @@ begin
 	select f.counts, f.armed, f.dropped into v_done
 	from autopost.fan_out_to(p_job.workspace_id, p_job.post, p_job.job_id, v_fresh, v_route.ids, v_route.ttls,
 		v_route.choices, v_route.renderings, v_now) f;
-	perform autopost.record_dropped(p_job.workspace_id, p_job.post, v_done.dropped, p_job.deduped);
+	perform autopost.record_dropped(p_job.workspace_id, p_job.post, v_done.dropped, p_job.deduped),
+		autopost.record_source_urls(p_job.workspace_id, p_job.post, v_route.ids);
 	update autopost.fanout_jobs j
 	set position = coalesce(v_route.ids[cardinality(v_route.ids)], j.position),
 		enqueued = j.enqueued + (v_done.counts ->> 'enqueued')::int,
@@ -8232,11 +8465,15 @@ select case
 	when coalesce(p_value, 'null') in ('null', case when p_rule -> 'required' = 'true' then '""' else 'null' end::jsonb)
 		then case when p_rule -> 'required' = 'true' then 'is missing' end
 	when jsonb_typeof(p_value) <> case p_rule ->> 'is' when 'text' then 'string' when 'integer' then 'number'
-		when 'list' then 'array' else p_rule ->> 'is' end
+		when 'list' then 'array' when 'numbers' then 'array' else p_rule ->> 'is' end
 		then format('must be %s', case p_rule ->> 'is' when 'integer' then 'a whole number'
-			when 'object' then 'an object' else 'a ' || (p_rule ->> 'is') end)
+			when 'object' then 'an object' when 'numbers' then 'a list of whole numbers' else 'a ' || (p_rule ->> 'is') end)
 	when p_rule ->> 'is' = 'list' and jsonb_path_exists(p_value, '$[*] ? (@.type() != "string" || @ == "")')
 		then 'must hold texts only'
+	when p_rule ->> 'is' = 'numbers' and exists (
+		select 1 from jsonb_array_elements(p_value) e
+		where autopost.field_fault(e.value, p_rule || '{"is": "integer", "required": true}') is not null)
+		then 'must hold whole numbers in range only'
 	when p_rule ->> 'is' = 'text' and p_value #>> '{}' ~ '[\u0001-\u001F\u007F]' then 'must not have control characters'
 	when p_rule ->> 'is' = 'integer' and (p_value #>> '{}')::numeric % 1 <> 0 then 'must be a whole number'
 	when p_rule ? 'in' and not p_rule -> 'in' @> p_value then format('%s is unknown', p_value)
@@ -8984,7 +9221,7 @@ CREATE FUNCTION autopost.frozen_post(p_post jsonb, p_run_id uuid, p_now timestam
     AS $$
 -- Purpose: a prepared post with its message, as fan-out takes it now or later: {"payload",
 --          "content_hash", "message_id", "run_id", "trace_id", "tags", "include", "exclude",
---          "scheduled_for", "not_before", "remove_at" if set}. "tags" are those of the post and of
+--          "scheduled_for", "not_before", "remove_at" if set, "urls" of source_urls}. "tags" are those of the post and of
 --          its source. "include" and "exclude" are null if unset.
 select jsonb_build_object(
 	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
@@ -8995,6 +9232,7 @@ select jsonb_build_object(
 	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
 	|| case when p_post -> 'raw' ? 'remove_at' then jsonb_build_object('remove_at',
 		autopost.timestamp_of(p_post -> 'raw' ->> 'remove_at')) else '{}' end
+	|| autopost.source_urls(p_post -> 'raw')
 $$;
 
 
@@ -9110,21 +9348,13 @@ CREATE FUNCTION autopost.get_credential(p_workspace_id text, p_auth_ref text) RE
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: a credential with the data that the engine needs to open it. For the engine only.
--- Returns: {"platform", "secret_ref", "last_version": the next sealed secret gets the number after
+-- Returns: {"platform", "secret_ref", "hosts" of platform http, "last_version": the next sealed secret gets the number after
 --          it, "stale": true if the secret in force has expired, "sealed": {"version", "key_id",
 --          "wrapped_key", "sealed", "source"} if there is one}, or null if the name is not bound.
 -- Reads:   credential_bindings, credential_health, sealed_secrets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	return (
-		select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'last_version',
-			h.last_version,
-			'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(s)))
-		from autopost.credential_bindings b
-		join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
-		left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
-			and s.retired_at is null
-		where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+	return autopost.credential_of(p_workspace_id, p_auth_ref);
 end
 $$;
 
@@ -9212,18 +9442,21 @@ CREATE FUNCTION autopost.get_media_blob(p_workspace_id text, p_blob_ref text, p_
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: the platform's id of a content under a credential and kind: {"file_id", "expires_at"};
---          null if no valid one exists.
--- Reads:   media_blobs.
+-- Purpose: the platform's id of a content under a credential and kind, else the source URL that the
+--          platform may fetch: {"file_id", "url", "expires_at"}; null if neither is valid.
+-- Reads:   media_blobs, platforms.
 declare
 	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	select jsonb_build_object('file_id', b.file_id, 'expires_at', b.expires_at) into v_answer
+	select jsonb_build_object('file_id', b.file_id, 'url', b.url, 'expires_at', b.expires_at) into v_answer
 		from autopost.media_blobs b
 	where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref and b.provider = p_provider
 		and b.auth_ref = p_auth_ref and b.kind = p_kind
-	and b.file_id is not null and coalesce(b.expires_at, 'infinity') > autopost.now_ts();
+	and coalesce(b.expires_at, 'infinity') > autopost.now_ts()
+	and (b.file_id is not null or b.url is not null and exists (
+		select 1 from autopost.platforms p
+		where p.platform = p_provider and autopost.upload_policy(p, p_kind) = 'url_allowed'));
 	return v_answer;
 end
 $$;
@@ -9633,7 +9866,8 @@ CREATE FUNCTION autopost.guard_ingress(p_workspace_id text, p_endpoint_id text, 
 --          second is allowed. It has its own short transaction, so that a long enqueue does not
 --          delay the endpoint's next request.
 -- Returns: {"admitted": true} or {"admitted": false, "reason": "size" | "rate" | "disabled",
---          "retry_after_ms"}.
+--          "retry_after_ms"}. After a check of the rate also {"ingress_rps", "left", "reset_ms"}: how
+--          many items are allowed now, and when a burst of one second is allowed again.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspace_endpoints, ingress_floods.
 -- Writes:  workspace_endpoints; for a refusal ingest_runs and events, many refusals as one.
@@ -9670,12 +9904,16 @@ begin
 		return jsonb_build_object('admitted', false, 'reason', 'rate',
 			'retry_after_ms',
 				ceil(extract(epoch
-				from least(v_until - interval '1 second', v_endpoint.admitted_until) - v_now) * 1000));
+				from least(v_until - interval '1 second', v_endpoint.admitted_until) - v_now) * 1000),
+			'ingress_rps', v_endpoint.ingress_rps, 'left', 0,
+			'reset_ms', ceil(extract(epoch from v_endpoint.admitted_until - v_now) * 1000));
 	end if;
 	update autopost.workspace_endpoints e
 	set admitted_until = v_until
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id;
-	return '{"admitted": true}';
+	return jsonb_build_object('admitted', true, 'ingress_rps', v_endpoint.ingress_rps,
+		'left', greatest(0, floor(extract(epoch from v_now + interval '1 second' - v_until) * v_endpoint.ingress_rps)),
+		'reset_ms', ceil(extract(epoch from v_until - v_now) * 1000));
 end
 $$;
 
@@ -10040,6 +10278,36 @@ $_$;
 
 
 --
+-- Name: hosts_fault(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hosts_fault(p_platform text, p_hosts text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the violation of the rule that a secret of platform http, and no other, has hosts; null if
+--          there is none.
+select case
+	when p_platform <> 'http' then case when p_hosts <> '{}' then 'must be empty for platform ' || p_platform end
+	when coalesce(p_hosts, '{}') = '{}' then 'must name the hosts that get the secret'
+	when exists (select 1 from unnest(p_hosts) h (host)
+		where h.host !~ '^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$')
+		then 'must be hosts in lower case, without scheme and path' end
+$_$;
+
+
+--
+-- Name: hosts_remedy(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hosts_remedy() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how an operator names the hosts of a credential.
+select 'write them as in api.example.com or api.example.com:8443 (autopost credential set NAME --host HOST)'
+$$;
+
+
+--
 -- Name: how_many(bigint, bigint); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10085,7 +10353,7 @@ declare
 begin
 	for v_token in select m[1] from regexp_matches(p_html, '(<[^<>]*>|[^<]+|<)', 'g') m loop
 		if left(v_token, 1) <> '<' then
-			v_words := autopost.html_unescape(v_token);
+			v_words := autopost.without_controls(autopost.html_unescape(v_token));
 			v_plain := v_plain || v_words;
 			v_text := v_text || autopost.html_escape(v_words);
 			continue;
@@ -10168,6 +10436,23 @@ $_$;
 
 
 --
+-- Name: id_refusal(jsonb, autopost.platforms, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.id_refusal(p_item jsonb, p_platform autopost.platforms, p_auth_ref text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: why a channel of p_auth_ref cannot use the platform's id of a medium, else null.
+select case
+	when p_item ->> 'auth_ref' <> p_auth_ref
+		then format('its id belongs to the credential %s, the channel has %s', p_item ->> 'auth_ref', p_auth_ref)
+	when p_item ?| '{file_id,attachment_token}' and not p_item ?| ('{blob_ref}' || p_platform.id_fields)
+		then format('%s takes no %s; give url or blob_ref', p_platform.platform,
+			case when p_item ? 'file_id' then 'file_id' else 'attachment_token' end) end
+$$;
+
+
+--
 -- Name: ignored_fields(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10229,13 +10514,13 @@ $$;
 CREATE FUNCTION autopost.ingest_pull_chunk(p_workspace_id text, p_source_id text, p_endpoint_id text, p_items jsonb, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
-    AS $$
+    AS $_$
 -- Purpose: takes a chunk of a source's items, oldest first, in one transaction: receipts, then
 --          submissions or deliveries. set_pull_cursor stores the cursor. p_items: [{"source_ref",
 --          "payload": {raw payload}, "tags": […], "cursor": {…}, "skip": true, "skip_reason"}],
 --          with the tags of the source; or raw payloads with source_ref and perhaps a cursor.
 --          "skip" only marks an item as seen. An item with a receipt is dropped. A rejected item
---          keeps its receipt, because the source cannot correct it. A receipt lives while its
+--          has an event and keeps its receipt, because the source cannot correct it. A receipt lives while its
 --          source shows the item. It ends when the source was polled after its expiry and did not
 --          show the item.
 -- Returns: {"run_id", "cursor_to", "enqueued", "duplicate", "rejected", "submitted", "skipped",
@@ -10304,6 +10589,7 @@ begin
 	select
 		coalesce(jsonb_agg(jsonb_build_object('raw',
 			coalesce(f.item -> 'payload', f.item - '{cursor,skip,skip_reason}'::text[]), 'trace_id', autopost.new_id(),
+			'source_ref', f.item -> 'source_ref',
 			'route_tags', coalesce(case when f.item ? 'payload' then f.item -> 'tags' end, '[]'))
 			order by f.n) filter (where f.item -> 'skip' is distinct from 'true'), '[]'),
 		jsonb_agg(coalesce(f.item ->> 'skip_reason', 'asked')) filter (where f.item -> 'skip' = 'true')
@@ -10316,6 +10602,13 @@ begin
 	v_skipped := (select coalesce(jsonb_object_agg(k.reason, k.n), '{}')
 		from (select e.value as reason, count(*) as n from jsonb_array_elements_text(v_skipped) e group by e.value) k);
 	v_answers := autopost.take_posts(p_workspace_id, p_endpoint_id, 'pull', v_posts, v_run_id, v_now);
+	select jsonb_agg(a.value || case when a.value -> 'status' = '"rejected"'
+		then jsonb_build_object('source_ref', v_posts -> (a.ordinality - 1)::int -> 'source_ref') else '{}' end
+		order by a.ordinality) into v_answers
+	from jsonb_array_elements(v_answers) with ordinality a;
+	v_answers := coalesce(v_answers, '[]');
+	perform autopost.record_rejected(p_workspace_id, p_endpoint_id, p_source_id, v_run_id,
+		jsonb_path_query_array(v_answers, '$[*] ? (@.status == "rejected")'));
 	select jsonb_build_object(
 		'enqueued', count(*) filter (where a.value ->> 'status' = 'enqueued'),
 		'submitted', count(*) filter (where a.value ->> 'status' = 'accepted'),
@@ -10332,6 +10625,56 @@ begin
 			v_answers);
 	return v_stats || jsonb_build_object('run_id', v_run_id, 'results', v_answers, 'cursor_to',
 		p_items -> -1 -> 'cursor');
+end
+$_$;
+
+
+--
+-- Name: retry_policies; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.retry_policies (
+    workspace_id text DEFAULT '*'::text NOT NULL,
+    platform text NOT NULL,
+    code text NOT NULL,
+    kind text NOT NULL,
+    base_ms bigint DEFAULT 2000 NOT NULL,
+    factor numeric DEFAULT 2 NOT NULL,
+    cap_ms bigint DEFAULT 600000 NOT NULL,
+    ladder_ms bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    jitter numeric DEFAULT 0.2 NOT NULL,
+    max_attempts integer,
+    costs_attempt boolean DEFAULT true NOT NULL,
+    CONSTRAINT retry_policies_base_ms_check CHECK ((base_ms > 0)),
+    CONSTRAINT retry_policies_check CHECK ((cap_ms >= base_ms)),
+    CONSTRAINT retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
+    CONSTRAINT retry_policies_factor_check CHECK ((factor >= (1)::numeric)),
+    CONSTRAINT retry_policies_jitter_check CHECK (((jitter >= (0)::numeric) AND (jitter < (1)::numeric))),
+    CONSTRAINT retry_policies_kind_check CHECK ((kind = ANY (ARRAY['exponential'::text, 'ladder'::text]))),
+    CONSTRAINT retry_policies_max_attempts_check CHECK ((max_attempts > 0))
+);
+
+ALTER TABLE ONLY autopost.retry_policies FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: inherited_policy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.inherited_policy(p_workspace_id text, p_platform text, p_code text) RETURNS autopost.retry_policies
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the policy that applies while the workspace has none for exactly this platform and code.
+-- Reads:   retry_policies.
+declare
+	v_policy autopost.retry_policies;
+begin
+	select r.* into v_policy from autopost.retry_policies r
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*') and r.code in (p_code, '*')
+	and (r.workspace_id, r.platform, r.code) <> (p_workspace_id, p_platform, p_code)
+	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
+	limit 1;
+	return v_policy;
 end
 $$;
 
@@ -10404,6 +10747,18 @@ select coalesce(p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = '
 		'^([a-z0-9]+[._])?(auth_lost|401|unauthorized|token_revoked|invalid_grant)$|^tg_(bad_token_or_method|frozen)$',
 		false)
 $_$;
+
+
+--
+-- Name: is_engine_login(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_engine_login() RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: true if the caller is the engine, whose statements about contents are believed.
+select pg_catalog.pg_has_role(autopost.caller_role(), 'autopost_engine', 'member')
+$$;
 
 
 --
@@ -10538,6 +10893,19 @@ $_$;
 
 
 --
+-- Name: is_repeat(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_repeat(p_answer jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a receipt dropped the post. The answer of an enqueue is also duplicate if each
+--          channel had the content; it has deliveries.
+select coalesce(p_answer -> 'status' = '"duplicate"' and not p_answer ? 'deliveries', false)
+$$;
+
+
+--
 -- Name: is_routed(autopost.channels, text[], text[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10651,13 +11019,14 @@ $$;
 
 
 --
--- Name: join_flood(text, text, text, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: join_flood(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.join_flood(p_workspace_id text, p_endpoint_id text, p_action text, p_items integer, p_meta jsonb) RETURNS uuid
+CREATE FUNCTION autopost.join_flood(p_workspace_id text, p_endpoint_id text, p_action text, p_counts jsonb, p_meta jsonb) RETURNS uuid
     LANGUAGE plpgsql
     AS $$
--- Purpose: counts a rejected request. Above ingress_drops_per_second it joins the shared run.
+-- Purpose: counts a rejected request. Above ingress_drops_per_second it joins the shared run, which
+--          adds its p_counts: {counter: items}.
 -- Returns: the shared run, or null if the request gets a run and an event of its own.
 -- Locks:   ingress_floods, ingest_runs, after all other locks.
 -- Writes:  ingress_floods; for a joined request also ingest_runs and events.
@@ -10693,9 +11062,14 @@ begin
 		where f.workspace_id = p_workspace_id and f.endpoint_id = p_endpoint_id and f.action = p_action;
 	end if;
 	update autopost.ingest_runs r
-	set stats_json = jsonb_build_object('requests', coalesce((r.stats_json -> 'requests')::int, 0) + 1,
-		autopost.drop_counter(p_action),
-		coalesce((r.stats_json -> autopost.drop_counter(p_action))::bigint, 0) + p_items)
+	set stats_json = (
+		select jsonb_object_agg(k.key, k.total)
+		from (
+			select c.key, sum(c.value::bigint) as total
+			from (select * from jsonb_each_text(r.stats_json) union all select *
+				from jsonb_each_text(p_counts || '{"requests": 1}')) c
+			group by c.key
+			having sum(c.value::bigint) > 0) k)
 	where r.workspace_id = p_workspace_id and r.run_id = v_flood.run_id;
 	return v_flood.run_id;
 end
@@ -11974,20 +12348,20 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
 -- Purpose: lists the configuration of a workspace, one object per row, by id. p_kind: workspace
 --          (itself), channel, group (id "platform/rate_group"), chat (id
 --          "platform/auth_ref/target_id"), endpoint, source, credential (name and health), quota
---          (id "subject/window_seconds"), budget, webhook (result webhook), alert (open ones),
+--          (id "subject/window_seconds"), budget, retry_policy (id "platform/code"), webhook (result webhook), alert (open ones),
 --          alert_target, setting (of the installation). All keys of p_filter are optional: id,
 --          after (ids after this one: the next page). Secrets and their hashes are not shown.
 -- Raises:  AP001 for an unknown kind or key, or a limit outside 1 to 10000.
 -- Reads:   workspaces, channels, channel_gates, channel_auth, discovered_chats, platform_limits,
 --          workspace_endpoints, pull_sources, pull_cursors, credential_bindings, quotas,
---          quota_uses, budgets, charges, result_webhooks, alerts, alert_targets, settings.
+--          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
 	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'quota',
-		'budget', 'webhook', 'alert', 'alert_target', 'setting'), true) then
+		'budget', 'retry_policy', 'webhook', 'alert', 'alert_target', 'setting'), true) then
 		perform autopost.raise_argument('kind', format('%s is unknown', coalesce(p_kind, 'null')),
-			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, webhook, alert, alert_target or setting');
+			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, retry_policy, webhook, alert, alert_target or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
@@ -12007,8 +12381,10 @@ CREATE TABLE autopost.credential_bindings (
     auth_ref text NOT NULL,
     platform text NOT NULL,
     secret_ref text NOT NULL,
+    hosts text[],
     rotated_at timestamp with time zone,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT credential_bindings_check CHECK (((platform = 'http'::text) = (COALESCE(hosts, '{}'::text[]) <> '{}'::text[]))),
     CONSTRAINT credential_bindings_secret_ref_check CHECK ((secret_ref ~ '^(env|file|sealed):.'::text))
 );
 
@@ -12168,7 +12544,8 @@ begin
 	left join lateral (
 		select (array_agg(m.config order by m.reported_at desc))[1] as config,
 			(array_agg(m.skew_ms order by m.reported_at desc))[1] as skew_ms,
-			array_agg(m.duty order by m.duty) filter (where m.failures > 0) as failing
+			array_agg(m.duty order by m.duty) filter (where m.failures > 0
+				and m.duty not like 'stage:%') as failing
 		from autopost.monitor_duties m where m.run_id = r.run_id) d on true
 	where r.seen_at > v_now - interval '1 day'
 	order by r.seen_at desc, r.run_id
@@ -12557,7 +12934,7 @@ CREATE FUNCTION autopost.list_media_origins(p_workspace_id text, p_limit integer
 -- Returns: [{"blob_ref", "kind", "content_type", "size_bytes", "width", "height", "created_at",
 --          "last_seen_at", "messages", "forgotten"}].
 -- Raises:  AP001 for a limit outside 1 to 10000.
--- Reads:   media_origin, message_media.
+-- Reads:   media_origin.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
@@ -12566,12 +12943,11 @@ begin
 			x.content_type, 'size_bytes', x.size_bytes,
 			'width', x.width, 'height', x.height, 'created_at', x.created_at, 'last_seen_at', x.last_seen_at,
 				'forgotten', x.deleted_at is not null,
-			'messages', (select count(*) from autopost.message_media m
-				where m.workspace_id = p_workspace_id and m.blob_ref = x.blob_ref))
+			'messages', x.ref_count)
 			order by x.last_seen_at desc, x.blob_ref), '[]')
 		from (
 			select o.blob_ref, o.kind, o.content_type, o.size_bytes, o.width, o.height, o.created_at, o.last_seen_at,
-				o.deleted_at
+				o.deleted_at, o.ref_count
 			from autopost.media_origin o
 			where o.workspace_id = p_workspace_id
 			order by o.last_seen_at desc, o.blob_ref
@@ -13382,7 +13758,7 @@ begin
 				order by x.last_seen_at, x.blob_ref), '[]')
 		from (
 			(select o.blob_ref, o.origin_url, o.size_bytes, o.last_seen_at, o.deleted_at from autopost.media_origin o
-			where o.workspace_id = p_workspace_id and o.deleted_at is null and o.last_seen_at < v_before
+			where o.workspace_id = p_workspace_id and o.deleted_at is null and o.ref_count = 0 and o.last_seen_at < v_before
 			and o.last_seen_at < autopost.origin_kept_from(o)
 			and not autopost.origin_in_use(p_workspace_id, o.blob_ref)
 			order by o.last_seen_at
@@ -14203,13 +14579,20 @@ begin
 	return query select f.* from autopost.lost_daemons(p_level, p_now) f;
 	return query select f.* from (
 		select d.duty, max(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
-		where d.failures > 0 and d.duty <> 'disks' and d.reported_at > p_now - interval '1 day'
+		where d.failures > 0 and d.duty <> 'disks' and d.duty not like 'stage:%'
+		and d.reported_at > p_now - interval '1 day'
 		and exists (select 1 from autopost.monitor_duties x
 			where x.run_id = d.run_id and x.reported_at > p_now - v_late)
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
 		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
+	return query select f.* from (
+		select d.duty, sum(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
+		where d.duty like 'stage:%' and d.failures > 0 and d.reported_at > p_now - v_late
+		group by d.duty) c
+	cross join lateral autopost.finding('stage_panicked', c.duty, c.failures, 1,
+		format('the stage %s panicked %s times: %s', substr(c.duty, 7), c.failures, left(c.error, 300))) f;
 	return query select autopost.finding('disk_low', 'disks', count(*), 1,
 		left(string_agg(d.error, '; ' order by d.error), 500))
 	from (
@@ -14786,31 +15169,6 @@ $$;
 
 
 --
--- Name: retry_policies; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.retry_policies (
-    platform text NOT NULL,
-    code text NOT NULL,
-    kind text NOT NULL,
-    base_ms bigint DEFAULT 2000 NOT NULL,
-    factor numeric DEFAULT 2 NOT NULL,
-    cap_ms bigint DEFAULT 600000 NOT NULL,
-    ladder_ms bigint[] DEFAULT '{}'::bigint[] NOT NULL,
-    jitter numeric DEFAULT 0.2 NOT NULL,
-    max_attempts integer,
-    costs_attempt boolean DEFAULT true NOT NULL,
-    CONSTRAINT retry_policies_base_ms_check CHECK ((base_ms > 0)),
-    CONSTRAINT retry_policies_check CHECK ((cap_ms >= base_ms)),
-    CONSTRAINT retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
-    CONSTRAINT retry_policies_factor_check CHECK ((factor >= (1)::numeric)),
-    CONSTRAINT retry_policies_jitter_check CHECK (((jitter >= (0)::numeric) AND (jitter < (1)::numeric))),
-    CONSTRAINT retry_policies_kind_check CHECK ((kind = ANY (ARRAY['exponential'::text, 'ladder'::text]))),
-    CONSTRAINT retry_policies_max_attempts_check CHECK ((max_attempts > 0))
-);
-
-
---
 -- Name: max_attempts(autopost.retry_policies, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14960,8 +15318,10 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at || '.type', 'is unknown or missing',
 				'use image, video, audio, file or animation');
 		end if;
-		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id') = 0 then
-			v_errors := v_errors || autopost.field_error(v_at, 'has no content', 'give url, blob_ref or file_id');
+		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id',
+			v_item.value ->> 'attachment_token') = 0 then
+			v_errors := v_errors || autopost.field_error(v_at, 'has no content',
+				'give url, blob_ref, file_id or attachment_token');
 		end if;
 		if v_item.value ? 'url' and autopost.canonical_url(v_item.value ->> 'url') is null then
 			v_errors := v_errors || autopost.field_error(v_at || '.url', 'must be an http or https URL',
@@ -14971,11 +15331,18 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at || '.blob_ref', 'must be a media reference',
 				'use "sha256:" and 64 hexadecimal digits');
 		end if;
-		if exists (select 1 from jsonb_each(v_item.value) f where f.key in ('caption', 'alt', 'file_id')
-			and jsonb_typeof(f.value) <> 'string') then
-			v_errors := v_errors || autopost.field_error(v_at, 'caption, alt and file_id must be strings',
+		if exists (select 1 from jsonb_each(v_item.value) f
+			where f.key in ('caption', 'alt', 'file_id', 'attachment_token', 'auth_ref')
+			and (jsonb_typeof(f.value) <> 'string' or f.key not in ('caption', 'alt') and f.value = '""')) then
+			v_errors := v_errors || autopost.field_error(v_at,
+				'caption, alt, file_id, attachment_token and auth_ref must be strings, and ids must not be empty',
 				'correct the type');
 		end if;
+		if v_item.value ? 'auth_ref' and not v_item.value ?| '{file_id,attachment_token}' then
+			v_errors := v_errors || autopost.field_error(v_at || '.auth_ref',
+				'must stand beside file_id or attachment_token', 'leave it out');
+		end if;
+		v_errors := v_errors || coalesce(autopost.medium_meta_errors(v_item.value -> 'meta', v_at || '.meta'), '[]');
 	end loop;
 	return v_errors;
 end
@@ -14983,20 +15350,21 @@ $_$;
 
 
 --
--- Name: media_refusal(jsonb, autopost.platforms, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: media_refusal(jsonb, autopost.platforms, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.media_refusal(p_media jsonb, p_platform autopost.platforms, p_sizes jsonb) RETURNS text
+CREATE FUNCTION autopost.media_refusal(p_media jsonb, p_platform autopost.platforms, p_sizes jsonb, p_auth_ref text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: why the platform would refuse a medium by type or size, else null. p_sizes: blob_ref ->
---          bytes, as far as known.
+-- Purpose: why the platform would refuse a medium by type, id or size, else null. p_sizes: blob_ref
+--          -> bytes, as far as known.
 select min(case
 	when not p_platform.media_bytes ? (e.value ->> 'type')
 		then format('media[%s]: %s takes no %s', e.ordinality - 1, p_platform.platform, e.value ->> 'type')
 	when (p_sizes ->> (e.value ->> 'blob_ref'))::bigint > (p_platform.media_bytes ->> (e.value ->> 'type'))::bigint
 		then format('media[%s]: %s bytes, %s takes at most %s', e.ordinality - 1, p_sizes ->> (e.value ->> 'blob_ref'),
 			p_platform.platform, p_platform.media_bytes ->> (e.value ->> 'type'))
+	else format('media[%s]: ', e.ordinality - 1) || autopost.id_refusal(e.value, p_platform, p_auth_ref)
 	end)
 from jsonb_array_elements(p_media) with ordinality e
 $$;
@@ -15047,6 +15415,33 @@ begin
 	return v_steps || jsonb_build_object('step', 'media-' || jsonb_array_length(v_steps) + 1, 'items', v_items);
 end
 $$;
+
+
+--
+-- Name: medium_meta_errors(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.medium_meta_errors(p_meta jsonb, p_at text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the errors of the meta of a medium at p_at: {filename, width, height, duration}.
+select case
+	when jsonb_typeof(p_meta) <> 'object'
+		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}')
+	else (
+		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key), '[]')
+		from (values
+			('filename', 'must be a name of 1 to 255 characters without slashes', 'write "price.pdf"',
+				jsonb_typeof(p_meta -> 'filename') = 'string' and p_meta ->> 'filename' ~ '^[^/\\[:cntrl:]]{1,255}$'
+					and p_meta ->> 'filename' not in ('.', '..')),
+			('width', 'must be a whole number of pixels from 1 to 65535', 'correct it, or leave it out',
+				p_meta @? '$.width ? (@ >= 1 && @ <= 65535 && @.floor() == @)'),
+			('height', 'must be a whole number of pixels from 1 to 65535', 'correct it, or leave it out',
+				p_meta @? '$.height ? (@ >= 1 && @ <= 65535 && @.floor() == @)'),
+			('duration', 'must be a number of seconds from 0 to 1000000', 'correct it, or leave it out',
+				p_meta @? '$.duration ? (@ >= 0 && @ <= 1000000)')) r (key, rule, remedy, ok)
+		where p_meta ? r.key and not r.ok) end
+$_$;
 
 
 --
@@ -15513,18 +15908,24 @@ CREATE FUNCTION autopost.normalize_media(p_media jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the media in order, each with its fingerprint: the hash of the content, else the
---          platform's id, else the canonical URL.
+--          platform's id, else the canonical URL. The URL of a medium with content or id is dropped:
+--          it may be signed.
 begin
 	return (
 		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
 				'type', e.value ->> 'type',
 				'blob_ref', e.value ->> 'blob_ref',
 				'file_id', e.value ->> 'file_id',
-				'url', autopost.canonical_url(e.value ->> 'url'),
+				'attachment_token', e.value ->> 'attachment_token',
+				'auth_ref', e.value ->> 'auth_ref',
+				'url', case when not e.value ?| '{blob_ref,file_id,attachment_token}'
+					then autopost.canonical_url(e.value ->> 'url') end,
 				'caption', nullif(autopost.normalize_text(e.value ->> 'caption', 'None'), ''),
 				'alt', nullif(autopost.normalize_text(e.value ->> 'alt', 'None'), ''),
+				'meta', (select jsonb_object_agg(f.key, f.value) from jsonb_each(e.value -> 'meta') f
+					where f.key in ('filename', 'width', 'height', 'duration')),
 				'fingerprint', coalesce(e.value ->> 'blob_ref', 'id:' || (e.value ->> 'file_id'),
-					'url:' || autopost.canonical_url(e.value ->> 'url'))
+					'id:' || (e.value ->> 'attachment_token'), 'url:' || autopost.canonical_url(e.value ->> 'url'))
 			)) order by e.ordinality), '[]')
 		from jsonb_array_elements(coalesce(p_media, '[]')) with ordinality e);
 end
@@ -15588,8 +15989,8 @@ $$;
 CREATE FUNCTION autopost.normalize_text(p_text text, p_parse_mode text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: a text in NFC with LF line ends, trimmed and with collapsed spaces, without control
---          characters. Code (by the parse_mode) keeps its spaces. Null stays null: it means "not given",
+-- Purpose: a text in NFC with LF line ends, trimmed and with collapsed spaces, without_controls.
+--          Code (by the parse_mode) keeps its spaces. Null stays null: it means "not given",
 --          and an empty text means "remove".
 declare
 	v_text text := normalize(p_text, NFC);
@@ -15602,8 +16003,7 @@ begin
 	if p_text is null then
 		return null;
 	end if;
-	v_text := replace(replace(v_text, E'\r\n', E'\n'), E'\r', E'\n');
-	v_text := regexp_replace(v_text, '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F\uFEFF\u200B]', '', 'g');
+	v_text := autopost.without_controls(replace(replace(v_text, E'\r\n', E'\n'), E'\r', E'\n'));
 	if v_code is null or v_text !~ v_code then
 		v_out := autopost.collapse_spaces(v_text);
 	else
@@ -16107,6 +16507,7 @@ CREATE TABLE autopost.media_origin (
     ref_count bigint DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     deleted_at timestamp with time zone,
+    hashed boolean DEFAULT true NOT NULL,
     CONSTRAINT media_origin_blob_ref_check CHECK ((blob_ref <> ''::text)),
     CONSTRAINT media_origin_size_bytes_check CHECK ((size_bytes >= 0))
 );
@@ -16166,7 +16567,7 @@ begin
 		coalesce(r.answer ->> 'message_id', r.answer ->> 'submission_id'))
 	from (
 		select x.receipt_id, x.answer from autopost.ingress_receipts x
-		where x.workspace_id = p_workspace_id and x.endpoint_kind = 'webhook_push' and x.received_at >= p_from
+		where x.workspace_id = p_workspace_id and x.received_at >= p_from
 			and x.received_at < p_to
 		limit 100000) r
 	where not exists (
@@ -16278,7 +16679,12 @@ CREATE FUNCTION autopost.part_warnings(p_raw jsonb) RETURNS SETOF text
 select format('media[%s].%s', m.ordinality - 1, f.key)
 from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m,
 	jsonb_object_keys(autopost.parts_of(m.value, 'object')) f (key)
-where f.key not in ('type', 'url', 'blob_ref', 'file_id', 'caption', 'alt')
+where f.key not in ('type', 'url', 'blob_ref', 'file_id', 'attachment_token', 'auth_ref', 'caption', 'alt', 'meta')
+union all
+select format('media[%s].meta.%s', m.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m,
+	jsonb_object_keys(autopost.parts_of(autopost.parts_of(m.value, 'object') -> 'meta', 'object')) f (key)
+where f.key not in ('filename', 'width', 'height', 'duration')
 union all
 select format('buttons[%s][%s].%s', r.ordinality - 1, b.ordinality - 1, f.key)
 from jsonb_array_elements(autopost.parts_of(p_raw -> 'buttons', 'array')) with ordinality r,
@@ -16789,6 +17195,19 @@ $$;
 
 
 --
+-- Name: policies_changed_at(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.policies_changed_at(p_workspace_id text) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: when an operator last changed a retry policy of the workspace; '-infinity' if never.
+select coalesce(max(l.ts), '-infinity') from autopost.admin_audit_log l
+where l.workspace_id = p_workspace_id and l.action = 'put_retry_policy'
+$$;
+
+
+--
 -- Name: policy_code(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17089,14 +17508,13 @@ CREATE FUNCTION autopost.prepare_post(p_workspace_id text, p_item jsonb) RETURNS
 -- Purpose: checks a post and adds its normal form, hash and tags. p_item: {"raw", "trace_id",
 --          "route_tags"}.
 -- Returns: the item with these fields, or {"errors"}.
--- Reads:   media_origin.
 declare
 	v_raw jsonb := p_item -> 'raw';
-	v_errors jsonb := autopost.post_errors(p_workspace_id, v_raw);
+	v_errors jsonb := autopost.entry_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
 begin
-	if v_errors = '[]' then
-		v_errors := autopost.origin_errors(p_workspace_id, v_raw -> 'media');
+	if v_errors = '[]' and v_raw ? 'media' then
+		v_errors := autopost.unfetched_errors(v_raw -> 'media');
 	end if;
 	if v_errors <> '[]' then
 		return jsonb_build_object('errors', v_errors);
@@ -17107,7 +17525,7 @@ begin
 		'content_hash', autopost.content_hash(v_payload),
 		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
 		'source_ref', v_raw -> 'source_ref',
-		'source', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
+		'fields', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
 			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
 end
 $$;
@@ -17311,7 +17729,8 @@ CREATE FUNCTION autopost.purge_deliveries(p_workspace_id text, p_after uuid) RET
 -- Purpose: deletes deliveries that ended before delivery_retention_days. Checks the next 1,000
 --          after p_after (null: from the oldest), by id, which is the order of creation. A delivery
 --          stays while a stored event names its message: its own, or that of a repeat that it
---          suppressed. Locks first, so that a concurrent event counts.
+--          suppressed. With strict events, it stays while any event names it. Locks first, so that a
+--          concurrent event counts.
 -- Returns: {"purged", "after": for the next call, null at the end}.
 -- Locks:   deliveries (skip locked).
 -- Reads:   events.
@@ -17319,6 +17738,7 @@ CREATE FUNCTION autopost.purge_deliveries(p_workspace_id text, p_after uuid) RET
 declare
 	v_before timestamptz;
 	v_kept interval := autopost.setting_interval('delivery_retention_days');
+	v_strict boolean := autopost.events_are_strict();
 	v_end uuid;
 	v_ids uuid[];
 	v_messages uuid[];
@@ -17353,7 +17773,9 @@ begin
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 	and not exists (
 		select 1 from named t
-		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept);
+		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept)
+	and not (v_strict and exists (
+		select 1 from autopost.events e where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id));
 	get diagnostics v_count = row_count;
 	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
 end
@@ -17375,14 +17797,15 @@ CREATE FUNCTION autopost.purge_messages(p_workspace_id text, p_after jsonb) RETU
 --          stays; or the enqueue waits and stores the content again. The lock is FOR UPDATE, for
 --          the deletion; locked rows are skipped.
 -- Returns: {"purged", "after": for the next call, null at the end}.
--- Locks:   messages (skip locked).
+-- Locks:   messages (skip locked), media_origin (blob_ref).
 -- Reads:   deliveries, events, ingress_receipts, submissions, channels.
--- Writes:  messages, message_media.
+-- Writes:  messages, message_media, media_origin.
 declare
 	v_before timestamptz;
 	v_ids uuid[];
 	v_times timestamptz[];
 	v_named uuid[];
+	v_unused uuid[];
 	v_count int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -17410,11 +17833,13 @@ begin
 		select 1 from autopost.events e
 		where e.workspace_id = p_workspace_id and e.message_id = u.message_id
 		limit 1) e;
-	delete from autopost.messages m
-	where m.workspace_id = p_workspace_id and m.message_id = any (v_ids)
-		and m.message_id <> all (coalesce(v_named, '{}'))
-	and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
-		and d.message_id = m.message_id offset 0);
+	v_unused := array(
+		select u.message_id from unnest(v_ids) u (message_id)
+		where u.message_id <> all (coalesce(v_named, '{}'))
+		and not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = u.message_id offset 0));
+	perform autopost.count_references(p_workspace_id, v_unused, -1);
+	delete from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = any (v_unused);
 	get diagnostics v_count = row_count;
 	return jsonb_build_object('purged', v_count, 'after', case
 		when cardinality(v_ids) = 1000 then jsonb_build_array(v_times[1000], v_ids[1000]) end);
@@ -17431,12 +17856,12 @@ CREATE FUNCTION autopost.purge_receipts(p_workspace_id text) RETURNS jsonb
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: deletes up to 5,000 expired receipts each of pushes, signed requests, sources, API
---          requests and bot updates. Receipts of a source stay until its next poll, which may show
---          the item again.
+--          requests and bot updates, and clears up to 5,000 expired source URLs of media. Receipts of
+--          a source stay until its next poll, which may show the item again.
 -- Returns: {"purged", "more"}.
--- Locks:   ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates (skip
---          locked).
--- Writes:  ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates.
+-- Locks:   ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates, media_blobs
+--          (skip locked).
+-- Writes:  ingress_receipts, signed_requests, pull_receipts, api_requests, bot_updates, media_blobs.
 declare
 	v_now timestamptz;
 	v_pushes uuid[];
@@ -17452,6 +17877,7 @@ declare
 	v_bots text[];
 	v_keys_of_updates text[];
 	v_updates int;
+	v_urls int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -17504,8 +17930,9 @@ begin
 	using unnest(v_bots, v_keys_of_updates) u (auth_ref, update_key)
 	where b.workspace_id = p_workspace_id and b.auth_ref = u.auth_ref and b.update_key = u.update_key;
 	get diagnostics v_updates = row_count;
-	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers + v_updates,
-		'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers, v_updates) = 5000);
+	v_urls := autopost.clear_source_urls(p_workspace_id, v_now, 5000);
+	return jsonb_build_object('purged', coalesce(cardinality(v_pushes), 0) + v_signed + v_pulls + v_answers + v_updates
+		+ v_urls, 'more', greatest(cardinality(v_pushes), v_signed, v_pulls, v_answers, v_updates, v_urls) = 5000);
 end
 $$;
 
@@ -17912,8 +18339,8 @@ CREATE FUNCTION autopost.put_credential_binding(p_workspace_id text, p_auth_ref 
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: sets the location of a credential's secret. The secret is never passed. p_fields:
---          platform, which cannot change, and secret_ref: env:NAME, file:/path or sealed:NAME. Only
---          the engine may call it.
+--          platform, which cannot change; secret_ref: env:NAME, file:/path or sealed:NAME; hosts: the
+--          hosts that get a secret of platform http. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
 --          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
@@ -17922,7 +18349,7 @@ CREATE FUNCTION autopost.put_credential_binding(p_workspace_id text, p_auth_ref 
 -- Writes:  credential_bindings, admin_audit_log.
 declare
 	v_act jsonb;
-	v_rules constant jsonb := '{"platform": {"is": "text", "required": true, "fixed": true}, "secret_ref": {"is": "text", "required": true, "remedy": "write env:NAME, file:/path or sealed:NAME"}}';
+	v_rules constant jsonb := '{"platform": {"is": "text", "required": true, "fixed": true}, "secret_ref": {"is": "text", "required": true, "remedy": "write env:NAME, file:/path or sealed:NAME"}, "hosts": {"is": "list"}}';
 	v_before jsonb;
 	v_put jsonb;
 	v_answer jsonb;
@@ -17938,11 +18365,11 @@ begin
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.binding_errors(v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
-		insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, updated_at)
+		insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, hosts, updated_at)
 		values (p_workspace_id, p_auth_ref, v_put -> 'after' ->> 'platform', v_put -> 'after' ->> 'secret_ref',
-			autopost.now_ts())
+			autopost.texts_of(v_put #> '{after,hosts}'), autopost.now_ts())
 		on conflict (workspace_id, auth_ref) do update
-		set secret_ref = excluded.secret_ref, rotated_at = excluded.updated_at, updated_at = excluded.updated_at;
+		set secret_ref = excluded.secret_ref, hosts = excluded.hosts, rotated_at = excluded.updated_at, updated_at = excluded.updated_at;
 		perform autopost.audit(p_workspace_id, 'put_credential_binding', 'credential:' || p_auth_ref, v_act,
 			v_answer -> 'before', v_answer -> 'after');
 	end if;
@@ -18108,6 +18535,9 @@ begin
 			substring(v_id from '/(\d{1,9})$')::int, v_fields, p_operator, p_reason, p_dry_run);
 	when 'budget' then
 		return autopost.put_budget(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'retry_policy' then
+		v_key := autopost.split_id(v_id);
+		return autopost.put_retry_policy(p_workspace_id, v_key[1], v_key[2], v_fields, p_operator, p_reason, p_dry_run);
 	when 'source' then
 		return autopost.put_source_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'endpoint' then
@@ -18119,7 +18549,7 @@ begin
 	else
 		perform autopost.raise_argument('items',
 			format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, budget, source, endpoint, webhook or alert_target');
+			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook or alert_target');
 	end case;
 	return null;
 end
@@ -18134,8 +18564,8 @@ CREATE FUNCTION autopost.put_media_blob(p_workspace_id text, p_blob_ref text, p_
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: keeps the platform's id of a content. A null p_file_id forgets it after the platform
---          refused it.
+-- Purpose: keeps the platform's id of a content in place of its source URL. A null p_file_id forgets
+--          both after the platform refused one.
 -- Writes:  media_blobs.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -18147,7 +18577,7 @@ begin
 	values (p_workspace_id, p_blob_ref, p_provider, p_auth_ref, p_kind, p_file_id, p_expires_at, autopost.now_ts(),
 		autopost.now_ts())
 	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
-	set file_id = excluded.file_id, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
+	set file_id = excluded.file_id, url = null, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
 	return '{"applied": true}';
 end
 $$;
@@ -18162,17 +18592,20 @@ CREATE FUNCTION autopost.put_media_origin(p_workspace_id text, p_blob_ref text, 
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
 -- Purpose: registers content in the media store under its hash ("sha256:" and 64 hexadecimal
---          digits), or records that it was seen again.
+--          digits), or records that it was seen again. The engine has hashed the content. Any other caller
+--          knows perhaps the hash only: content of another workspace is refused, and its row ends when
+--          the engine stores the content for another workspace.
 -- Returns: {"applied": true}, or {"applied": false, "reason"}: "too_large" for its kind (with
 --          "limit"); "being_removed": the object is being deleted, so store and register it again a
---          little later.
+--          little later; "not_yours": upload it with POST /api/v1/media.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   an advisory lock of the content, media_origin.
--- Reads:   media_removals.
+-- Reads:   workspaces, media_removals.
 -- Writes:  media_origin.
 declare
 	v_limit bigint := autopost.setting(case when p_kind = 'image' then 'max_media_bytes_image'
 		else 'max_media_bytes_video' end);
+	v_engine boolean := autopost.is_engine_login();
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if coalesce(p_blob_ref !~ '^sha256:[0-9a-f]{64}$', true) then
@@ -18188,13 +18621,17 @@ begin
 	if exists (select 1 from autopost.media_removals r where r.blob_ref = p_blob_ref) then
 		return '{"applied": false, "reason": "being_removed"}';
 	end if;
+	if not autopost.claim_content(p_workspace_id, p_blob_ref, v_engine) then
+		return '{"applied": false, "reason": "not_yours"}';
+	end if;
 	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind,
-		width, height, last_seen_at, created_at)
+		width, height, last_seen_at, created_at, hashed)
 	values (p_workspace_id, p_blob_ref, p_origin_url, substr(p_blob_ref, 8), p_content_type, p_size_bytes, p_kind,
-		p_width, p_height, autopost.now_ts(), autopost.now_ts())
+		p_width, p_height, autopost.now_ts(), autopost.now_ts(), v_engine)
 	on conflict (workspace_id, blob_ref) do update
 	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes,
-		last_seen_at = excluded.last_seen_at, deleted_at = null;
+		last_seen_at = excluded.last_seen_at, deleted_at = null,
+		hashed = excluded.hashed or o.hashed and o.deleted_at is null;
 	return '{"applied": true}';
 end
 $_$;
@@ -18309,6 +18746,66 @@ $$;
 
 
 --
+-- Name: put_retry_policy(text, text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_retry_policy(p_workspace_id text, p_platform text, p_code text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: sets how a workspace retries failures of a platform ("*": all; "result_webhook": result
+--          webhooks) with a code ("*": all). p_fields: kind (exponential: base_ms times factor per
+--          attempt, up to cap_ms; ladder: ladder_ms per attempt, the last repeats), jitter,
+--          max_attempts, costs_attempt. Missing fields stay; null restores the inherited value. A
+--          policy equal to the inherited one is removed. Applies from the next failure.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
+--          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
+--          "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces.
+-- Reads:   platforms.
+-- Writes:  retry_policies, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+	v_new autopost.retry_policies;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_platform(p_platform)
+		where coalesce(p_platform, '') not in ('*', 'result_webhook');
+	perform autopost.require_argument('code', p_code <> '');
+	perform autopost.check_new_id('code', p_code);
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_rules := autopost.retry_policy_rules(autopost.inherited_policy(p_workspace_id, p_platform, p_code));
+	v_put := autopost.put_row(p_fields, v_rules, coalesce(
+		(select autopost.row_fields(to_jsonb(r), v_rules) from autopost.retry_policies r
+			where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code),
+		autopost.default_fields(v_rules)));
+	v_put := v_put || jsonb_build_object('created', v_put -> 'before' = v_put -> 'defaults');
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
+		then autopost.retry_policy_errors(v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		delete from autopost.retry_policies r
+		where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code;
+		if v_put -> 'after' <> v_put -> 'defaults' then
+			v_new := jsonb_populate_record(null::autopost.retry_policies, v_put -> 'after');
+			insert into autopost.retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms, ladder_ms,
+				jitter, max_attempts, costs_attempt)
+			values (p_workspace_id, p_platform, p_code, v_new.kind, v_new.base_ms, v_new.factor, v_new.cap_ms,
+				v_new.ladder_ms, v_new.jitter, v_new.max_attempts, v_new.costs_attempt);
+		end if;
+		perform autopost.audit(p_workspace_id, 'put_retry_policy', format('retry_policy:%s/%s', p_platform, p_code),
+			v_act, v_answer -> 'before', v_answer -> 'after');
+	end if;
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: put_row(jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18355,10 +18852,10 @@ $$;
 
 
 --
--- Name: put_sealed_secret(text, text, text, jsonb, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: put_sealed_secret(text, text, text, jsonb, text, integer, text, text, boolean, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.put_sealed_secret(p_workspace_id text, p_auth_ref text, p_platform text, p_sealed jsonb, p_made_by text, p_valid_seconds integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+CREATE FUNCTION autopost.put_sealed_secret(p_workspace_id text, p_auth_ref text, p_platform text, p_sealed jsonb, p_made_by text, p_valid_seconds integer, p_operator text, p_reason text, p_dry_run boolean, p_hosts text[] DEFAULT NULL::text[]) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
@@ -18366,7 +18863,8 @@ CREATE FUNCTION autopost.put_sealed_secret(p_workspace_id text, p_auth_ref text,
 --          ("link"), and binds the credential to it. p_sealed: see sealed_of; its version is
 --          last_version of get_credential plus 1. p_valid_seconds: its lifetime, null if unknown. A
 --          linked secret is renewed before it expires, a set one only after a refusal. Channels
---          that wait because of the old secret resume. Only the engine may call it.
+--          that wait because of the old secret resume. p_hosts: the hosts that get a secret of platform
+--          http; null: as before. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "created", "version", "resumed": channels, "auth_lost":
 --          number of deliveries for requeue_auth_lost}; or {"applied": false, "dry_run", "reason":
 --          "other_platform" with "platform", or "newer": a concurrent change}.
@@ -18406,15 +18904,20 @@ begin
 	elsif v_new.version <> coalesce((autopost.lock_credential(p_workspace_id, p_auth_ref)).last_version, 0) + 1 then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'newer');
 	end if;
+	p_hosts := coalesce(p_hosts, v_old.hosts);
+	if autopost.hosts_fault(p_platform, p_hosts) is not null then
+		perform autopost.raise_argument('hosts', autopost.hosts_fault(p_platform, p_hosts), autopost.hosts_remedy());
+	end if;
 	v_answer := jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', v_old.auth_ref is null, 'version',
 		v_new.version);
 	if p_dry_run then
 		return v_answer;
 	end if;
-	insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, rotated_at, updated_at)
-	values (p_workspace_id, p_auth_ref, p_platform, 'sealed:' || p_auth_ref, autopost.now_ts(), autopost.now_ts())
+	insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, hosts, rotated_at, updated_at)
+	values (p_workspace_id, p_auth_ref, p_platform, 'sealed:' || p_auth_ref, p_hosts, autopost.now_ts(),
+		autopost.now_ts())
 	on conflict (workspace_id, auth_ref) do update
-	set secret_ref = excluded.secret_ref, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
+	set secret_ref = excluded.secret_ref, hosts = excluded.hosts, rotated_at = excluded.rotated_at, updated_at = excluded.updated_at;
 	perform autopost.reset_credential(p_workspace_id, p_auth_ref);
 	perform autopost.put_in_force(p_workspace_id, p_auth_ref, v_new);
 	perform autopost.refreshed(p_workspace_id, p_auth_ref, p_valid_seconds);
@@ -18426,8 +18929,8 @@ begin
 		v_act || jsonb_build_object('auth_ref', p_auth_ref, 'version', v_new.version, 'made_by', p_made_by));
 	v_answer := v_answer || autopost.resume_for_auth(p_workspace_id, p_auth_ref, v_act);
 	perform autopost.audit(p_workspace_id, 'put_sealed_secret', 'credential:' || p_auth_ref, v_act,
-		jsonb_build_object('kept', v_old.secret_ref),
-			jsonb_build_object('kept', 'sealed:' || p_auth_ref, 'version', v_new.version));
+		jsonb_strip_nulls(jsonb_build_object('kept', v_old.secret_ref, 'hosts', v_old.hosts)),
+		jsonb_strip_nulls(jsonb_build_object('kept', 'sealed:' || p_auth_ref, 'version', v_new.version, 'hosts', p_hosts)));
 	return v_answer;
 end
 $$;
@@ -19548,8 +20051,8 @@ CREATE FUNCTION autopost.receive_push(p_workspace_id text, p_endpoint_id text, p
 -- Purpose: takes the posts of one push in one transaction: run, receipts, and enqueue or
 --          submission. p_items: an array of 1 to 100 raw payloads. An invalid post is rejected
 --          alone and gets no receipt, so that it can be sent again after a correction. A push with
---          a new post has its own run; pushes of duplicates only share one above
---          ingress_drops_per_second.
+--          a new post has its own run; pushes of duplicates and rejected posts only share one
+--          above ingress_drops_per_second.
 -- Returns: {"run_id", "results": [...]} in order. status: enqueued, accepted (media are being
 --          fetched), duplicate (with the ids of the first answer) or rejected (with "errors":
 --          [{"field", "reason", "remedy"}]). "warnings" lists ignored fields (post_warnings).
@@ -19557,7 +20060,8 @@ CREATE FUNCTION autopost.receive_push(p_workspace_id text, p_endpoint_id text, p
 -- Locks:   ingress_receipts (source_ref), messages, channel_gates, ingress_floods, in this order.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	return autopost.take_push(autopost.push_endpoint(p_workspace_id, p_endpoint_id, p_items), p_items);
+	return autopost.take_request(autopost.push_endpoint(p_workspace_id, p_endpoint_id, p_items), 'push', p_items, true,
+		autopost.now_ts());
 end
 $$;
 
@@ -19582,7 +20086,6 @@ declare
 	v_now timestamptz;
 	v_first jsonb;
 	v_results jsonb[];
-	v_run_id uuid;
 	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -19606,13 +20109,9 @@ begin
 			from jsonb_array_elements(p_items) with ordinality i
 			cross join lateral (select v_first -> (i.ordinality - 1)::int as answer) f
 			order by i.ordinality);
-		v_run_id := autopost.new_id();
-		if v_first @? '$[*] ? (@.status == "rejected")' then
-			perform autopost.begin_run(p_workspace_id, v_run_id, 'push', p_endpoint_id, null);
-		end if;
-		return autopost.end_push(v_endpoint, p_items, v_results, v_run_id);
+		return autopost.end_request(v_endpoint, 'push', p_items, v_results, autopost.new_id());
 	end if;
-	v_answer := autopost.take_push(v_endpoint, p_items);
+	v_answer := autopost.take_request(v_endpoint, 'push', p_items, true, v_now);
 	if not v_answer -> 'results' @? '$[*] ? (@.status != "rejected")' then
 		delete from autopost.signed_requests s
 		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id and s.webhook_id = p_webhook_id;
@@ -19837,13 +20336,37 @@ declare
 	v_now timestamptz := autopost.now_ts();
 	v_policy autopost.retry_policies;
 begin
-	v_policy := (select autopost.retry_policy(b.platform, p_error ->> 'code') from autopost.credential_bindings b
+	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
+		from autopost.credential_bindings b
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_health.auth_ref);
 	update autopost.credential_health h
 	set failures = h.failures + 1, error = autopost.normalised_error(p_error), lease_token = null, lease_until = null,
 		next_refresh_at = v_now + autopost.retry_delay(v_policy, h.failures + 1,
 			(p_error ->> 'retry_after_ms')::numeric, random()::numeric)
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_health.auth_ref;
+end
+$$;
+
+
+--
+-- Name: record_rejected(text, text, text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_rejected(p_workspace_id text, p_endpoint_id text, p_source_id text, p_run_id uuid, p_answers jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: writes an event for each rejected post of a run. Above ingress_drops_per_second posts
+--          the last event counts the others.
+-- Writes:  events (ingress_payload_rejected).
+declare
+	v_most int := greatest(autopost.setting('ingress_drops_per_second'), 1);
+	v_count int := jsonb_array_length(p_answers);
+begin
+	perform autopost.emit_note(p_workspace_id, 'ingress_payload_rejected', 'error', null, null, null,
+		autopost.rejection(a.value) || jsonb_build_object('endpoint_id', p_endpoint_id, 'source_id', p_source_id,
+			'run_id', p_run_id, 'items', case when a.ordinality = v_most then v_count - v_most + 1 else 1 end))
+	from jsonb_array_elements(p_answers) with ordinality a
+	where a.ordinality <= v_most;
 end
 $$;
 
@@ -19903,6 +20426,39 @@ begin
 		return '{"applied": false, "reason": "stale"}';
 	end if;
 	return jsonb_build_object('applied', true, 'now', autopost.now_ts(), 'send_at', v_slot, 'lease_until', v_lease);
+end
+$$;
+
+
+--
+-- Name: record_source_urls(text, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_source_urls(p_workspace_id text, p_post jsonb, p_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: keeps the source URLs of a frozen post for source_url_time, for the credentials of its
+--          channels p_ids whose platform may fetch them. A valid id of the platform stays.
+-- Reads:   channels, platforms.
+-- Writes:  media_blobs.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	if not p_post ? 'urls' then
+		return;
+	end if;
+	insert into autopost.media_blobs as b (workspace_id, blob_ref, provider, auth_ref, kind, url, expires_at, created_at,
+		updated_at)
+	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, c.auth_ref, m.value ->> 'type',
+		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
+	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
+	join autopost.platforms p on autopost.upload_policy(p, m.value ->> 'type') = 'url_allowed'
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
+	where p_post -> 'urls' ? (m.value ->> 'blob_ref')
+	order by 2, 3, 4, 5
+	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
+	set url = excluded.url, file_id = null, expires_at = excluded.expires_at, updated_at = excluded.updated_at
+	where b.file_id is null or b.expires_at <= v_now;
 end
 $$;
 
@@ -20232,6 +20788,19 @@ begin
 			'set its status to active or paused');
 	end if;
 end
+$$;
+
+
+--
+-- Name: rejection(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rejection(p_answer jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the meta of the event of a rejected post: its source_ref and its first error.
+select jsonb_strip_nulls(jsonb_build_object('source_ref', p_answer -> 'source_ref',
+	'field', p_answer #> '{errors,0,field}', 'reason', p_answer #> '{errors,0,reason}'))
 $$;
 
 
@@ -20579,13 +21148,15 @@ CREATE FUNCTION autopost.remove_channel(p_workspace_id text, p_channel_id text, 
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: removes a disabled channel that nothing refers to. Usually a channel is only disabled.
+--          Its events keep its id as meta.removed_channel_id. There is no index for them, so
+--          this reads all events of the workspace.
 -- Returns: {"applied": true, "dry_run", "before", "after": {}}; or {"applied": false, "dry_run"}
 --          with reason unknown_channel, enabled, or referred_to and "references": {"deliveries",
 --          "quotas"} (counts).
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, channels.
 -- Reads:   deliveries, quotas.
--- Writes:  channels, channel_auth, channel_gates, admin_audit_log.
+-- Writes:  channels, channel_auth, channel_gates, events (channel_id), admin_audit_log.
 declare
 	v_act jsonb;
 	v_channel autopost.channels;
@@ -20618,6 +21189,9 @@ begin
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run) || v_refusal;
 	end if;
 	if not p_dry_run then
+		update autopost.events e set channel_id = null,
+			meta = e.meta || jsonb_build_object('removed_channel_id', p_channel_id)
+		where e.workspace_id = p_workspace_id and e.channel_id = p_channel_id;
 		delete from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id;
 		perform autopost.audit(p_workspace_id, 'remove_channel', 'channel:' || p_channel_id, v_act,
 			jsonb_strip_nulls(autopost.channel_fields(v_channel)), '{}');
@@ -20756,7 +21330,8 @@ begin
 		v_buttons := null;
 	end if;
 	v_refusal := coalesce(
-		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes),
+		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes,
+				p_choice ->> 'auth_ref'),
 			autopost.caption_refusal(v_media, p_platform)) end,
 		case when jsonb_array_length(v_buttons) > p_platform.button_rows
 			or exists (select 1 from jsonb_array_elements(v_buttons) r
@@ -21036,7 +21611,8 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'utm', p_rendering[7]::jsonb,
 	'variant', p_rendering[8]::jsonb,
 	'defaults', p_rendering[9]::jsonb,
-	'max_weighted_length', p_rendering[10]::jsonb))
+	'max_weighted_length', p_rendering[10]::jsonb,
+	'auth_ref', p_rendering[11]))
 $$;
 
 
@@ -21046,7 +21622,7 @@ $$;
 
 CREATE FUNCTION autopost.rendering_of(p_payload jsonb, p_channel autopost.channels) RETURNS text[]
     LANGUAGE sql STABLE PARALLEL SAFE
-    AS $$
+    AS $_$
 -- Purpose: everything of a channel that affects the rendering of a payload. Channels with equal
 --          values share one rendering.
 select array[
@@ -21060,15 +21636,16 @@ select array[
 	nullif(p_channel.settings -> 'utm', '{}')::text,
 	autopost.variant_of(p_payload, p_channel)::text,
 	(p_channel.settings -> p_channel.platform)::text,
-	(p_channel.settings -> 'max_weighted_length')::text]
-$$;
+	(p_channel.settings -> 'max_weighted_length')::text,
+	case when p_payload -> 'media' @? '$[*].auth_ref' then p_channel.auth_ref end]
+$_$;
 
 
 --
--- Name: repeats_in_push(autopost.workspace_endpoints, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: repeats_in_request(autopost.workspace_endpoints, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.repeats_in_push(p_endpoint autopost.workspace_endpoints, p_items jsonb, p_results jsonb[], p_run_id uuid) RETURNS jsonb[]
+CREATE FUNCTION autopost.repeats_in_request(p_endpoint autopost.workspace_endpoints, p_items jsonb, p_results jsonb[], p_run_id uuid) RETURNS jsonb[]
     LANGUAGE plpgsql
     AS $$
 -- Purpose: the results with the final answer of each repeat within the array. The repeat was found
@@ -21084,14 +21661,14 @@ begin
 		join autopost.ingress_receipts r on r.workspace_id = p_endpoint.workspace_id
 			and r.endpoint_id = p_endpoint.endpoint_id
 			and r.payload_hash = autopost.receipt_hash(i.value) and r.source_ref is null and r.run_id = p_run_id
-		where p_results[i.ordinality] -> 'status' = '"duplicate"' and i.value ->> 'source_ref' is null
+		where autopost.is_repeat(p_results[i.ordinality]) and i.value ->> 'source_ref' is null
 		union all
 		select i.ordinality::int, r.answer
 		from jsonb_array_elements(p_items) with ordinality i
 		join autopost.ingress_receipts r on r.workspace_id = p_endpoint.workspace_id
 			and r.endpoint_id = p_endpoint.endpoint_id
 			and r.source_ref = i.value ->> 'source_ref' and r.run_id = p_run_id
-		where p_results[i.ordinality] -> 'status' = '"duplicate"'
+		where autopost.is_repeat(p_results[i.ordinality])
 	loop
 		v_results[v_item.n] := v_item.answer || '{"status": "duplicate"}';
 	end loop;
@@ -21760,10 +22337,10 @@ CREATE FUNCTION autopost.resolve_signed_endpoint(p_signed_at timestamp with time
 --          not disabled. For the engine only: the name is not secret, and the request is not
 --          verified yet.
 -- Returns: {"workspace_id", "endpoint_id", "max_payload_bytes", "auth_refs": credentials of the
---          valid keys, newest first, "skew_seconds": the database's time minus p_signed_at,
+--          valid keys, newest first, "bound": get_credential of each, "skew_seconds": the database's time minus p_signed_at,
 --          "tolerance_seconds", "fresh": true if the skew is tolerable}; null without a reason if
 --          not found.
--- Reads:   workspace_endpoints, workspaces, credential_bindings.
+-- Reads:   workspace_endpoints, workspaces, as get_credential.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_tolerance constant interval := interval '5 minutes'; -- as Standard Webhooks recommends
@@ -21778,14 +22355,16 @@ begin
 		'skew_seconds', round(extract(epoch from v_now - p_signed_at)), 'tolerance_seconds',
 			round(extract(epoch from v_tolerance)),
 		'fresh', p_signed_at between v_now - v_tolerance and v_now + v_tolerance,
-		'auth_refs', (
-			select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> e.signing_ref), '[]')
-				from autopost.credential_bindings b
-			where b.workspace_id = e.workspace_id and b.platform = 'webhook'
-			and (b.auth_ref = e.signing_ref or (b.auth_ref = e.old_signing_ref and e.old_signing_until > v_now))))
+		'auth_refs', coalesce(k.auth_refs, '[]'), 'bound', coalesce(k.bound, '[]'))
 	into v_answer
 	from autopost.workspace_endpoints e
 	join autopost.workspaces w on w.workspace_id = e.workspace_id
+	cross join lateral (
+		select jsonb_agg(b.auth_ref order by b.auth_ref <> e.signing_ref) as auth_refs,
+			jsonb_agg(autopost.credential_of(e.workspace_id, b.auth_ref) order by b.auth_ref <> e.signing_ref) as bound
+		from autopost.credential_bindings b
+		where b.workspace_id = e.workspace_id and b.platform = 'webhook'
+		and (b.auth_ref = e.signing_ref or (b.auth_ref = e.old_signing_ref and e.old_signing_until > v_now))) k
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'webhook_push' and e.enabled
 	and e.signing_ref is not null and w.status <> 'disabled'
 	and autopost.may_access(e.workspace_id);
@@ -22136,7 +22715,7 @@ CREATE FUNCTION autopost.retire_item(p_workspace_id text, p_kind text, p_id text
     LANGUAGE plpgsql
     AS $$
 -- Purpose: disables an item and keeps its row. A rate group gets the limit of its platform, a
---          template loses all enabled versions. The endpoint in use by a source gets default fields. Quotas, budgets and
+--          template loses all enabled versions, a retry policy becomes the inherited one. The endpoint in use by a source gets default fields. Quotas, budgets and
 --          credentials cannot be disabled and stay unchanged.
 -- Returns: as the function of the kind.
 -- Reads:   templates, list_sources (view).
@@ -22164,6 +22743,8 @@ begin
 		return v_answer;
 	when 'quota', 'budget', 'credential' then
 		return v_answer;
+	when 'retry_policy' then
+		v_fields := (select jsonb_object_agg(r.key, null) from jsonb_each(autopost.retry_policy_rules(null)) r);
 	when 'endpoint' then
 		if exists (
 			select 1 from autopost.list_sources_rows v
@@ -22200,24 +22781,68 @@ $$;
 
 
 --
--- Name: retry_policy(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: retry_policy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.retry_policy(p_platform text, p_code text) RETURNS autopost.retry_policies
+CREATE FUNCTION autopost.retry_policy(p_workspace_id text, p_platform text, p_code text) RETURNS autopost.retry_policies
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the most specific policy for a platform and an error code.
+-- Purpose: the most specific policy for a platform and an error code. For the same platform and
+--          code, the policy of the workspace replaces that of the installation.
 -- Reads:   retry_policies.
 declare
 	v_policy autopost.retry_policies;
 begin
 	select r.* into v_policy from autopost.retry_policies r
-	where r.platform in (p_platform, '*')
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*')
 	and r.code in (p_code, '*')
-	order by r.platform = '*', r.code = '*'
+	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
 	limit 1;
 	return v_policy;
 end
+$$;
+
+
+--
+-- Name: retry_policy_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.retry_policy_errors(p_policy jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the rules between the fields of a retry policy that is valid field by field.
+-- Returns: an array of {field, reason, remedy}.
+select case when (p_policy ->> 'cap_ms')::numeric < (p_policy ->> 'base_ms')::numeric
+	then autopost.field_error('cap_ms', format('must be at least base_ms, got %s', p_policy ->> 'cap_ms'),
+		'raise cap_ms, or lower base_ms') else '[]' end
+|| case when p_policy ->> 'kind' = 'ladder' and p_policy -> 'ladder_ms' = '[]'
+	then autopost.field_error('ladder_ms', 'must have a wait for the kind ladder',
+		'write the wait after each attempt, like [60000, 300000]') else '[]' end
+|| case when jsonb_array_length(p_policy -> 'ladder_ms') > 50
+	then autopost.field_error('ladder_ms', 'must have at most 50 waits', 'the last wait repeats') else '[]' end
+$$;
+
+
+--
+-- Name: retry_policy_rules(autopost.retry_policies); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.retry_policy_rules(p_inherited autopost.retry_policies) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the rules of put_row for a retry policy. The defaults are those of the inherited policy.
+--          Waits are at most 31 days.
+select jsonb_object_agg(r.key, r.value || jsonb_build_object('default', to_jsonb(p_inherited) -> r.key))
+from jsonb_each('{
+	"kind": {"is": "text", "required": true, "in": ["exponential", "ladder"]},
+	"base_ms": {"is": "integer", "required": true, "min": 1, "max": 2678400000},
+	"factor": {"is": "number", "required": true, "min": 1, "max": 100},
+	"cap_ms": {"is": "integer", "required": true, "min": 1, "max": 2678400000},
+	"ladder_ms": {"is": "numbers", "required": true, "min": 1, "max": 2678400000,
+		"remedy": "write a list of milliseconds from 1 to 2678400000, like [60000, 300000]"},
+	"jitter": {"is": "number", "required": true, "min": 0, "max": 0.9},
+	"max_attempts": {"is": "integer", "min": 1, "max": 1000},
+	"costs_attempt": {"is": "boolean", "required": true}}') r
 $$;
 
 
@@ -23003,6 +23628,57 @@ $_$;
 
 
 --
+-- Name: set_event_strictness(boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.set_event_strictness(p_on boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET lock_timeout TO '10s'
+    AS $$
+-- Purpose: adds (true) or drops (false) the foreign keys of events to deliveries, messages and
+--          channels. With them the database refuses an event without its rows, and the removal of
+--          a row that an event names. They cost three lookups per event. A daily partition of
+--          events then waits for running writers of the three tables. Waits at most 10 s for locks.
+--          Works across workspaces. Only the engine may call it.
+-- Returns: {"applied": true, "strict"}; or {"applied": false, "strict"} with reason unchanged, busy,
+--          or orphans and "detail": the first missing row.
+-- Raises:  AP001 without p_on.
+-- Locks:   events, deliveries, messages, channels (whole tables).
+declare
+	v_detail text;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('on', p_on is not null);
+	if p_on = autopost.events_are_strict() then
+		return jsonb_build_object('applied', false, 'strict', p_on, 'reason', 'unchanged');
+	end if;
+	if p_on then
+		alter table autopost.events
+			add constraint events_delivery_fkey foreign key (workspace_id, delivery_id)
+				references autopost.deliveries (workspace_id, delivery_id),
+			add constraint events_message_fkey foreign key (workspace_id, message_id)
+				references autopost.messages (workspace_id, message_id),
+			add constraint events_channel_fkey foreign key (workspace_id, channel_id)
+				references autopost.channels (workspace_id, channel_id);
+	else
+		alter table autopost.events
+			drop constraint events_delivery_fkey,
+			drop constraint events_message_fkey,
+			drop constraint events_channel_fkey;
+	end if;
+	return jsonb_build_object('applied', true, 'strict', p_on);
+exception
+	when foreign_key_violation then
+		get stacked diagnostics v_detail = pg_exception_detail;
+		return jsonb_build_object('applied', false, 'strict', false, 'reason', 'orphans', 'detail', v_detail);
+	when lock_not_available then
+		return jsonb_build_object('applied', false, 'strict', not p_on, 'reason', 'busy');
+end
+$$;
+
+
+--
 -- Name: set_pull_cursor(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23522,7 +24198,8 @@ CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopo
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (retry_scheduled,
 --          dead_letter, cooldown).
 declare
-	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, autopost.policy_code(p_error));
+	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, p_channel.platform,
+		autopost.policy_code(p_error));
 	v_wait interval := autopost.retry_delay(v_policy, p_delivery.attempt, (p_error ->> 'retry_after_ms')::numeric,
 		random()::numeric);
 	v_next timestamptz := greatest(autopost.now_ts() + v_wait, p_not_before);
@@ -23572,7 +24249,7 @@ CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false,
 		'cause', p_error -> 'code');
-	v_policy autopost.retry_policies := autopost.retry_policy(p_channel.platform, 'unknown_outcome');
+	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, p_channel.platform, 'unknown_outcome');
 	v_delivery autopost.deliveries := p_delivery;
 	v_platform autopost.platforms;
 	v_on_unknown text := p_channel.on_unknown;
@@ -23896,23 +24573,32 @@ CREATE FUNCTION autopost.slow_down(p_workspace_id text, p_channel autopost.chann
     LANGUAGE plpgsql
     AS $$
 -- Purpose: lowers the rate of a channel whose platform reports too many requests, to just below
---          what the platform allowed until the end of its wait. The first limit at most halves the
---          rate. So does a limit after more than two posts: it may belong to a day, not to a
---          second. A limit within a wait is not counted, because its call started before. speed_up
---          raises the rate again. The channel is locked.
+--          what the platform allowed until the end of its wait: at least to one post in the wait.
+--          After a wait above ten minutes it halves the rate at most, unless the last two posts met
+--          limits too: the limit may belong to a day. Limits without a post between them lower the
+--          rate to one post a minute at most: such waits are guessed. A limit within a wait is not
+--          counted, because its call started before. speed_up raises the rate again. The refused
+--          call does not keep its slot: the next one is free when the wait ends. The channel is
+--          locked.
 -- Writes:  channels.
 declare
-	v_wait numeric := greatest(0.001, extract(epoch from p_until - autopost.now_ts()));
+	v_now timestamptz := autopost.now_ts();
+	v_wait numeric := greatest(0.001, extract(epoch from p_until - v_now));
 	v_allowed numeric := autopost.allowed_rate(p_workspace_id, p_channel, p_until);
 	v_rate numeric := coalesce(nullif(p_channel.effective_rps, 0), greatest(1, 2 * v_allowed));
 begin
-	if p_channel.cooldown_until > autopost.now_ts() then
+	if p_channel.cooldown_until > v_now then
 		return;
 	end if;
 	update autopost.channels c
-	set limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
-		case when p_channel.limited_rps is null or p_channel.limited_sends > 2 then v_rate / 2
-			else 1 / (1 / v_rate + v_wait) end))), 9)
+	set next_allowed_at = case when c.next_allowed_at is not null
+			then least(c.next_allowed_at, greatest(p_until, v_now + autopost.slot_horizon()
+				+ coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end,
+		limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
+		case when v_wait > 600 and (p_channel.limited_rps is null or p_channel.limited_sends > 2) then v_rate / 2
+			when p_channel.limited_rps > 0 and p_channel.limited_sends = 0
+				then 1 / greatest(1 / v_rate, least(60, 1 / v_rate + v_wait))
+			else 0.95 / (1 / v_rate + v_wait) end))), 9)
 	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 end
 $$;
@@ -23927,14 +24613,14 @@ CREATE FUNCTION autopost.source_errors(p_workspace_id text, p_before jsonb, p_af
     AS $$
 -- Purpose: checks a source and its endpoint.
 -- Returns: an array of {field, reason, remedy}.
--- Reads:   workspace_endpoints.
+-- Reads:   workspace_endpoints, credential_bindings.
 declare
 	v_has text := p_before ->> 'endpoint_id';
 	v_wanted text := p_after ->> 'endpoint_id';
 begin
 	-- A faulty source can still be disabled.
 	return case when p_after -> 'enabled' = 'true' then autopost.source_faults(p_after ->> 'kind',
-		p_after -> 'config_json') else '[]' end
+		p_after -> 'config_json') || autopost.source_host_errors(p_workspace_id, p_after) else '[]' end
 	|| case
 		when v_has <> v_wanted
 			then autopost.field_error('endpoint_id', format('%s is not its endpoint, which stays', v_wanted),
@@ -24016,6 +24702,30 @@ $$;
 
 
 --
+-- Name: source_host_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_host_errors(p_workspace_id text, p_after jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: checks that the credential of a source may be sent to its address. The fetcher checks it
+--          again before each poll, as the credential may change.
+-- Returns: an array of {field, reason, remedy}.
+-- Reads:   credential_bindings.
+select coalesce(jsonb_agg(e.value), '[]')
+from autopost.credential_bindings b
+cross join lateral (select substring(lower(p_after #>> '{config_json,url}') from
+	'^https?://(?:[^/?#]*@)?([^/?#]+)') as host) u
+cross join lateral jsonb_array_elements(autopost.field_error('config_json.auth_ref',
+	format('%s must not be sent to %s', b.auth_ref, u.host),
+	format('use an address of %s; an operator of the installation adds hosts: autopost credential set %s --host %s',
+		array_to_string(b.hosts, ', '), b.auth_ref, u.host))) e
+where b.workspace_id = p_workspace_id and p_after ->> 'kind' = 'api' and b.platform = 'http'
+and b.auth_ref = p_after #>> '{config_json,auth_ref}' and u.host <> all (b.hosts)
+$$;
+
+
+--
 -- Name: source_keys(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24056,6 +24766,23 @@ $_$;
 
 
 --
+-- Name: source_of(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_of(p_workspace_id text, p_run_id uuid, p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: messages.source: {"kind", "endpoint_id", "source_id"} of the run, and "fields": the
+--          unknown fields of the post, if it has any.
+-- Reads:   ingest_runs.
+select jsonb_build_object('kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id)
+	|| case when jsonb_typeof(p_fields) = 'object' then jsonb_build_object('fields', p_fields) else '{}' end
+from autopost.ingest_runs r
+where r.workspace_id = p_workspace_id and r.run_id = p_run_id
+$$;
+
+
+--
 -- Name: source_polls(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24092,6 +24819,38 @@ select '{
 	"enabled": {"is": "boolean", "default": true}}'::jsonb
 	|| jsonb_build_object('endpoint_id', jsonb_build_object('is', 'text', 'required', true, 'default', p_source_id))
 $$;
+
+
+--
+-- Name: source_url_time(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_url_time() RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how long a platform may be given the source URL of a medium. Later the content is uploaded.
+select interval '1 day'
+$$;
+
+
+--
+-- Name: source_urls(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_urls(p_raw jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $_$
+-- Purpose: the source URLs of the media of a post that platforms may fetch: {"urls": {blob_ref:
+--          url}}; {} if the upload policy of every platform requires uploads.
+-- Reads:   platforms.
+select case when p_raw -> 'media' @? '$[*] ? (exists (@.url) && exists (@.blob_ref))'
+	and exists (select 1 from autopost.platforms p where p.upload_policy @? '$.* ? (@ == "url_allowed")')
+	then (
+		select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')), '{}')
+		from jsonb_array_elements(p_raw -> 'media') m
+		where m.value ?& '{url,blob_ref}' and length(m.value ->> 'url') <= 2048)
+	else '{}' end
+$_$;
 
 
 --
@@ -24733,19 +25492,18 @@ CREATE FUNCTION autopost.submit_post(p_workspace_id text, p_endpoint_id text, p_
     AS $$
 -- Purpose: takes one post from a person or a program, in its own run: enqueued at once, or kept as
 --          a submission while its media are fetched. p_endpoint_id null: the workspace's only
---          enabled endpoint of kind webhook_push. p_kind: api, command or page. It writes no
---          receipt: the channels drop repeated content.
+--          enabled endpoint of kind webhook_push. p_kind: api, command or page. A source_ref counts
+--          once per endpoint while its receipt lives. Without one, the channels drop repeated
+--          content.
 -- Returns: the answer of enqueue_messages_and_deliveries, or {"status": "accepted",
---          "submission_id", …} if media are fetched first. "warnings" lists ignored fields
+--          "submission_id", …} if media are fetched first. A repeated source_ref is duplicate, with
+--          the ids of the first answer and without "deliveries". "warnings" lists ignored fields
 --          (post_warnings).
 -- Raises:  AP001 for a wrong argument.
--- Locks:   messages, channel_gates.
--- Writes:  ingest_runs, submissions, messages, deliveries, channel_gates, events.
+-- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order.
+-- Writes:  ingest_runs, ingress_receipts, submissions, messages, deliveries, channel_gates, events.
 declare
 	v_endpoint_id text := p_endpoint_id;
-	v_run_id uuid;
-	v_errors jsonb;
-	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if coalesce(p_kind not in ('api', 'command', 'page'), true) then
@@ -24756,17 +25514,8 @@ begin
 		v_endpoint_id := autopost.only_endpoint(p_workspace_id);
 	end if;
 	perform autopost.known_sender(p_workspace_id, v_endpoint_id);
-	v_run_id := autopost.open_run(p_workspace_id, p_kind, v_endpoint_id, null);
-	v_errors := autopost.post_errors(p_workspace_id, p_raw_payload);
-	v_answer := case when v_errors <> '[]' then jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors',
-		v_errors)
-		else autopost.take_posts(p_workspace_id, v_endpoint_id, p_kind,
-			jsonb_build_array(jsonb_build_object('raw', p_raw_payload, 'trace_id', autopost.new_id())), v_run_id,
-				autopost.now_ts()) -> 0 end;
-	v_answer := (autopost.warned(p_workspace_id, jsonb_build_array(p_raw_payload), array[v_answer]))[1];
-	perform autopost.close_run(p_workspace_id, v_run_id, autopost.answer_stats(jsonb_build_array(v_answer)),
-		jsonb_build_array(v_answer));
-	return v_answer;
+	return autopost.take_request(autopost.known_endpoint(p_workspace_id, v_endpoint_id), p_kind,
+		jsonb_build_array(p_raw_payload), true, autopost.now_ts()) -> 'results' -> 0;
 end
 $$;
 
@@ -24842,8 +25591,8 @@ CREATE FUNCTION autopost.tag_in_dialect(p_tag text, p_attributes text, p_dialect
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $_$
 -- Purpose: an opening tag of our HTML in a platform's dialect.
--- Returns: the tag with its attributes; '' if the dialect lacks it (the text stays); null if it is
---          not allowed in our HTML.
+-- Returns: the tag with its attributes; '' if the dialect lacks it, or if it mentions a person (the text
+--          stays); null if it is not allowed in our HTML.
 declare
 	v_tag text := case p_tag when 'strong' then 'b' when 'em' then 'i' when 'ins' then 'u' when 'strike' then 's'
 		when 'del' then 's' else p_tag end;
@@ -24856,9 +25605,12 @@ begin
 		v_tag := 'tg-spoiler';
 	end if;
 	if v_tag = 'a' then
-		v_href := autopost.html_unescape(coalesce(
+		v_href := autopost.without_controls(autopost.html_unescape(coalesce(
 			(regexp_match(p_attributes, '(?:^|\s)href\s*=\s*(?:"([^"]*)"|''([^'']*)'')', 'i'))[1],
-			(regexp_match(p_attributes, '(?:^|\s)href\s*=\s*''([^'']*)''', 'i'))[1], ''));
+			(regexp_match(p_attributes, '(?:^|\s)href\s*=\s*''([^'']*)''', 'i'))[1], '')));
+		if v_href ~* '^(tg|max)://+user' then
+			return '';
+		end if;
 		if v_href !~* '^(https?://[^\s]+|tg://|mailto:|tel:|max://)' then
 			return null;
 		end if;
@@ -24987,7 +25739,8 @@ begin
 	if not found or v_act.status not in ('queued', 'sending', 'retry') or v_act.next_at > v_now then
 		return 'later';
 	end if;
-	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(v_channel.platform, 'unknown_outcome') then
+	if v_act.status = 'sending' and v_act.attempt >= autopost.act_attempts(p_workspace_id,
+		v_channel.platform, 'unknown_outcome') then
 		perform autopost.end_act(v_act, 'failed', autopost.normalised_error('{"category": "TRANSIENT", "scope": "delivery", "code": "unknown_outcome", "known": false,
 			"message": "no call of this act brought an answer: look at the platform, and ask for it again"}'), null);
 		return 'later';
@@ -25072,69 +25825,6 @@ $$;
 
 
 --
--- Name: take_push(autopost.workspace_endpoints, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.take_push(p_endpoint autopost.workspace_endpoints, p_items jsonb) RETURNS jsonb
-    LANGUAGE plpgsql
-    AS $$
--- Purpose: takes the posts of one push: receipts, run, and enqueue or submission.
--- Returns: {"run_id", "results": [one per post, in order]}.
--- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order; ingress_floods if
---          all are duplicates.
-declare
-	v_workspace_id text := p_endpoint.workspace_id;
-	v_now timestamptz := autopost.now_ts();
-	v_run_id uuid := autopost.new_id();
-	v_items jsonb[] := '{}';
-	v_results jsonb[] := '{}';
-	v_item record;
-	v_fresh int[] := '{}';
-	v_taken jsonb;
-begin
-	for v_item in
-		select i.value as raw, i.ordinality::int as n, autopost.post_errors(v_workspace_id, i.value) as errors
-		from jsonb_array_elements(p_items) with ordinality i
-		order by i.value ->> 'source_ref', case when not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end,
-			i.ordinality
-	loop
-		if v_item.errors <> '[]' then
-			v_results[v_item.n] := jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors',
-				v_item.errors);
-		else
-			v_items[v_item.n] := jsonb_build_object('raw', v_item.raw, 'trace_id', autopost.new_id(), 'receipt_id',
-				autopost.new_id());
-			v_results[v_item.n] := autopost.take_receipt(p_endpoint,
-				v_item.raw, (v_items[v_item.n] ->> 'receipt_id')::uuid, v_run_id, v_now);
-			if v_results[v_item.n] is null then
-				v_fresh := v_fresh || v_item.n;
-			end if;
-		end if;
-	end loop;
-	if exists (select 1 from unnest(v_results) r (answer) where r.answer -> 'status' is distinct from '"duplicate"')
-		then
-		perform autopost.begin_run(v_workspace_id, v_run_id, 'push', p_endpoint.endpoint_id, null);
-	end if;
-	select array_agg(f.n order by f.n) into v_fresh from unnest(v_fresh) f (n);
-	v_taken := autopost.take_posts(v_workspace_id, p_endpoint.endpoint_id, 'push',
-		(select coalesce(jsonb_agg(v_items[f.n] order by f.n), '[]') from unnest(v_fresh) f (n)), v_run_id, v_now);
-	for v_item in select t.value - 'deliveries' || case when t.value ->> 'status' = 'duplicate'
-		then '{"status": "enqueued"}' else '{}' end::jsonb as answer, v_fresh[t.ordinality] as n
-		from jsonb_array_elements(v_taken) with ordinality t
-	loop
-		v_results[v_item.n] := v_item.answer;
-		update autopost.ingress_receipts r
-		set answer = v_item.answer
-		where r.workspace_id = v_workspace_id and r.receipt_id = (v_items[v_item.n] ->> 'receipt_id')::uuid;
-	end loop;
-	v_results := autopost.warned(v_workspace_id, p_items,
-		autopost.repeats_in_push(p_endpoint, p_items, v_results, v_run_id));
-	return autopost.end_push(p_endpoint, p_items, v_results, v_run_id);
-end
-$$;
-
-
---
 -- Name: take_receipt(autopost.workspace_endpoints, jsonb, uuid, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25185,6 +25875,80 @@ begin
 			and r.source_ref = v_ref;
 	end if;
 	return coalesce(v_first.answer, jsonb_build_object('run_id', v_first.run_id)) || '{"status": "duplicate"}';
+end
+$$;
+
+
+--
+-- Name: take_request(autopost.workspace_endpoints, text, jsonb, boolean, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_request(p_endpoint autopost.workspace_endpoints, p_kind text, p_items jsonb, p_fetch boolean, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: takes the posts of one request in its own run: receipts, and enqueue or submission. A
+--          source_ref counts once per endpoint while its receipt lives; a push without one counts
+--          once in the endpoint's hash window. A rejected post keeps no receipt: it may be sent
+--          again after a correction. p_fetch false: the media must be in the media store.
+-- Returns: {"run_id", "results": [one per post, in order]}.
+-- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order; ingress_floods if
+--          nothing is new.
+declare
+	v_workspace_id text := p_endpoint.workspace_id;
+	v_push boolean := p_fetch and p_kind = 'push';
+	v_run_id uuid := autopost.new_id();
+	v_items jsonb[] := '{}';
+	v_results jsonb[] := '{}';
+	v_receipts uuid[] := '{}';
+	v_item record;
+	v_errors jsonb;
+	v_fresh int[] := '{}';
+	v_taken jsonb;
+begin
+	for v_item in
+		select i.value as raw, i.ordinality::int as n, v_push or i.value ? 'source_ref' as once
+		from jsonb_array_elements(p_items) with ordinality i
+		order by i.value ->> 'source_ref',
+			case when v_push and not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
+	loop
+		v_items[v_item.n] := jsonb_build_object('raw', v_item.raw, 'trace_id', autopost.new_id());
+		v_errors := case when v_item.once or p_fetch then autopost.entry_errors(v_workspace_id, v_item.raw) else '[]' end;
+		if v_errors <> '[]' then
+			v_results[v_item.n] := jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors);
+		elsif v_item.once then
+			v_receipts[v_item.n] := autopost.new_id();
+			v_results[v_item.n] := autopost.take_receipt(p_endpoint, v_item.raw, v_receipts[v_item.n], v_run_id, p_now);
+		end if;
+		if v_results[v_item.n] is null then
+			v_fresh := v_fresh || v_item.n;
+		end if;
+	end loop;
+	if v_fresh <> '{}' or p_items = '[]' then
+		perform autopost.begin_run(v_workspace_id, v_run_id, p_kind, p_endpoint.endpoint_id, null);
+	end if;
+	select array_agg(f.n order by f.n) into v_fresh from unnest(v_fresh) f (n);
+	v_taken := (select coalesce(jsonb_agg(v_items[f.n] order by f.n), '[]') from unnest(v_fresh) f (n));
+	v_taken := case when p_fetch
+		then autopost.take_posts(v_workspace_id, p_endpoint.endpoint_id, p_kind, v_taken, v_run_id, p_now)
+		else autopost.enqueue_posts(v_workspace_id, v_taken, v_run_id, p_now) end;
+	for v_item in select t.value as answer, t.value - 'deliveries' || case when t.value ->> 'status' = 'duplicate'
+		then '{"status": "enqueued"}' else '{}' end::jsonb as kept, v_fresh[t.ordinality] as n
+		from jsonb_array_elements(v_taken) with ordinality t
+	loop
+		v_results[v_item.n] := case when v_push then v_item.kept else v_item.answer end;
+		if v_receipts[v_item.n] is not null then
+			update autopost.ingress_receipts r
+			set answer = v_item.kept
+			where r.workspace_id = v_workspace_id and r.receipt_id = v_receipts[v_item.n];
+		end if;
+	end loop;
+	v_results := autopost.repeats_in_request(p_endpoint, p_items, v_results, v_run_id);
+	if p_fetch then
+		v_results := autopost.warned(v_workspace_id, p_items, v_results);
+	end if;
+	delete from autopost.ingress_receipts r
+	where r.workspace_id = v_workspace_id and r.receipt_id = any (v_receipts) and r.answer -> 'status' = '"rejected"';
+	return autopost.end_request(p_endpoint, p_kind, p_items, v_results, v_run_id);
 end
 $$;
 
@@ -25862,6 +26626,21 @@ $$;
 
 
 --
+-- Name: unfetched_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.unfetched_errors(p_media jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the errors of media that are not in the media store. A dry run accepts them.
+select coalesce(jsonb_agg(autopost.field_error(format('media[%s].url', m.ordinality - 1), 'must be fetched first',
+	'give the post to receive_push or submit_post, or give a blob_ref') -> 0 order by m.ordinality), '[]')
+from jsonb_array_elements(p_media) with ordinality m
+where not autopost.planning() and not m.value ?| '{blob_ref,file_id,attachment_token}'
+$$;
+
+
+--
 -- Name: unfetched_media(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25873,7 +26652,7 @@ begin
 	return (
 		select exists (
 			select 1 from jsonb_path_query(p_raw, 'lax $.media[*] ? (@.url != null)') m
-			where m ->> 'blob_ref' is null and m ->> 'file_id' is null));
+			where not m ?| '{blob_ref,file_id,attachment_token}'));
 end
 $_$;
 
@@ -25885,7 +26664,7 @@ $_$;
 CREATE FUNCTION autopost.unknown_fields(p_raw jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the unknown fields of a raw payload. They are kept in messages.source and not used.
+-- Purpose: the unknown fields of a raw payload. They are kept in messages.source.fields and not used.
 begin
 	return (
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
@@ -25965,6 +26744,18 @@ $$;
 
 
 --
+-- Name: upload_policy(autopost.platforms, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.upload_policy(p_platform autopost.platforms, p_type text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: upload_required or url_allowed, for a type of medium.
+select p_platform.upload_policy ->> case p_type when 'animation' then 'other' else p_type end
+$$;
+
+
+--
 -- Name: upsert_message(text, jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25987,7 +26778,7 @@ begin
 		source, source_ref, first_seen_trace_id, first_ingest_run_id, last_seen_at, last_ingest_run_id, created_at)
 	values (p_workspace_id, autopost.new_id(), autopost.hash_version(), p_post ->> 'content_hash',
 		autopost.hash_version(), p_post -> 'payload', v_tags,
-		p_post -> 'source', p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
+		autopost.source_of(p_workspace_id, p_run_id, p_post -> 'fields'), p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
 	on conflict (workspace_id, hash_version, content_hash) do update
 	set last_seen_at = excluded.last_seen_at, last_ingest_run_id = excluded.last_ingest_run_id,
 		seen_count = m.seen_count + 1
@@ -26505,19 +27296,20 @@ CREATE FUNCTION autopost.verify_i03(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
 -- Purpose: finds violations of I3. A claim cannot know the next error, so the largest number of any
---          policy of the platform counts. Deliveries before the last change of the setting may have
---          had more.
+--          policy of the platform counts. Deliveries before the last change of the setting or of a
+--          policy may have had more.
 select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
 	'max_attempts', m.most)
 from autopost.channels c
 cross join lateral (
 	select greatest(autopost.setting('max_attempts'), max(r.max_attempts) filter (where r.costs_attempt)) as most
 		from autopost.retry_policies r
-	where r.platform in (c.platform, '*')) m
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
 join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
 where c.workspace_id = p_workspace_id
 and d.attempt > m.most + d.granted_attempts
 and d.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
+and d.created_at >= (select autopost.policies_changed_at(p_workspace_id))
 $$;
 
 
@@ -26717,16 +27509,16 @@ cross join lateral (
 		when 'ladder' then r.ladder_ms[least(e.attempt, cardinality(r.ladder_ms))]
 		else least(r.cap_ms, r.base_ms * r.factor ^ least(e.attempt - 1, 60)) end as wait_ms
 	from autopost.retry_policies r
-	where r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
 		else e.error ->> 'code' end, '*')
-	order by r.platform = '*', r.code = '*'
+	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
 	limit 1) p
 cross join lateral (
 	select (e.error ->> 'retry_after_ms')::numeric > 0 as given,
 		case when (e.error ->> 'retry_after_ms')::numeric > 0 then (e.error ->> 'retry_after_ms')::numeric
 			else p.wait_ms * (1 - p.jitter) end as least_ms) w
 where e.workspace_id = p_workspace_id and e.action = 'retry_scheduled'
-and (w.given or age(e.xmin) <= age(p.version))
+and (w.given or (age(e.xmin) <= age(p.version) and e.ts >= (select autopost.policies_changed_at(p_workspace_id))))
 and (e.meta ->> 'next_retry_at')::timestamptz < e.ts + w.least_ms * interval '1 millisecond' - interval '1 second'
 $$;
 
@@ -27301,13 +28093,13 @@ $$;
 CREATE FUNCTION autopost.verify_i31(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
--- Purpose: finds violations of I31. A push receipt has the answer, which names the message or
+-- Purpose: finds violations of I31. A receipt has the answer, which names the message or
 --          submission. A source has as many receipts as its runs have posts and seen items; a run
 --          keeps its first 1,000 posts. A signed request keeps all its answers.
 select jsonb_build_object('receipt_id', r.receipt_id, 'endpoint_id', r.endpoint_id, 'source_ref', r.source_ref,
 	'run_id', r.run_id, 'answer', r.answer)
 from autopost.ingress_receipts r
-where r.workspace_id = p_workspace_id and r.endpoint_kind = 'webhook_push'
+where r.workspace_id = p_workspace_id
 and not exists (
 	select 1 from autopost.messages m where m.workspace_id = p_workspace_id
 		and m.message_id = (r.answer ->> 'message_id')::uuid)
@@ -27583,11 +28375,12 @@ select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'att
 from autopost.channels c
 cross join lateral (
 	select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most from autopost.retry_policies r
-	where r.platform in (c.platform, '*')) m
+	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
 join autopost.post_acts a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 where c.workspace_id = p_workspace_id
 and a.attempt > m.most
 and a.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
+and a.created_at >= (select autopost.policies_changed_at(p_workspace_id))
 $$;
 
 
@@ -27765,6 +28558,10 @@ begin
 			cross join lateral (select (p_sizes ->> (p_payload -> 'media' -> u.place ->> 'blob_ref'))::bigint as bytes,
 				(p_platform.media_bytes ->> (p_payload -> 'media' -> u.place ->> 'type'))::bigint as most) s
 			where s.bytes > s.most),
+			(select min(format('media[%s]: ', u.place) || autopost.id_refusal(p_payload -> 'media' -> u.place, p_platform,
+				p_choice ->> 'auth_ref'))
+			from (select (p_media ->> 'video')::int as place union all select (p_media ->> 'thumbnail')::int
+				union all select (c.value ->> 'media')::int from jsonb_array_elements(p_media -> 'captions') c) u),
 			case when autopost.measure(x.variant ->> 'title', 'utf16') > p_platform.title_limit
 				then format('title: %s characters, %s takes at most %s; shorten it',
 					autopost.measure(x.variant ->> 'title', 'utf16'), p_platform.platform, p_platform.title_limit) end,
@@ -28266,7 +29063,7 @@ CREATE FUNCTION autopost.why(p_workspace_id text, p_delivery_id uuid) RETURNS js
 --          "send_at": the estimated time, "held_by": [{"gate", "until", "lifts"}], "lifts":
 --          possible remedy for an ended one}}. For a submission, or a message with a running
 --          fan-out: {"status": "submission" | "fanout", "now"}, the reason why it has no deliveries
---          yet. Else {"status": "unknown_delivery"}.
+--          yet. For an ingest run {"status": "run", "now"}. Else {"status": "unknown_delivery"}.
 -- Reads:   submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts,
 --          events, channel_gates, platform_limits, dispatch_runs.
 declare
@@ -28293,7 +29090,7 @@ begin
 			'channel_id', v_channel.channel_id, 'platform', v_channel.platform, 'target_id', v_channel.target_id,
 				'rate_group', v_channel.rate_group,
 			'attempt', v_delivery.attempt, 'max_attempts',
-				autopost.max_attempts(autopost.retry_policy(v_channel.platform,
+				autopost.max_attempts(autopost.retry_policy(p_workspace_id, v_channel.platform,
 				coalesce(autopost.policy_code(v_delivery.last_error), '*')), v_delivery),
 			'created_at', v_delivery.created_at, 'due_at', case
 				when isfinite(v_delivery.due_at) then v_delivery.due_at end, 'scheduled_for', v_delivery.scheduled_for,
@@ -28332,7 +29129,8 @@ CREATE FUNCTION autopost.why_no_delivery(p_workspace_id text, p_id uuid) RETURNS
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the reason why a post has no deliveries yet: its media are fetched first (p_id: a
---          submission), or its fan-out is in progress (p_id: a message). Null for other ids.
+--          submission), or its fan-out is in progress (p_id: a message); or the result of a run.
+--          Null for other ids.
 -- Reads:   submissions, fanout_jobs.
 declare
 	v_submission autopost.submissions;
@@ -28375,7 +29173,7 @@ begin
 				jsonb_build_array(autopost.hold('fanout', v_job.next_attempt_at,
 				'a daemon with the stage ingest adds the next channels'))));
 	end if;
-	return null;
+	return autopost.why_run(p_workspace_id, p_id);
 end
 $$;
 
@@ -28463,6 +29261,43 @@ $$;
 
 
 --
+-- Name: why_run(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_run(p_workspace_id text, p_run_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the result of an ingest run, with each rejected post; null for another id.
+--          Rejected posts that share a run are only counted.
+-- Reads:   ingest_runs.
+declare
+	v_run autopost.ingest_runs;
+	v_rejected text[];
+begin
+	select r.* into v_run from autopost.ingest_runs r where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
+	if v_run.run_id is null then
+		return null;
+	end if;
+	v_rejected := array(
+		select coalesce(i.value ->> 'source_ref', 'a post') || ': ' || (
+			select string_agg(concat_ws(' ', nullif(e.value ->> 'field', ''), e.value ->> 'reason'), ', ' order by e.ordinality)
+			from jsonb_array_elements(i.value -> 'errors') with ordinality e)
+		from jsonb_array_elements(v_run.items) with ordinality i
+		where i.value -> 'status' = '"rejected"'
+		order by i.ordinality
+		limit 20);
+	return jsonb_build_object('status', 'run', 'now', jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null,
+		'sentence', format('the %s run of %s took %s posts, dropped %s duplicates and rejected %s', v_run.kind,
+			coalesce('source ' || v_run.source_id, v_run.endpoint_id), coalesce(v_run.stats_json ->> 'accepted', '0'),
+			coalesce(v_run.stats_json ->> 'dedup_dropped', '0'), coalesce((v_run.stats_json ->> 'rejected')::bigint, 0)
+				+ coalesce((v_run.stats_json ->> 'payload_rejected')::bigint, 0))
+			|| coalesce('; ' || nullif(array_to_string(v_rejected, '; '), ''), ''))
+		|| case when v_rejected <> '{}' then '{"lifts": "correct the post and send it again"}' else '{}' end::jsonb);
+end
+$$;
+
+
+--
 -- Name: windows_of(text, text[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28529,10 +29364,14 @@ $$;
 CREATE FUNCTION autopost.with_blob_refs(p_raw jsonb, p_media jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the raw payload with references to the media store. p_media: [{"index", "blob_ref"}].
+-- Purpose: the raw payload with references to the media store, and with the names of fetched files
+--          that have none. p_media: [{"index", "blob_ref", "filename"}].
 select case when coalesce(p_media, '[]') = '[]' then p_raw else p_raw || jsonb_build_object('media', (
 	select jsonb_agg(case when f.value is null then m.value
-		else m.value || jsonb_build_object('blob_ref', f.value -> 'blob_ref') end order by m.ordinality)
+		else m.value || jsonb_build_object('blob_ref', f.value -> 'blob_ref')
+			|| case when f.value ->> 'filename' <> '' then jsonb_build_object('meta',
+				jsonb_build_object('filename', f.value -> 'filename') || coalesce(m.value -> 'meta', '{}')) else '{}' end end
+		order by m.ordinality)
 	from jsonb_array_elements(p_raw -> 'media') with ordinality m
 	left join jsonb_array_elements(p_media) f on (f.value ->> 'index')::int = m.ordinality - 1)) end
 $$;
@@ -28798,6 +29637,20 @@ $$;
 
 
 --
+-- Name: without_controls(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.without_controls(p_text text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a text without control characters (line break and tab stay), invisible spaces, and the marks
+--          that reverse text. Marks of languages from right to left stay.
+select regexp_replace(p_text,
+	'[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u200B\u202D\u202E\uFEFF]', '', 'g')
+$$;
+
+
+--
 -- Name: without_punctuation(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28806,6 +29659,20 @@ CREATE FUNCTION autopost.without_punctuation(p_url text) RETURNS text
     AS $_$
 -- Purpose: a match of url_in_text without the punctuation that follows the URL.
 select regexp_replace(p_url, '[.,:;!?''")\]»”’…]+$', '')
+$_$;
+
+
+--
+-- Name: without_urls(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.without_urls(p_raw jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the raw payload without the URLs of media whose content is in the media store.
+select case when not p_raw -> 'media' @? '$[*].url' then p_raw else p_raw || jsonb_build_object('media', (
+	select jsonb_agg(case when m.value ? 'blob_ref' then m.value - 'url' else m.value end order by m.ordinality)
+	from jsonb_array_elements(p_raw -> 'media') with ordinality m)) end
 $_$;
 
 
@@ -29112,7 +29979,7 @@ CREATE TABLE autopost.ingress_receipts (
     expires_at timestamp with time zone NOT NULL,
     run_id uuid,
     answer jsonb,
-    CONSTRAINT ingress_receipts_endpoint_kind_check CHECK ((endpoint_kind = ANY (ARRAY['webhook_push'::text, 'bot_webhook'::text])))
+    CONSTRAINT ingress_receipts_endpoint_kind_check CHECK ((endpoint_kind = ANY (ARRAY['webhook_push'::text, 'bot_webhook'::text, 'pull_source'::text])))
 );
 
 ALTER TABLE ONLY autopost.ingress_receipts FORCE ROW LEVEL SECURITY;
@@ -29142,7 +30009,9 @@ CREATE TABLE autopost.media_blobs (
     expires_at timestamp with time zone,
     meta jsonb,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT media_blobs_check CHECK (((file_id IS NULL) OR (url IS NULL))),
+    CONSTRAINT media_blobs_check1 CHECK (((url IS NULL) OR (expires_at IS NOT NULL)))
 );
 
 ALTER TABLE ONLY autopost.media_blobs FORCE ROW LEVEL SECURITY;
@@ -29689,7 +30558,7 @@ ALTER TABLE ONLY autopost.result_webhooks
 --
 
 ALTER TABLE ONLY autopost.retry_policies
-    ADD CONSTRAINT retry_policies_pkey PRIMARY KEY (platform, code);
+    ADD CONSTRAINT retry_policies_pkey PRIMARY KEY (workspace_id, platform, code);
 
 
 --
@@ -30180,6 +31049,20 @@ CREATE INDEX ingress_receipts_hash ON autopost.ingress_receipts USING btree (wor
 --
 
 CREATE UNIQUE INDEX ingress_receipts_source_ref ON autopost.ingress_receipts USING btree (workspace_id, endpoint_id, source_ref) WHERE (source_ref IS NOT NULL);
+
+
+--
+-- Name: media_blobs_urls; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX media_blobs_urls ON autopost.media_blobs USING btree (workspace_id, expires_at) WHERE (url IS NOT NULL);
+
+
+--
+-- Name: media_origin_not_hashed; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX media_origin_not_hashed ON autopost.media_origin USING btree (blob_ref) WHERE (NOT hashed);
 
 
 --
@@ -31140,6 +32023,13 @@ ALTER TABLE autopost.ingress_floods ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.ingress_receipts ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: retry_policies installation; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY installation ON autopost.retry_policies FOR SELECT USING ((workspace_id = '*'::text));
+
+
+--
 -- Name: media_blobs; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -31430,6 +32320,13 @@ CREATE POLICY owner_session ON autopost.result_webhooks TO autopost_owner USING 
 
 
 --
+-- Name: retry_policies owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.retry_policies TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: role_workspaces owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -31546,6 +32443,12 @@ ALTER TABLE autopost.quotas ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.result_webhooks ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: retry_policies; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.retry_policies ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: role_workspaces; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -31859,6 +32762,13 @@ CREATE POLICY workspace ON autopost.quotas USING ((workspace_id = current_settin
 --
 
 CREATE POLICY workspace ON autopost.result_webhooks USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: retry_policies workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.retry_policies USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -70,6 +70,7 @@ func registerAlertTargets(d *server) {
 	listOf[alertTarget](d, "alert-target", "target_id", "alert-targets", "/alert-targets", "List alert targets")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-alert-target", Method: http.MethodPatch, Path: "/alert-targets/{id}", Summary: "Create or change an alert target", Answer: put{},
+		Change:      changeOf("alert_target"),
 		Example:     map[string]any{"min_severity": "error", "quiet_hours": "22:00-07:30", "reason": "fewer messages at night"},
 		Description: "Changes only the given fields. Creates the target if it does not exist.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {

@@ -20,6 +20,7 @@ func registerBudgets(d *server) {
 	listOf[budget](d, "budget", "auth_ref", "budgets", "/budgets", "List budgets with their spending")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-budget", Method: http.MethodPatch, Path: "/budgets/{id}", Summary: "Limit the monthly cost of a credential", Answer: put{},
+		Change:      changeOf("budget"),
 		Example:     map[string]any{"month_usd": 25, "reason": "the marketing budget"},
 		Description: "The id is the name of the credential. month_usd null removes the limit. It applies from the next post. Without money left the queue waits.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {

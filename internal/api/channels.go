@@ -35,7 +35,7 @@ type channel struct {
 	AuthLostAt    instant        `json:"auth_lost_at" nullable:"true"`
 	Settings      map[string]any `json:"settings"`
 	Tags          []string       `json:"tags" nullable:"false"`
-	RouteFilter   map[string]any `json:"route_filter" nullable:"true"`
+	RouteFilter   *routeFilter   `json:"route_filter"`
 	TemplateRef   *string        `json:"template_ref" nullable:"true"`
 	CreatedAt     time.Time      `json:"created_at"`
 	UpdatedAt     time.Time      `json:"updated_at"`
@@ -53,6 +53,7 @@ func registerChannels(d *server) {
 	listOf[channel](d, "channel", "channel_id", "channels", "/channels", "List channels with their wait reasons")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-channel", Method: http.MethodPatch, Path: "/channels/{id}", Summary: "Create or change a channel", Answer: put{},
+		Change:      changeOf("channel"),
 		Example:     map[string]any{"rate_rps": 0.5, "reason": "too many posts"},
 		Description: "Changes only the given fields; null restores the default. Creates the channel if it does not exist. An error names the field.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {

@@ -1,36 +1,29 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"autopost/internal/problem"
 )
 
-// problemTexts describes each problem status.
-var problemTexts = map[int]string{
-	400: "The body must be complete JSON in UTF-8.",
-	401: "No valid API key.",
-	403: "The role or the scopes of the key do not allow the operation. The detail names the required ones.",
-	404: "The object does not exist in this workspace.",
-	406: "The caller must accept application/json.",
-	409: "The operation is not possible now: see reason. Or the request with this Idempotency-Key is still running.",
-	413: "The body is too large.",
-	415: "The body is not application/json.",
-	422: "The request is invalid: errors name each field, the reason and the remedy.",
-	429: "The key has too many running requests, or its address sent too many wrong keys.",
-	500: "A defect of autopost.",
-	503: "The database is unavailable. Retry after Retry-After.",
-	507: "A disk is full and nothing was stored. The operator must free disk space.",
-}
-
-// later are the problems with Retry-After.
+// later are the statuses with Retry-After.
 var later = []int{409, 429, 503, 507}
 
-// complete adds what huma omits: an example of each answer, and the problems with description and headers. All
-// operations share the problems.
+// complete adds what huma omits: descriptions of fields, an example of each answer, the headers, and the problems of the
+// catalogue. All operations share the problems.
 func complete(document *huma.OpenAPI) {
+	explain(document)
+	document.Components.Headers = map[string]*huma.Header{
+		"RateLimit-Policy": {Description: "The most requests of the key at once.", Schema: &huma.Schema{Type: huma.TypeString}, Example: `"running";q=64;qu="concurrent-requests"`},
+		"RateLimit":        {Description: "How many more requests of the key may run now.", Schema: &huma.Schema{Type: huma.TypeString}, Example: `"running";r=63`},
+		"Retry-After":      {Description: "Seconds to wait before the next attempt.", Schema: &huma.Schema{Type: huma.TypeInteger}, Example: 5},
+	}
 	document.Components.Responses = map[string]*huma.Response{}
 	for _, operation := range Operations(document) {
 		for status, response := range operation.Responses {
@@ -41,17 +34,28 @@ func complete(document *huma.OpenAPI) {
 			for _, media := range response.Content {
 				media.Example = exampleOf(document.Components.Schemas, media.Schema)
 			}
-			words, found := problemTexts[code]
-			if !found {
+			if response.Headers == nil {
+				response.Headers = map[string]*huma.Param{}
+			}
+			if code != http.StatusUnauthorized {
+				response.Headers["RateLimit"] = &huma.Param{Ref: "#/components/headers/RateLimit"}
+				response.Headers["RateLimit-Policy"] = &huma.Param{Ref: "#/components/headers/RateLimit-Policy"}
+			}
+			kinds := problem.OfAPI(code)
+			if len(kinds) == 0 {
 				continue
 			}
-			response.Description = words
 			if slices.Contains(later, code) {
-				response.Headers = map[string]*huma.Param{"Retry-After": {Description: "Seconds.", Schema: &huma.Schema{Type: huma.TypeInteger}, Example: 5}}
+				response.Headers["Retry-After"] = &huma.Param{Ref: "#/components/headers/Retry-After"}
 			}
+			var words []string
+			for _, k := range kinds {
+				words = append(words, fmt.Sprintf("`%s`: %s %s", k.Slug, k.Meaning, k.Remedy))
+			}
+			response.Description = strings.Join(words, "\n\n")
 			for _, media := range response.Content {
 				example := media.Example.(map[string]any)
-				example["status"], example["title"], example["detail"] = code, http.StatusText(code), words
+				example["status"], example["title"], example["detail"], example["type"] = code, kinds[0].Title, kinds[0].Meaning+" "+kinds[0].Remedy, kinds[0].URN()
 			}
 			name := "Problem" + status
 			document.Components.Responses[name] = response

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -37,21 +38,27 @@ type operation struct {
 	Need     rest.Need
 	Prose    string
 	Body     string
+	Fields   []Field
+	Columns  []Field
 	Answers  []failure
 	Success  string
 	Answered string
 }
 
-type failure struct{ Status, Words string }
+type failure struct {
+	Status string
+	problem.Kind
+}
 
-// docs serves a page that loads nothing from other hosts. It is rendered once.
+// docs serves a page that loads nothing from other hosts. The first request renders it.
 func docs(api huma.API) http.Handler {
-	page, err := renderDocs(api.OpenAPI())
+	rendered := sync.OnceValues(func() ([]byte, error) { return renderDocs(api.OpenAPI()) })
 	sum := sha256.Sum256([]byte(docsStyle))
 	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		page, err := rendered()
 		if err != nil {
-			problem.Write(w, problem.New(http.StatusInternalServerError, "The page could not be rendered."))
+			problem.Write(w, problem.Defect.Says("The page could not be rendered."))
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -68,7 +75,7 @@ func renderDocs(document *huma.OpenAPI) ([]byte, error) {
 	}
 	var resources []resource
 	for _, one := range Operations(document) {
-		shown, err := show(one)
+		shown, err := show(document.Components.Schemas, one)
 		if err != nil {
 			return nil, err
 		}
@@ -80,11 +87,11 @@ func renderDocs(document *huma.OpenAPI) ([]byte, error) {
 		resources[at].Operations = append(resources[at].Operations, shown)
 	}
 	var out bytes.Buffer
-	err = page.Execute(&out, map[string]any{"Style": template.CSS(docsStyle), "Info": document.Info, "Resources": resources}) //nolint:gosec // our own file
+	err = page.Execute(&out, map[string]any{"Style": template.CSS(docsStyle), "Info": document.Info, "Resources": resources, "Kinds": problem.Catalogue()}) //nolint:gosec // our own file
 	return out.Bytes(), err
 }
 
-func show(one *huma.Operation) (operation, error) {
+func show(schemas huma.Registry, one *huma.Operation) (operation, error) {
 	shown := operation{Operation: one}
 	shown.Need, _ = rest.Access(one.OperationID)
 	shown.Prose, _, _ = strings.Cut(one.Description, "\n")
@@ -94,20 +101,24 @@ func show(one *huma.Operation) (operation, error) {
 			if err != nil {
 				return shown, err
 			}
-			shown.Body = string(text)
+			shown.Body, shown.Fields = string(text), fieldsOf(schemas, media.Schema, "", nil)
 		}
 	}
 	for status, response := range one.Responses {
-		if code, err := strconv.Atoi(status); err == nil && problemTexts[code] != "" {
-			shown.Answers = append(shown.Answers, failure{Status: status, Words: problemTexts[code]})
+		code, _ := strconv.Atoi(status)
+		if kinds := problem.OfAPI(code); len(kinds) > 0 {
+			for _, k := range kinds {
+				shown.Answers = append(shown.Answers, failure{Status: status, Kind: k})
+			}
 			continue
 		}
+		shown.Columns = fieldsOf(schemas, response.Content["application/json"].Schema, "", nil)
 		text, err := json.MarshalIndent(response.Content["application/json"].Example, "", "  ")
 		if err != nil {
 			return shown, err
 		}
 		shown.Success, shown.Answered = status, string(text)
 	}
-	slices.SortFunc(shown.Answers, func(a, b failure) int { return strings.Compare(a.Status, b.Status) })
+	slices.SortStableFunc(shown.Answers, func(a, b failure) int { return strings.Compare(a.Status, b.Status) })
 	return shown, nil
 }

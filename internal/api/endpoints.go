@@ -6,7 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"autopost/internal/api/rest"
+	"autopost/internal/configfile"
 )
 
 type endpoint struct {
@@ -25,10 +28,29 @@ type endpoint struct {
 	UpdatedAt         time.Time      `json:"updated_at"`
 }
 
+// secretHash is the field of a new secret.
+var secretHash = configfile.Field{Name: "secret_hash", Help: "SHA-256 of the secret in lower-case hexadecimal"}
+
+// rotation are the fields of a new secret or signing key.
+func rotation() *huma.Schema {
+	reason := changeOf("endpoint").Properties["reason"]
+	schema := &huma.Schema{Title: "EndpointRotation", Type: huma.TypeObject, AdditionalProperties: false, Properties: map[string]*huma.Schema{"reason": reason}}
+	for _, f := range []configfile.Field{
+		secretHash,
+		{Name: "new_endpoint_id", Help: "id of the copy with the new secret (default: the id and a number)"},
+		{Name: "signing_ref", Help: "name of the credential with the new signing key"},
+		{Name: "keep_seconds", Type: configfile.Number, Help: "how long the previous signing key is accepted (default: the setting signing_overlap_hours)"},
+	} {
+		schema.Properties[f.Name] = valueOf(f)
+	}
+	return schema
+}
+
 func registerEndpoints(d *server) {
 	listOf[endpoint](d, "endpoint", "endpoint_id", "endpoints", "/endpoints", "List endpoints, without secrets")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-endpoint", Method: http.MethodPatch, Path: "/endpoints/{id}", Summary: "Create or change an endpoint", Answer: put{},
+		Change:      changeOf("endpoint", secretHash),
 		Example:     map[string]any{"ingress_rps": 10, "reason": "a larger customer"},
 		Description: "Changes only the given fields. Creates the endpoint if it does not exist. Send the SHA-256 of a secret (secret_hash), never the secret.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {
@@ -49,6 +71,7 @@ func registerEndpointActs(d *server) {
 	})
 	rest.Register(d.Server, rest.Operation{
 		ID: "rotate-endpoint", Method: http.MethodPost, Path: "/endpoints/{id}/rotate", Summary: "Replace the secret of an endpoint", Answer: put{},
+		Change:      rotation(),
 		Example:     map[string]any{"secret_hash": strings.Repeat("0123456789abcdef", 4), "reason": "the yearly change"},
 		Description: "Without interruption. secret_hash (with new_endpoint_id) creates a copy of the endpoint with the new secret; both accept posts until the old one is disabled. signing_ref (with keep_seconds) replaces the signing key.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {

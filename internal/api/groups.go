@@ -57,6 +57,7 @@ func registerGroups(d *server) {
 	})
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-group", Method: http.MethodPatch, Path: "/groups/{platform}/{rate_group}", Summary: "Limit a rate group", Answer: put{},
+		Change:      changeOf("group"),
 		Example:     map[string]any{"rate_rps": 20, "reason": "the platform lowered its limit"},
 		Description: "Changes only the given fields; null restores the default. Creates the limit if it does not exist.",
 	}, func(ctx context.Context, in *groupPutInput) (rest.Reply, error) {

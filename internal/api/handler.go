@@ -71,8 +71,14 @@ func newAPI(mux *http.ServeMux, deps Deps) *server {
 
 func apiConfig() huma.Config {
 	cfg := huma.DefaultConfig("autopost", "1")
+	cfg.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	cfg.Info.Contact = &huma.Contact{Name: "The operator of the daemon"}
+	cfg.Servers = []*huma.Server{
+		{URL: "/", Description: "The daemon that serves this document."},
+		{URL: "http://127.0.0.1:8080", Description: "A daemon on this machine with the default address."},
+	}
 	cfg.Info.Description = "All operations on a workspace. An API key belongs to one workspace. Lists have pages with next_cursor. Every write accepts an " +
-		"Idempotency-Key. A manual change requires a reason, and most have dry_run. A refusal is a problem (RFC 9457)."
+		"Idempotency-Key. A manual change requires a reason, and most have dry_run. A refusal is a problem (RFC 9457) with a type of its own. RateLimit and RateLimit-Policy show how many requests may run at once."
 	// description serves the document. The page of huma would load scripts from another host.
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.CreateHooks = nil
@@ -98,7 +104,7 @@ func description(api huma.API) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		spec, err := encoded()
 		if err != nil {
-			problem.Write(w, problem.New(http.StatusInternalServerError, "The description of the API could not be encoded."))
+			problem.Write(w, problem.Defect.Says("The description of the API could not be encoded."))
 			return
 		}
 		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
@@ -120,9 +126,9 @@ func notFound(mux *http.ServeMux) http.HandlerFunc {
 		}
 		if len(allowed) > 0 {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			problem.Write(w, problem.New(http.StatusMethodNotAllowed, "The method must be "+strings.Join(allowed, ", ")+"."))
+			problem.Write(w, problem.WrongMethod.Says("The method must be %s, got %s.", strings.Join(allowed, ", "), r.Method))
 			return
 		}
-		problem.Write(w, problem.New(http.StatusNotFound, "This path does not exist."))
+		problem.Write(w, problem.UnknownPath.Says("This path does not exist."))
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"autopost"
 	"autopost/internal/api"
 	"autopost/internal/api/rest"
+	"autopost/internal/problem"
 	"autopost/internal/worker"
 )
 
@@ -109,8 +110,9 @@ func requireProblem(t *testing.T, w *httptest.ResponseRecorder, status int) stri
 		Status              int
 	}
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &p))
-	require.Equal(t, "about:blank", p.Type)
-	require.Equal(t, http.StatusText(status), p.Title)
+	kind, known := problem.Of(p.Type)
+	require.True(t, known, "%s is not in the catalogue", p.Type)
+	require.Equal(t, []any{kind.Status, kind.Title}, []any{status, p.Title})
 	require.Equal(t, status, p.Status)
 	return p.Detail
 }

@@ -75,7 +75,7 @@ func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		verdict.Checks = append(verdict.Checks, found)
 	}
 	if len(missing) > 0 {
-		problem.Write(w, unready{problem.New(http.StatusServiceUnavailable, "Not ready: "+strings.Join(missing, ", ")+"."), verdict.Checks})
+		problem.Write(w, unready{problem.NotReady.Says("Not ready: %s.", strings.Join(missing, ", ")), verdict.Checks})
 		return
 	}
 	writeJSON(w, verdict)

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -71,7 +70,7 @@ func registerMedia(d *server, m Media) {
 func upload(ctx context.Context, d *server, m Media, in *uploadInput) (rest.Reply, error) {
 	kind := autopost.MediaKind(in.Kind)
 	limit := m.Limits.Of(kind)
-	tooLarge := problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("A medium of this kind may have up to %d bytes. Send a smaller one.", limit))
+	tooLarge := problem.TooLarge.Says("A medium of this kind may have up to %d bytes. Send a smaller one.", limit)
 	if in.length > limit {
 		return rest.Reply{}, tooLarge
 	}
@@ -85,9 +84,9 @@ func upload(ctx context.Context, d *server, m Media, in *uploadInput) (rest.Repl
 		return rest.Reply{}, rest.Wrong("body", rejection.Message, "send the medium and its kind")
 	case errors.Is(err, media.ErrBusy):
 		return rest.Reply{}, huma.ErrorWithHeaders(
-			problem.New(http.StatusServiceUnavailable, "The same content is being removed. Send it again."), http.Header{"Retry-After": {rest.RetrySeconds}})
+			problem.Unavailable.Says("The same content is being removed. Send it again."), http.Header{"Retry-After": {rest.RetrySeconds}})
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return rest.Reply{}, problem.New(http.StatusBadRequest, "The body ended before it was complete.")
+		return rest.Reply{}, problem.BodyCut.Says("The body ended before it was complete.")
 	case err != nil:
 		return rest.Reply{}, d.StorageProblem(ctx, err)
 	}

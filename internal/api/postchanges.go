@@ -11,14 +11,14 @@ import (
 
 // rewording holds the new fields of an edit.
 type rewording struct {
-	Text           string         `json:"text,omitempty" example:"Sale, from Friday on"`
-	ParseMode      string         `json:"parse_mode,omitempty" enum:"HTML,Markdown,None"`
-	Link           string         `json:"link,omitempty" example:"https://example.org/4711"`
-	DisablePreview bool           `json:"disable_preview,omitempty"`
-	Buttons        [][]button     `json:"buttons,omitempty"`
-	Variants       map[string]any `json:"variants,omitempty" doc:"As in a post. Without them every channel gets the new text."`
-	Template       *postTemplate  `json:"template,omitempty"`
-	_              struct{}       `additionalProperties:"true"`
+	Text           string             `json:"text,omitempty" example:"Sale, from Friday on"`
+	ParseMode      string             `json:"parse_mode,omitempty" enum:"HTML,Markdown,None"`
+	Link           string             `json:"link,omitempty" example:"https://example.org/4711"`
+	DisablePreview bool               `json:"disable_preview,omitempty"`
+	Buttons        [][]button         `json:"buttons,omitempty"`
+	Variants       map[string]variant `json:"variants,omitempty" doc:"As in a post. Without them every channel gets the new text."`
+	Template       *postTemplate      `json:"template,omitempty"`
+	_              struct{}           `additionalProperties:"true"`
 }
 
 // afterwards is the body of a post change without new content.
@@ -83,7 +83,7 @@ type cancelInput struct {
 	rest.AuditedWrite
 	rest.Dry
 	Body struct {
-		ActIDs []string `json:"act_ids" minItems:"1" maxItems:"1000" nullable:"false" format:"uuid" doc:"At most 1,000."`
+		ActIDs []string `json:"act_ids" minItems:"1" maxItems:"1000" nullable:"false" format:"uuid" doc:"The ids of the changes."`
 		rest.Reasoned
 	}
 }

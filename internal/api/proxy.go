@@ -83,15 +83,15 @@ func registerProxy(d *server, platforms Platforms) {
 
 // platformProblem is the problem of a failed upload.
 func platformProblem(failure *autopost.Error) error {
-	p := problem.New(http.StatusUnprocessableEntity, "The upload to the platform failed: "+failure.Message)
-	p.Reason = failure.Code
+	kind := problem.PlatformRefused
 	switch {
 	case failure.Code == autopost.CodeMediaMissingOrigin:
-		p.Status = http.StatusNotFound
+		kind = problem.NotFound
 	case failure.Category == autopost.Transient:
-		p.Status = http.StatusServiceUnavailable
+		kind = problem.PlatformUnavailable
 	}
-	p.Title = http.StatusText(p.Status)
+	p := kind.Says("The upload to the platform failed: %s", failure.Message)
+	p.Reason = failure.Code
 	if p.Status != http.StatusServiceUnavailable {
 		return p
 	}

@@ -20,6 +20,7 @@ func registerQuotas(d *server) {
 	listOf[quota](d, "quota", "quota_id", "quotas", "/quotas", "List quotas with their use")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-quota", Method: http.MethodPatch, Path: "/quotas/{id}", Summary: "Limit the posts of a channel or a rate group per window", Answer: put{},
+		Change:      changeOf("quota"),
 		Example:     map[string]any{"max_sends": 8, "reason": "at most 8 posts per hour"},
 		Description: "Creates the quota if it does not exist. It applies from the next post.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {

@@ -10,7 +10,7 @@ import (
 
 // someDeliveries selects deliveries and contains the reason.
 type someDeliveries struct {
-	DeliveryIDs []string `json:"delivery_ids" minItems:"1" maxItems:"1000" nullable:"false" format:"uuid" doc:"At most 1,000."`
+	DeliveryIDs []string `json:"delivery_ids" minItems:"1" maxItems:"1000" nullable:"false" format:"uuid" doc:"The ids of the deliveries."`
 	rest.Reasoned
 }
 

@@ -25,6 +25,7 @@ func registerSources(d *server) {
 	listOf[source](d, "source", "source_id", "sources", "/sources", "List sources")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-source", Method: http.MethodPatch, Path: "/sources/{id}", Summary: "Create or change a source", Answer: put{},
+		Change:      changeOf("source"),
 		Example:     map[string]any{"kind": "rss", "config_json": map[string]any{"url": "https://example.org/feed"}, "reason": "a new blog"},
 		Description: "Changes only the given fields. Creates the source if it does not exist.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {

@@ -32,6 +32,7 @@ func registerWebhooks(d *server) {
 	listOf[webhook](d, "webhook", "webhook_id", "webhooks", "/webhooks", "List result webhooks")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-webhook", Method: http.MethodPatch, Path: "/webhooks/{id}", Summary: "Create or change a result webhook", Answer: put{},
+		Change:  changeOf("webhook"),
 		Example: map[string]any{"event_types": []string{"delivery.sent", "post.*"}, "reason": "fewer events"},
 		Description: "Changes only the given fields. Creates the webhook if it does not exist; then url and signing_ref are required. After a change of signing_ref " +
 			"the previous one also signs for the time of the setting signing_overlap_hours.",

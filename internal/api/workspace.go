@@ -20,6 +20,7 @@ func registerWorkspaces(d *server) {
 	listOf[workspace](d, "workspace", "workspace_id", "workspaces", "/workspaces", "List the workspace of the key")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-workspace", Method: http.MethodPatch, Path: "/workspaces/{id}", Summary: "Change the workspace of the key", Answer: put{},
+		Change:      changeOf("workspace"),
 		Example:     map[string]any{"name": "Acme", "reason": "a better name"},
 		Description: "Changes only the given fields: name, status. A paused workspace accepts posts and sends none. A disabled one refuses posts.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {

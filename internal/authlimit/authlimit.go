@@ -31,8 +31,6 @@ const (
 	kept = 10_000
 )
 
-var wrongSecrets = problem.Kind{Status: http.StatusTooManyRequests, Slug: "wrong-secrets", Title: "Too many wrong secrets"}
-
 // Limit is an http.Handler that answers 429 to addresses with too many failures. It is safe for
 // concurrent use.
 type Limit struct {
@@ -149,7 +147,8 @@ func secretOf(h http.Header, at string) (sum [sha256.Size]byte) {
 
 func refuse(w http.ResponseWriter, wait time.Duration) {
 	seconds := problem.RetryAfter(w, wait)
-	problem.Write(w, wrongSecrets.Says("This address has come with wrong secrets too often. Correct the secret or the signature, and try again in %d s.", seconds))
+	problem.Quota{Name: "wrong-secrets", Most: atOnce, Window: atOnce / perSecond * time.Second, Reset: wait}.Show(w)
+	problem.Write(w, problem.WrongSecrets.Says("This address has come with wrong secrets too often. Correct the secret or the signature, and try again in %d s.", seconds))
 }
 
 // answer records the status of an answer.

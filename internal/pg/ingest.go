@@ -39,12 +39,20 @@ func (s *Store) GuardIngress(ctx context.Context, workspace, endpoint string, by
 		Admitted     bool
 		Reason       string
 		RetryAfterMS float64 `json:"retry_after_ms"`
+		IngressRPS   float64 `json:"ingress_rps"`
+		Left         int
+		ResetMS      float64 `json:"reset_ms"`
 	}](ctx, s, `select * from autopost.guard_ingress($1, $2, $3, $4)`, workspace, endpoint, bytes, items)
 	if err != nil {
 		return push.Verdict{}, fmt.Errorf("guard ingress endpoint=%s: %w", endpoint, err)
 	}
-	return push.Verdict{Admitted: a.Admitted, Reason: a.Reason, RetryAfter: time.Duration(a.RetryAfterMS * float64(time.Millisecond))}, nil
+	return push.Verdict{
+		Admitted: a.Admitted, Reason: a.Reason, RetryAfter: milliseconds(a.RetryAfterMS),
+		Quota: push.QuotaOf(a.IngressRPS, a.Left, milliseconds(a.ResetMS)),
+	}, nil
 }
+
+func milliseconds(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
 
 // ReceivePush stores an array of posts in one transaction.
 func (s *Store) ReceivePush(ctx context.Context, workspace, endpoint string, items json.RawMessage) (json.RawMessage, error) {

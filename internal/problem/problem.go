@@ -1,4 +1,5 @@
-// Package problem is the only writer of problem+json (RFC 9457) and of field errors.
+// Package problem is the only writer of problem+json (RFC 9457) and of field errors. Its catalogue lists every type
+// of problem.
 package problem
 
 import (
@@ -14,24 +15,19 @@ const contentType = "application/problem+json"
 
 // Problem is the answer to a request that cannot be fulfilled.
 type Problem struct {
-	Type   string  `json:"type" example:"about:blank"`
-	Title  string  `json:"title" example:"Unprocessable Entity" doc:"The status in words."`
-	Status int     `json:"status" example:"422"`
-	Detail string  `json:"detail" example:"The request is refused." doc:"What happened, for people."`
+	Type   string  `json:"type" example:"urn:autopost:problem:wrong-request" doc:"The kind of problem, for programs. docs/reference/problems.md lists all with their remedies."`
+	Title  string  `json:"title" example:"Invalid request" doc:"The type in words."`
+	Status int     `json:"status" example:"422" doc:"The HTTP status."`
+	Detail string  `json:"detail" example:"The request is refused." doc:"The cause and the remedy, for people."`
 	Reason string  `json:"reason,omitempty" example:"unknown_channel" doc:"The code of a refusal by the database, for programs."`
 	Errors []Fault `json:"errors,omitempty" nullable:"false" doc:"Each thing that is wrong with the request."`
 }
 
 // Fault is a field error: one field that breaks a rule, with the remedy.
 type Fault struct {
-	Field  string `json:"field" example:"body.seconds" doc:"Where: a field of the body, a parameter, or an argument."`
-	Reason string `json:"reason" example:"is not between 1 and 31536000"`
-	Remedy string `json:"remedy" example:"pass how long to pause"`
-}
-
-// New returns a problem of type about:blank. Its title is the text of the status.
-func New(status int, detail string, faults ...Fault) *Problem {
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Errors: faults}
+	Field  string `json:"field" example:"body.seconds" doc:"A field of the body, a parameter, or an argument."`
+	Reason string `json:"reason" example:"is not between 1 and 31536000" doc:"The broken rule. With the field it forms a sentence."`
+	Remedy string `json:"remedy" example:"pass how long to pause" doc:"The correction."`
 }
 
 // Error implements error.
@@ -43,17 +39,15 @@ func (p *Problem) GetStatus() int { return p.Status }
 // ContentType returns the media type, whatever the caller accepts.
 func (p *Problem) ContentType(string) string { return contentType }
 
-// Kind is a type of problem with its own URN. A published Slug never changes: callers branch on it.
-type Kind struct {
-	Status int
-	// Slug is the last part of the URN.
-	Slug  string
-	Title string
+// With sets the field errors and returns the problem.
+func (p *Problem) With(faults ...Fault) *Problem {
+	p.Errors = faults
+	return p
 }
 
 // Says returns a problem of this kind with a formatted detail.
 func (k Kind) Says(format string, args ...any) *Problem {
-	return &Problem{Type: "urn:autopost:problem:" + k.Slug, Title: k.Title, Status: k.Status, Detail: fmt.Sprintf(format, args...)}
+	return &Problem{Type: k.URN(), Title: k.Title, Status: k.Status, Detail: fmt.Sprintf(format, args...)}
 }
 
 // Answer is a *Problem, or a struct that embeds one and adds members.
@@ -69,7 +63,10 @@ func Write(w http.ResponseWriter, a Answer) {
 
 // RetryAfter sets the header Retry-After to wait in whole seconds, rounded up, at least 1. It returns the seconds.
 func RetryAfter(w http.ResponseWriter, wait time.Duration) int {
-	seconds := max(1, int(math.Ceil(wait.Seconds())))
+	seconds := seconds(wait)
 	w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return seconds
 }
+
+// seconds rounds up to whole seconds, at least 1.
+func seconds(d time.Duration) int { return max(1, int(math.Ceil(d.Seconds()))) }

@@ -1,5 +1,5 @@
 // Command generate writes the files that follow from others: db/schema.sql, the pages of
-// docs/reference and the table of invariants in ARCHITECTURE.md. Run it in the root of the
+// docs/reference, the fields in docs/posts.md and the table of invariants in ARCHITECTURE.md. Run it in the root of the
 // repository. It needs pg_dump.
 package main
 
@@ -40,6 +40,13 @@ func run(ctx context.Context) error {
 	if err := write("ARCHITECTURE.md", page); err != nil {
 		return err
 	}
+	posts, err := postsPage()
+	if err != nil {
+		return err
+	}
+	if err := write(postsFile, posts); err != nil {
+		return err
+	}
 	for name, text := range pages {
 		if err := write(filepath.Join("docs", "reference", name), text); err != nil {
 			return err
@@ -58,7 +65,7 @@ func pages() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"config.md": configPage(), "openapi.json": string(api), "sql.md": callers, "sql-engine.md": engine, "events.md": eventsPage()}, nil
+	return map[string]string{"config.md": configPage(), "openapi.json": string(api), "sql.md": callers, "sql-engine.md": engine, "events.md": eventsPage(), "problems.md": problemsPage()}, nil
 }
 
 func write(path, text string) error {

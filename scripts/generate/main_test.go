@@ -34,6 +34,18 @@ func TestArchitectureHasTheCurrentInvariants(t *testing.T) {
 	require.True(t, string(kept) == page, "ARCHITECTURE.md is out of date: run make generate")
 }
 
+func TestPostsPageHasTheCurrentFields(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	kept, err := os.ReadFile(postsFile)
+	require.NoError(t, err)
+	page, err := postsPage()
+	require.NoError(t, err)
+	require.True(t, string(kept) == page, "%s is out of date: run make generate", postsFile)
+	for _, part := range []string{"Post", "Medium", "Button", "Routing", "RouteFilter", "PostTemplate", "Variant", "Captions"} {
+		require.Contains(t, page, "<!-- fields of "+part+":")
+	}
+}
+
 func TestEveryActionOfAnEventHasItsMeaning(t *testing.T) {
 	t.Parallel()
 	schema, err := os.ReadFile("../../db/schema.sql")

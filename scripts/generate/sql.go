@@ -50,15 +50,16 @@ The daemon, n8n, psql and scripts call the same functions, in the schema ` + "`a
 [sql-engine.md](sql-engine.md) lists those that only the daemon's role may call.
 
 ## Claim, start, commit in ten lines
+In psql; [the page about it](../operate/psql.md) shows how to connect. Another client passes the values as parameters.
 ` + "```sql" + `
--- 1. Claim due deliveries. Each row has a claim_token and a lease.
-select * from autopost.claim_deliveries('acme', 'my-run', 10);
+-- 1. Claim a due delivery: its claim_token and lease. \gset keeps the columns of the row in variables.
+select * from autopost.claim_deliveries('acme', 'my-run', 1) \gset
 -- 2. Record the start, before the first byte is sent. Go on only if "applied" is true.
-select autopost.start_call('acme', :delivery_id, :claim_token);
+select autopost.start_call('acme', :'delivery_id', :'claim_token');
 -- 3. Send rendered_text to target_id. Then commit the outcome: sent …
-select autopost.commit_outcome('acme', :delivery_id, :claim_token, '{"ok": true, "provider_message_id": "4711"}');
+select autopost.commit_outcome('acme', :'delivery_id', :'claim_token', '{"ok": true, "provider_message_id": "4711"}');
 -- … or failed. "known": false means that the platform may have the post.
-select autopost.commit_outcome('acme', :delivery_id, :claim_token,
+select autopost.commit_outcome('acme', :'delivery_id', :'claim_token',
   '{"ok": false, "error": {"category": "TRANSIENT", "scope": "channel", "code": "http_429", "known": true, "retry_after_ms": 3000}}');
 ` + "```" + `
 

@@ -15,14 +15,16 @@ import (
 	"autopost/test/harness"
 )
 
-// The page about configuring is run from the top, command by command.
+// The page about configuring is run from the top, command by command, and then the page about the fields of a post.
 func TestThePageAboutConfiguring(t *testing.T) {
 	t.Parallel()
 	h := harness.New(t)
 	page, err := os.ReadFile("../../docs/operate/configure.md")
 	require.NoError(t, err)
+	posts, err := os.ReadFile("../../docs/posts.md")
+	require.NoError(t, err)
 	ran := 0
-	for _, block := range regexp.MustCompile("(?s)```(\\w+)(?: file=(\\S+))?\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+	for _, block := range regexp.MustCompile("(?s)```(\\w+)(?: file=(\\S+))?\n(.*?)```").FindAllStringSubmatch(string(page)+string(posts), -1) {
 		if block[2] != "" {
 			h.File(block[2], block[3])
 			continue

@@ -21,12 +21,12 @@ import (
 	"autopost/internal/testing/wait"
 )
 
-// shellBlock is a block of commands in a page. A comment at the end of a line is its answer.
-var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+// typedBlock is a block of commands or SQL in a page. A comment at the end of a command is its answer.
+var typedBlock = regexp.MustCompile("(?ms)^```(sh|sql)\n(.*?)^```$")
 
-// TestReadmeWorksAsTyped types every command of README.md, in order, into one shell. The
-// machine has no data, no variable and no file of autopost. Only the two addresses change,
-// so that tests can run side by side.
+// TestReadmeWorksAsTyped types every command of README.md, in order, into one shell, and then
+// the page about psql. The machine has no data, no variable and no file of autopost. Only the
+// two addresses change, so that tests can run side by side.
 func TestReadmeWorksAsTyped(t *testing.T) {
 	t.Parallel()
 	root, err := source.Root()
@@ -35,11 +35,17 @@ func TestReadmeWorksAsTyped(t *testing.T) {
 	require.NoError(t, err)
 	simulators := port.Free(t)
 	sh := openShell(t, root, "AUTOPOST_LISTEN="+port.Free(t))
-	for n, block := range shellBlock.FindAllStringSubmatch(string(page), -1) {
+	psql, err := os.ReadFile(filepath.Join(root, "docs", "operate", "psql.md"))
+	require.NoError(t, err)
+	for n, block := range typedBlock.FindAllStringSubmatch(string(page)+string(psql), -1) {
 		if n == 1 { // the demo keeps its data only in a folder that is named
 			sh.types(`export AUTOPOST_DATA_DIR="$TEST_DATA_DIR"`, "")
 		}
-		for line := range strings.Lines(block[1]) {
+		if block[1] == "sql" {
+			sh.types("psql -v ON_ERROR_STOP=1 <<'END'\n"+block[2]+"END", "")
+			continue
+		}
+		for line := range strings.Lines(block[2]) {
 			command, answer, _ := strings.Cut(strings.TrimSpace(line), "  # ")
 			command = strings.TrimSpace(command)
 			command = strings.ReplaceAll(command, "(autopost-sim &", "(autopost-sim --listen "+simulators+" &")

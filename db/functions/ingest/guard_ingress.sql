@@ -6,7 +6,8 @@ as $$
 --          second is allowed. It has its own short transaction, so that a long enqueue does not
 --          delay the endpoint's next request.
 -- Returns: {"admitted": true} or {"admitted": false, "reason": "size" | "rate" | "disabled",
---          "retry_after_ms"}.
+--          "retry_after_ms"}. After a check of the rate also {"ingress_rps", "left", "reset_ms"}: how
+--          many items are allowed now, and when a burst of one second is allowed again.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspace_endpoints, ingress_floods.
 -- Writes:  workspace_endpoints; for a refusal ingest_runs and events, many refusals as one.
@@ -43,11 +44,15 @@ begin
 		return jsonb_build_object('admitted', false, 'reason', 'rate',
 			'retry_after_ms',
 				ceil(extract(epoch
-				from least(v_until - interval '1 second', v_endpoint.admitted_until) - v_now) * 1000));
+				from least(v_until - interval '1 second', v_endpoint.admitted_until) - v_now) * 1000),
+			'ingress_rps', v_endpoint.ingress_rps, 'left', 0,
+			'reset_ms', ceil(extract(epoch from v_endpoint.admitted_until - v_now) * 1000));
 	end if;
 	update autopost.workspace_endpoints e
 	set admitted_until = v_until
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id;
-	return '{"admitted": true}';
+	return jsonb_build_object('admitted', true, 'ingress_rps', v_endpoint.ingress_rps,
+		'left', greatest(0, floor(extract(epoch from v_now + interval '1 second' - v_until) * v_endpoint.ingress_rps)),
+		'reset_ms', ceil(extract(epoch from v_until - v_now) * 1000));
 end
 $$;

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -162,10 +161,10 @@ func (n Need) role() string {
 // refusal returns nil if the key is allowed.
 func (n Need) refusal(k Key) *problem.Problem {
 	if slices.Index(roles, k.Role) < slices.Index(roles, n.Role) {
-		return problem.New(http.StatusForbidden, fmt.Sprintf("This key has the role %s. The operation needs %s.", k.Role, n.role()))
+		return problem.NotAllowed.Says("This key has the role %s. The operation needs %s.", k.Role, n.role())
 	}
 	if len(k.Scopes) > 0 && !slices.Contains(k.Scopes, n.Scope) {
-		return problem.New(http.StatusForbidden, fmt.Sprintf("This key has the scopes %s. The operation needs %s.", strings.Join(k.Scopes, ", "), n.Scope))
+		return problem.NotAllowed.Says("This key has the scopes %s. The operation needs %s.", strings.Join(k.Scopes, ", "), n.Scope)
 	}
 	return nil
 }

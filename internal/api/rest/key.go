@@ -46,17 +46,19 @@ func (d *Server) Authenticate(next http.Handler) http.Handler {
 		if err != nil {
 			d.Log.Error("admin.unavailable", "error", err)
 			w.Header().Set("Retry-After", RetrySeconds)
-			problem.Write(w, problem.New(http.StatusServiceUnavailable, unavailable))
+			problem.Write(w, problem.Unavailable.Says(unavailable))
 			return
 		}
 		if key == nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="autopost"`)
-			problem.Write(w, problem.New(http.StatusUnauthorized, "The request has no valid API key. Send one as Authorization: Bearer KEY."))
+			problem.Write(w, problem.UnknownKey.Says("The request has no valid API key. Send one as Authorization: Bearer KEY."))
 			return
 		}
-		if !busy.enter(key.KeyID) {
+		running, entered := busy.enter(key.KeyID)
+		problem.Quota{Name: "running", Most: keyConcurrency, Left: keyConcurrency - running}.Show(w)
+		if !entered {
 			w.Header().Set("Retry-After", "1")
-			problem.Write(w, problem.New(http.StatusTooManyRequests, fmt.Sprintf("This key has %d running requests. Wait for their answers.", keyConcurrency)))
+			problem.Write(w, problem.TooManyRunning.Says("This key has %d running requests. Wait for their answers.", keyConcurrency))
 			return
 		}
 		defer busy.leave(key.KeyID)
@@ -99,14 +101,15 @@ type counter struct {
 	of map[string]int
 }
 
-func (c *counter) enter(key string) bool {
+// enter returns how many requests of the key run now, with this one unless the key has too many.
+func (c *counter) enter(key string) (running int, entered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of[key] >= keyConcurrency {
-		return false
+		return c.of[key], false
 	}
 	c.of[key]++
-	return true
+	return c.of[key], true
 }
 
 func (c *counter) leave(key string) {

@@ -45,6 +45,8 @@ func TestRunningRequestsOfAKeyAreLimited(t *testing.T) {
 	refused := ask()
 	require.Equal(t, http.StatusTooManyRequests, refused.Code)
 	require.Equal(t, "1", refused.Header().Get("Retry-After"))
+	require.Equal(t, `"running";q=64;qu="concurrent-requests"`, refused.Header().Get("RateLimit-Policy"))
+	require.Equal(t, `"running";r=0`, refused.Header().Get("RateLimit"))
 	leave <- struct{}{}
 	require.Equal(t, http.StatusNoContent, <-answered)
 	working.Go(func() { answered <- ask().Code })

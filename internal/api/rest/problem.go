@@ -28,7 +28,8 @@ var _ huma.StatusError = (*problem.Problem)(nil)
 // wrong field.
 func init() {
 	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
-		p := problem.New(status, detail)
+		p := ofStatus(status).Says("%s", detail)
+		p.Status = status
 		for _, err := range errs {
 			if detailed := huma.ErrorDetailer(nil); errors.As(err, &detailed) {
 				d := detailed.ErrorDetail()
@@ -42,14 +43,25 @@ func init() {
 	}
 }
 
+// ofStatus returns the kind of a problem that huma found.
+func ofStatus(status int) problem.Kind {
+	if kinds := problem.OfAPI(status); len(kinds) > 0 {
+		return kinds[0]
+	}
+	if status < http.StatusInternalServerError {
+		return problem.WrongRequest
+	}
+	return problem.Defect
+}
+
 // NotFound returns a 404.
-func NotFound(detail string) error { return problem.New(http.StatusNotFound, detail) }
+func NotFound(detail string) error { return problem.NotFound.Says("%s", detail) }
 
 // Wrong returns a 422 for one field. Together field and reason form a sentence.
 func Wrong(field, reason, remedy string) error { return wrong(field, reason, remedy) }
 
 func wrong(field, reason, remedy string) *problem.Problem {
-	return problem.New(http.StatusUnprocessableEntity, field+" "+reason+": "+remedy+".", problem.Fault{Field: field, Reason: reason, Remedy: remedy})
+	return problem.WrongRequest.Says("%s %s: %s.", field, reason, remedy).With(problem.Fault{Field: field, Reason: reason, Remedy: remedy})
 }
 
 // writeProblem is problem.Write for a request that huma has accepted.
@@ -68,13 +80,13 @@ func (d *Server) problemOf(ctx context.Context, err error) error {
 	operation, caller := operationOf(ctx), Caller(ctx)
 	if errors.Is(err, worker.ErrRefused) {
 		d.Log.Error("admin.defect", "operation", operation, "workspace_id", caller.WorkspaceID, "error", err)
-		return problem.New(http.StatusInternalServerError, "This is a defect of autopost. See the log of the daemon.")
+		return problem.Defect.Says("This is a defect of autopost. See the log of the daemon.")
 	}
 	d.Log.Error("admin.unavailable", "operation", operation, "workspace_id", caller.WorkspaceID, "error", err)
 	if errors.Is(err, autopost.ErrNoSpace) {
 		return noSpace("The disk of the database is full: nothing was changed. The operator must free disk space; then try again.")
 	}
-	return huma.ErrorWithHeaders(problem.New(http.StatusServiceUnavailable, unavailable), http.Header{"Retry-After": {RetrySeconds}})
+	return huma.ErrorWithHeaders(problem.Unavailable.Says(unavailable), http.Header{"Retry-After": {RetrySeconds}})
 }
 
 // StorageProblem maps an error of the media store to a problem.
@@ -83,11 +95,11 @@ func (d *Server) StorageProblem(ctx context.Context, err error) error {
 	if errors.Is(err, autopost.ErrNoSpace) {
 		return noSpace("The disk of the media store or of the database is full: nothing was stored. The operator must free disk space; then try again.")
 	}
-	return huma.ErrorWithHeaders(problem.New(http.StatusServiceUnavailable, "The media store is unavailable. Try again later."), http.Header{"Retry-After": {RetrySeconds}})
+	return huma.ErrorWithHeaders(problem.Unavailable.Says("The media store is unavailable. Try again later."), http.Header{"Retry-After": {RetrySeconds}})
 }
 
 func noSpace(detail string) error {
-	return huma.ErrorWithHeaders(problem.New(http.StatusInsufficientStorage, detail), http.Header{"Retry-After": {retrySecondsFull}})
+	return huma.ErrorWithHeaders(problem.NoRoom.Says("%s", detail), http.Header{"Retry-After": {retrySecondsFull}})
 }
 
 func remedyOf(remedy string) string {

@@ -31,6 +31,8 @@ type Operation struct {
 	Example any
 	// Body is a value of the type of the body, if only the database validates the body.
 	Body any
+	// Change describes the body of a change of configuration. Its Title is the name of the schema.
+	Change *huma.Schema
 	// Stream means that the body is a medium.
 	Stream bool
 }
@@ -103,12 +105,21 @@ func Register[In any](d *Server, op Operation, do func(context.Context, *In) (Re
 		}
 		return out, nil
 	})
-	if op.Example != nil {
-		registered := d.API.OpenAPI().Paths[described.Path]
-		for _, o := range []*huma.Operation{registered.Post, registered.Put, registered.Patch} {
-			if o != nil && o.OperationID == op.ID {
-				o.RequestBody.Content["application/json"].Example = op.Example
-			}
+	describeBody(d.API.OpenAPI(), described.Path, op)
+}
+
+// describeBody adds the example of a body, and the schema of a change, after huma has taken its own for the validation.
+func describeBody(document *huma.OpenAPI, path string, op Operation) {
+	registered := document.Paths[path]
+	for _, o := range []*huma.Operation{registered.Post, registered.Put, registered.Patch} {
+		if o == nil || o.OperationID != op.ID || op.Example == nil {
+			continue
+		}
+		body := o.RequestBody.Content["application/json"]
+		body.Example = op.Example
+		if op.Change != nil {
+			document.Components.Schemas.Map()[op.Change.Title] = op.Change
+			body.Schema = &huma.Schema{Ref: "#/components/schemas/" + op.Change.Title}
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (p *slowBody) Read(into []byte) (int, error) {
 func (d *Server) Bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !sound(r.URL.Path, "") {
-			problem.Write(w, problem.New(http.StatusNotFound, "This path does not exist: a path must be UTF-8 without NUL characters."))
+			problem.Write(w, problem.UnknownPath.Says("This path does not exist: a path must be UTF-8 without NUL characters."))
 			return
 		}
 		if !sound("", r.URL.RawQuery) {
@@ -91,7 +91,7 @@ func (d *Server) Bound(next http.Handler) http.Handler {
 			return
 		}
 		if !takesJSON(r.Header.Values("Accept")) {
-			problem.Write(w, problem.New(http.StatusNotAcceptable, "The answer is JSON. Send Accept: application/json, or no Accept."))
+			problem.Write(w, problem.NotAcceptable.Says("The answer is JSON. Send Accept: application/json, or no Accept."))
 			return
 		}
 		if r.URL.Path == MediaPath {
@@ -124,25 +124,25 @@ func sound(path, query string) bool {
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem.Problem) {
-	tooLarge := problem.New(http.StatusRequestEntityTooLarge, fmt.Sprintf("The body must have at most %d bytes. Upload media to %s, or send their URLs.", maxBody, MediaPath))
+	tooLarge := problem.TooLarge.Says("The body must have at most %d bytes. Upload media to %s, or send their URLs.", maxBody, MediaPath)
 	if r.ContentLength > maxBody {
 		return nil, tooLarge
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, problem.New(http.StatusUnsupportedMediaType, "The body must not be compressed. Send plain JSON.")
+		return nil, problem.WrongEncoding.Says("The body must not be compressed. Send plain JSON.")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		return nil, tooLarge
 	case err != nil:
-		return nil, problem.New(http.StatusBadRequest, "The body ended before it was complete. Send it again.")
+		return nil, problem.BodyCut.Says("The body ended before it was complete. Send it again.")
 	case len(body) > 0 && !isJSON(r.Header.Get("Content-Type")):
-		return nil, problem.New(http.StatusUnsupportedMediaType, "The body must be JSON. Send Content-Type: application/json.")
+		return nil, problem.WrongContentType.Says("The body must be JSON. Send Content-Type: application/json.")
 	case !utf8.Valid(body):
-		return nil, problem.New(http.StatusBadRequest, "The body must be UTF-8.")
+		return nil, problem.NotJSON.Says("The body must be UTF-8.")
 	case len(body) > 0 && !json.Valid(body):
-		return nil, problem.New(http.StatusBadRequest, "The body must be JSON.")
+		return nil, problem.NotJSON.Says("The body must be JSON.")
 	}
 	return body, unstorable(body)
 }

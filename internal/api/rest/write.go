@@ -108,10 +108,11 @@ func (d *Server) Write(ctx context.Context, once Once, write func(context.Contex
 func replyTo(written Written) (Reply, error) {
 	switch written.Status {
 	case "other_request":
-		return Reply{}, Wrong("header.Idempotency-Key", "must not be that of another request", "send a new key with each write, and the same key only to repeat it unchanged")
+		fault := problem.Fault{Field: "header.Idempotency-Key", Reason: "must not be that of another request", Remedy: "send a new key with each write, and the same key only to repeat it unchanged"}
+		return Reply{}, problem.OtherRequest.Says("%s %s: %s.", fault.Field, fault.Reason, fault.Remedy).With(fault)
 	case "in_progress":
 		return Reply{}, huma.ErrorWithHeaders(
-			problem.New(http.StatusConflict, "The request with this Idempotency-Key is still running. Repeat it to get its answer."), http.Header{"Retry-After": {"1"}})
+			problem.RequestRunning.Says("The request with this Idempotency-Key is still running. Repeat it to get its answer."), http.Header{"Retry-After": {"1"}})
 	default:
 		return Reply{Body: written.Answer, replayed: written.Status == "replayed"}, nil
 	}
@@ -145,12 +146,12 @@ func refusalOf(answer json.RawMessage, subject string) error {
 		return err
 	}
 	words := strings.ReplaceAll(a.Reason, "_", " ")
-	p := problem.New(http.StatusConflict, "Nothing was changed: "+words+".", a.Errors...)
+	p := problem.Refused.Says("Nothing was changed: %s.", words).With(a.Errors...)
 	switch {
 	case strings.HasPrefix(a.Reason, "unknown_"):
-		p = problem.New(http.StatusNotFound, missing(a.Reason, subject))
+		p = problem.NotFound.Says("%s", missing(a.Reason, subject))
 	case a.Reason == "invalid":
-		p = problem.New(http.StatusUnprocessableEntity, "Nothing was changed: see errors.", a.Errors...)
+		p = problem.WrongRequest.Says("Nothing was changed: see errors.").With(a.Errors...)
 	}
 	p.Reason = a.Reason
 	return p

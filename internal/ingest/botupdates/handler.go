@@ -81,7 +81,7 @@ func New(platform autopost.Platform, store Store, log *slog.Logger) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, "The method must be POST.", http.StatusMethodNotAllowed)
+		problem.Write(w, problem.WrongMethod.Says("The method must be POST, got %s.", r.Method))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
@@ -121,7 +121,7 @@ func (h *Handler) take(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if errors.As(err, new(*http.MaxBytesError)) {
 		size = max(r.ContentLength, int64(e.MaxPayloadBytes)+1)
 	} else if err != nil {
-		http.Error(w, "The body ended before it was complete.", http.StatusBadRequest)
+		problem.Write(w, problem.BodyCut.Says("The body ended before it was complete. Send it again."))
 		return
 	}
 	if !h.admit(ctx, w, e, size) {
@@ -133,7 +133,7 @@ func (h *Handler) take(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		// A retry would send the same update.
 		h.log.Warn("update.unreadable", "workspace_id", e.WorkspaceID, "endpoint_id", e.EndpointID, "error", err)
 	case err != nil:
-		http.Error(w, "The body must be a JSON object: "+err.Error()+".", http.StatusBadRequest)
+		problem.Write(w, problem.NotJSON.Says("The body must be a JSON object: %s.", err))
 	default:
 		h.receive(ctx, w, e, update)
 	}
@@ -142,17 +142,19 @@ func (h *Handler) take(ctx context.Context, w http.ResponseWriter, r *http.Reque
 // admit checks the rate and the size, and answers a refused request.
 func (h *Handler) admit(ctx context.Context, w http.ResponseWriter, e Endpoint, size int64) bool {
 	verdict, err := h.store.GuardIngress(ctx, e.WorkspaceID, e.EndpointID, int(min(size, math.MaxInt32)), 1)
+	verdict.Quota.Show(w)
 	switch {
 	case err != nil:
 		h.unavailable(w, fmt.Errorf("guard ingress ws=%s endpoint=%s: %w", e.WorkspaceID, e.EndpointID, err))
 	case verdict.Admitted:
 		return true
 	case verdict.Reason == "size":
-		http.Error(w, "The update is larger than the limit of this endpoint.", http.StatusRequestEntityTooLarge)
+		problem.Write(w, problem.TooLarge.Says("The update must have up to %d bytes, the max_payload_bytes of this endpoint.", e.MaxPayloadBytes))
 	case verdict.Reason == "disabled":
 		h.unknown(w)
 	default:
-		retry(w, verdict.RetryAfter, "This endpoint is over its rate.", http.StatusTooManyRequests)
+		seconds := problem.RetryAfter(w, verdict.RetryAfter)
+		problem.Write(w, problem.OverRate.Says("This endpoint is over its rate of updates. Send this again in %d s.", seconds))
 	}
 	return false
 }
@@ -174,16 +176,12 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, e Endpoint
 
 // unknown gives the same answer to a missing, an unknown and a disabled secret, and to one of another platform.
 func (h *Handler) unknown(w http.ResponseWriter) {
-	http.Error(w, "No enabled endpoint has this secret.", http.StatusUnauthorized)
+	problem.Write(w, problem.UnknownSecret.Says("No enabled endpoint has this secret. The daemon subscribes its bots with their secrets."))
 }
 
 // unavailable makes the platform retry. If the update was stored after all, the retry is a duplicate.
 func (h *Handler) unavailable(w http.ResponseWriter, err error) {
 	h.log.Error("update.unavailable", "error", err)
-	retry(w, retryWait, "Updates cannot be stored now.", http.StatusServiceUnavailable)
-}
-
-func retry(w http.ResponseWriter, wait time.Duration, words string, status int) {
-	problem.RetryAfter(w, wait)
-	http.Error(w, words, status)
+	seconds := problem.RetryAfter(w, retryWait)
+	problem.Write(w, problem.Unavailable.Says("Updates cannot be stored now. Send this again in %d s: nothing is lost.", seconds))
 }

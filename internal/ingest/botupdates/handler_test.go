@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"autopost"
 	"autopost/internal/ingest/botupdates"
 	"autopost/internal/ingest/push"
+	"autopost/internal/problem"
 )
 
 const secret = "canary-8b2f61d0"
@@ -72,7 +74,25 @@ func sendAs(platform autopost.Platform, s *store, body string, change ...func(*h
 	}
 	w := httptest.NewRecorder()
 	botupdates.New(platform, s, slog.New(slog.DiscardHandler)).ServeHTTP(w, r)
+	if w.Code >= 400 {
+		var p problem.Problem
+		kind, known := problem.Kind{}, false
+		if json.Unmarshal(w.Body.Bytes(), &p) == nil {
+			kind, known = problem.Of(p.Type)
+		}
+		if !known || kind.Status != w.Code || w.Header().Get("Content-Type") != "application/problem+json" {
+			panic(fmt.Sprintf("%d is not in the catalogue of problems: %s", w.Code, w.Body))
+		}
+	}
 	return w
+}
+
+// detailOf returns the detail of a problem.
+func detailOf(t *testing.T, w *httptest.ResponseRecorder) string {
+	t.Helper()
+	var p problem.Problem
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &p))
+	return p.Detail
 }
 
 func TestUpdateIsAcknowledgedAfterTheCommit(t *testing.T) {
@@ -115,13 +135,13 @@ func TestWrongSecretsGetTheSameAnswer(t *testing.T) {
 
 func TestBodyMustBeAnObject(t *testing.T) {
 	for body, says := range map[string]string{
-		"{\"a\":\"\xff\"}": "The body must be a JSON object: invalid UTF-8, at byte 6.\n", `[]`: "The body must be a JSON object: it is another JSON value.\n",
+		"{\"a\":\"\xff\"}": "The body must be a JSON object: invalid UTF-8, at byte 6.", `[]`: "The body must be a JSON object: it is another JSON value.",
 	} {
 		s := newStore()
 		s.verdict = push.Verdict{Admitted: true}
 		w := send(s, body)
 		require.Equal(t, 400, w.Code)
-		require.Equal(t, says, w.Body.String())
+		require.Equal(t, says, detailOf(t, w))
 	}
 }
 
@@ -149,10 +169,12 @@ func TestTooLargeUpdateIsRefusedAndRecorded(t *testing.T) {
 
 func TestOverRateHasRetryAfter(t *testing.T) {
 	s := newStore()
-	s.verdict = push.Verdict{Reason: "rate", RetryAfter: 1200 * time.Millisecond}
+	s.verdict = push.Verdict{Reason: "rate", RetryAfter: 1200 * time.Millisecond, Quota: push.QuotaOf(100, 0, time.Second)}
 	w := send(s, `{}`)
 	require.Equal(t, 429, w.Code)
 	require.Equal(t, "2", w.Header().Get("Retry-After"))
+	require.Equal(t, `"ingress_rps";q=100;w=1`, w.Header().Get("RateLimit-Policy"))
+	require.Equal(t, `"ingress_rps";r=0;t=1`, w.Header().Get("RateLimit"))
 }
 
 func TestUnstorableUpdateIsNotStored(t *testing.T) {

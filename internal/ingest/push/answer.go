@@ -94,7 +94,7 @@ func runOf(results []result) string {
 
 func writeSingle(w http.ResponseWriter, status int, r result) {
 	if r.Status == statusRejected {
-		p := wrongPost.Says("The post is invalid%s", firstOf(r.Errors))
+		p := problem.WrongPost.Says("The post is invalid%s", firstOf(r.Errors))
 		p.Errors = r.Errors
 		problem.Write(w, p)
 		return
@@ -119,7 +119,7 @@ func writeArray(w http.ResponseWriter, status int, results []result) {
 		}
 	}
 	if status == http.StatusUnprocessableEntity {
-		problem.Write(w, refusedArray{wrongPost.Says("None of the posts is valid. For each post, results names the field, the reason and the remedy."), answers})
+		problem.Write(w, refusedArray{problem.WrongPost.Says("None of the posts is valid. For each post, results names the field, the reason and the remedy."), answers})
 		return
 	}
 	writeJSON(w, status, map[string]any{"results": answers})

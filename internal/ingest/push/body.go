@@ -159,11 +159,11 @@ func syntax(body []byte) error {
 }
 
 func notJSON(wrong error) *problem.Problem {
-	return bodyNotJSON.Says("The body is not JSON: %s. Send one post as an object, or an array of them, in UTF-8.", wrong)
+	return problem.NotJSON.Says("The body is not JSON: %s. Send one post as an object, or an array of them, in UTF-8.", wrong)
 }
 
 func wrongForm(reason, remedy string) *problem.Problem {
-	p := wrongBody.Says("The body has the wrong form, %s: %s.", reason, remedy)
+	p := problem.WrongBody.Says("The body has the wrong form, %s: %s.", reason, remedy)
 	p.Errors = []problem.Fault{{Field: "body", Reason: reason, Remedy: remedy}}
 	return p
 }

@@ -65,7 +65,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if endpoint == nil {
 		// The answer is the same for an unknown, a disabled and a missing secret.
 		w.Header().Set("WWW-Authenticate", `Bearer realm="autopost"`)
-		problem.Write(w, unknownSecret.Says("No enabled endpoint has this secret. Send it as Authorization: Bearer SECRET; signed requests go to /hooks/push/WORKSPACE/ENDPOINT."))
+		problem.Write(w, problem.UnknownSecret.Says("No enabled endpoint has this secret. Send it as Authorization: Bearer SECRET; signed requests go to /hooks/push/WORKSPACE/ENDPOINT."))
 		return
 	}
 	if body, ok := h.read(w, r, *endpoint); ok {
@@ -112,5 +112,5 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, e Endpoint) ([]by
 }
 
 func cut() *problem.Problem {
-	return bodyCut.Says("The body ended before it was complete. Send it again.")
+	return problem.BodyCut.Says("The body ended before it was complete. Send it again.")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/ingest/push"
+	"autopost/internal/problem"
 )
 
 const secret = "canary-3f9a7c"
@@ -108,8 +109,9 @@ func requireProblem(t *testing.T, w *httptest.ResponseRecorder, status int) map[
 	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
 	var p map[string]any
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &p))
-	require.Contains(t, p["type"], "urn:autopost:problem:")
-	require.NotEmpty(t, p["title"])
+	kind, known := problem.Of(fmt.Sprint(p["type"]))
+	require.True(t, known, "%s is not in the catalogue", p["type"])
+	require.Equal(t, []any{kind.Status, kind.Title}, []any{status, p["title"]})
 	require.EqualValues(t, status, p["status"])
 	require.NotEmpty(t, p["detail"])
 	return p
@@ -333,6 +335,29 @@ func TestOverTheRate(t *testing.T) {
 		requireProblem(t, w, 429)
 		require.Equal(t, want, w.Header().Get("Retry-After"))
 		require.Empty(t, s.received)
+	}
+}
+
+// The answer to a checked request shows the rate of the endpoint. An answer to an unknown caller shows nothing.
+func TestAnswersShowTheRateOfTheEndpoint(t *testing.T) {
+	for _, c := range []struct {
+		rps           float64
+		left          int
+		policy, state string
+	}{
+		{5, 4, `"ingress_rps";q=5;w=1`, `"ingress_rps";r=4;t=1`}, {0.4, 0, `"ingress_rps";q=1;w=3`, `"ingress_rps";r=0;t=1`}, {2.5, 1, `"ingress_rps";q=2;w=1`, `"ingress_rps";r=1;t=1`},
+	} {
+		for _, admitted := range []bool{true, false} {
+			s := newStore()
+			s.statuses = []string{"enqueued"}
+			s.verdict = push.Verdict{Admitted: admitted, Reason: "rate", Quota: push.QuotaOf(c.rps, c.left, 200*time.Millisecond)}
+			w := post(s, `{"text":"a"}`)
+			require.Equal(t, c.policy, w.Header().Get("RateLimit-Policy"))
+			require.Equal(t, c.state, w.Header().Get("RateLimit"))
+			w = post(s, `{"text":"a"}`, func(r *http.Request) { r.Header.Set("Authorization", "Bearer other") })
+			require.Equal(t, 401, w.Code)
+			require.Empty(t, w.Header().Get("RateLimit"))
+		}
 	}
 }
 

@@ -41,6 +41,8 @@ type Verdict struct {
 	Reason string
 	// RetryAfter is the pause for the source if the reason is "rate".
 	RetryAfter time.Duration
+	// Quota is the rate of the endpoint; zero if the rate was not checked.
+	Quota problem.Quota
 }
 
 // receive stores an array of posts in one transaction and returns {"run_id", "results": [one per post, in order]}.
@@ -59,10 +61,10 @@ var plain = []string{"", "text/plain", "application/octet-stream", "application/
 func form(w http.ResponseWriter, r *http.Request) *problem.Problem {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return wrongMethod.Says("The method must be POST, got %s.", r.Method)
+		return problem.WrongMethod.Says("The method must be POST, got %s.", r.Method)
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return wrongEncoding.Says("The body must not be compressed, but Content-Encoding is %q. Send plain JSON.", encoding)
+		return problem.WrongEncoding.Says("The body must not be compressed, but Content-Encoding is %q. Send plain JSON.", encoding)
 	}
 	given := r.Header.Get("Content-Type")
 	media, parameters, err := mime.ParseMediaType(given)
@@ -71,10 +73,10 @@ func form(w http.ResponseWriter, r *http.Request) *problem.Problem {
 		media = strings.ToLower(strings.TrimSpace(media))
 	}
 	if media != "application/json" && media != "text/json" && !strings.HasSuffix(media, "+json") && !oneOf(media, plain) {
-		return wrongContentType.Says("The body is sent as %s. Send JSON, with Content-Type: application/json.", media)
+		return problem.WrongContentType.Says("The body is sent as %s. Send JSON, with Content-Type: application/json.", media)
 	}
 	if charset := parameters["charset"]; charset != "" && !oneOf(strings.ToLower(charset), []string{"utf-8", "utf8", "us-ascii"}) {
-		return wrongContentType.Says("The body is sent in %s. Send JSON in UTF-8, with Content-Type: application/json.", charset)
+		return problem.WrongContentType.Says("The body is sent in %s. Send JSON in UTF-8, with Content-Type: application/json.", charset)
 	}
 	return nil
 }
@@ -125,7 +127,7 @@ func (d receiver) tooLarge(w http.ResponseWriter, r *http.Request, e Endpoint, s
 const drained = 4 << 20
 
 func oversize(limit int) *problem.Problem {
-	return bodyTooLarge.Says("The body must have up to %d bytes. Send large media by URL, or the posts in several requests.", limit)
+	return problem.TooLarge.Says("The body must have up to %d bytes. Send large media by URL, or the posts in several requests.", limit)
 }
 
 func (d receiver) judge(r *http.Request, e Endpoint, bytes, items int) (Verdict, error) {
@@ -140,6 +142,7 @@ func (d receiver) judge(r *http.Request, e Endpoint, bytes, items int) (Verdict,
 
 func (d receiver) admit(w http.ResponseWriter, r *http.Request, e Endpoint, bytes, items int) bool {
 	verdict, err := d.judge(r, e, bytes, items)
+	verdict.Quota.Show(w)
 	switch {
 	case err != nil:
 		d.unavailable(w, err)
@@ -149,7 +152,7 @@ func (d receiver) admit(w http.ResponseWriter, r *http.Request, e Endpoint, byte
 		problem.Write(w, oversize(e.MaxPayloadBytes))
 	default:
 		seconds := problem.RetryAfter(w, verdict.RetryAfter)
-		problem.Write(w, overRate.Says("This endpoint is over its rate of posts. Send this again in %d s.", seconds))
+		problem.Write(w, problem.OverRate.Says("This endpoint is over its rate of posts. Send this again in %d s.", seconds))
 	}
 	return false
 }
@@ -188,9 +191,9 @@ func (d receiver) unavailable(w http.ResponseWriter, err error) {
 	d.log.Error("push.unavailable", "error", err)
 	if errors.Is(err, autopost.ErrNoSpace) {
 		seconds := problem.RetryAfter(w, retryWaitFull)
-		problem.Write(w, noRoom.Says("The disk of the database is full, and no post was stored. The operator must free disk space. Send this again in %d s: nothing is lost.", seconds))
+		problem.Write(w, problem.NoRoom.Says("The disk of the database is full, and no post was stored. The operator must free disk space. Send this again in %d s: nothing is lost.", seconds))
 		return
 	}
 	seconds := problem.RetryAfter(w, retryWait)
-	problem.Write(w, notTaken.Says("Posts cannot be stored now. Send this again in %d s: nothing is lost.", seconds))
+	problem.Write(w, problem.Unavailable.Says("Posts cannot be stored now. Send this again in %d s: nothing is lost.", seconds))
 }

@@ -53,14 +53,14 @@ func readSignature(header http.Header) (signature, *problem.Problem) {
 		}
 	}
 	if len(missing) > 0 {
-		return s, signatureMissing.Says("A request to this path must be signed by the Standard Webhooks specification. This one has no %s.", strings.Join(missing, ", no "))
+		return s, problem.SignatureMissing.Says("A request to this path must be signed by the Standard Webhooks specification. This one has no %s.", strings.Join(missing, ", no "))
 	}
 	if len(s.id) > maxID || !storableText(s.id) {
-		return s, signatureMalformed.Says("%s must be UTF-8 of up to %d bytes.", headerID, maxID)
+		return s, problem.SignatureMalformed.Says("%s must be UTF-8 of up to %d bytes.", headerID, maxID)
 	}
 	seconds, err := strconv.ParseInt(s.timestamp, 10, 64)
 	if err != nil || seconds < 0 || seconds > lastTimestamp {
-		return s, signatureMalformed.Says("%s must be a whole number of seconds since 1970.", headerTimestamp)
+		return s, problem.SignatureMalformed.Says("%s must be a whole number of seconds since 1970.", headerTimestamp)
 	}
 	s.at = time.Unix(seconds, 0)
 	var refusal *problem.Problem
@@ -81,14 +81,14 @@ func readOffered(header string) (offered [][]byte, _ *problem.Problem) {
 		}
 		sum, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || len(sum) != sha256.Size {
-			return nil, signatureMalformed.Says("%s has a v1 signature that is not the base64 of %d bytes.", headerSignature, sha256.Size)
+			return nil, problem.SignatureMalformed.Says("%s has a v1 signature that is not the base64 of %d bytes.", headerSignature, sha256.Size)
 		}
 		if offered = append(offered, sum); len(offered) > maxSignatures {
-			return nil, signatureMalformed.Says("%s has more than %d signatures.", headerSignature, maxSignatures)
+			return nil, problem.SignatureMalformed.Says("%s has more than %d signatures.", headerSignature, maxSignatures)
 		}
 	}
 	if len(offered) == 0 {
-		return nil, signatureMalformed.Says(`%s has no signature of version 1. Send "v1," and the base64 of the HMAC-SHA256.`, headerSignature)
+		return nil, problem.SignatureMalformed.Says(`%s has no signature of version 1. Send "v1," and the base64 of the HMAC-SHA256.`, headerSignature)
 	}
 	return offered, nil
 }

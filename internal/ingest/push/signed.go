@@ -165,7 +165,7 @@ func (h *Signed) verify(w http.ResponseWriter, r *http.Request, v *verifier, kee
 	case err != nil:
 		return nil, cut()
 	case !v.good():
-		return nil, signatureMismatch.Says("No enabled endpoint has this name, or no signature matches the request and a key of the endpoint. " +
+		return nil, problem.SignatureMismatch.Says("No enabled endpoint has this name, or no signature matches the request and a key of the endpoint. " +
 			"Sign the id, the timestamp and the raw body, joined by full stops, with HMAC-SHA256 and the decoded key.")
 	}
 	return kept.Bytes(), nil
@@ -176,7 +176,7 @@ func skewed(e *SignedEndpoint) *problem.Problem {
 	if skew < 0 {
 		side, skew = "ahead of", -skew
 	}
-	return clockSkew.Says("%s is %d s %s the clock here, and %d s are allowed. Set the clock of the sender, and sign each attempt again.",
+	return problem.ClockSkew.Says("%s is %d s %s the clock here, and %d s are allowed. Set the clock of the sender, and sign each attempt again.",
 		headerTimestamp, skew, side, e.ToleranceSeconds)
 }
 
