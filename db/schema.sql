@@ -367,6 +367,8 @@ CREATE TABLE autopost.channels (
     auth_lost_at timestamp with time zone,
     rights_held text,
     paused_before timestamp with time zone,
+    credential_missing_at timestamp with time zone,
+    credential_until timestamp with time zone,
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
@@ -427,7 +429,8 @@ CREATE FUNCTION autopost.act_obstacle_until(p_channel autopost.channels, p_limit
 --          and the breaker do not block post changes: a wrong post can be deleted at night.
 select least(p_now + interval '30 seconds', case when not p_channel.enabled
 	then 'infinity'::timestamptz else h.until end)
-from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_limit.cooldown_until) as until) h
+from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until,
+	p_limit.cooldown_until) as until) h
 where not p_channel.enabled or h.until > p_now
 $$;
 
@@ -769,6 +772,10 @@ values
 		'{workspace} --reason renewed (X and YouTube: autopost credential link {name}); its channels resume. ' ||
 		'Failed deliveries: autopost credential requeue --credential {name} --workspace {workspace} --reason ' ||
 		'renewed'),
+	('credential_missing', 'error', 'a credential has no secret; the posts of its channels wait',
+		'get the secret from the platform, then: autopost credential set {name} --from-file FILE --workspace ' ||
+		'{workspace} --reason new (a new one: with --platform PLATFORM; X and YouTube: autopost credential link ' ||
+		'{name}); its channels go on automatically'),
 	('auth_expiring', 'warning', 'a credential expires soon',
 		'get a new one from the platform, then: autopost credential set {name} --from-file FILE --workspace ' ||
 		'{workspace} --reason renewed (X and YouTube: autopost credential link {name})'),
@@ -1607,14 +1614,15 @@ $$;
 
 
 --
--- Name: auth_lost_error(text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: auth_lost_error(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.auth_lost_error(p_message text) RETURNS jsonb
+CREATE FUNCTION autopost.auth_lost_error(p_code text, p_message text) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the error of a delivery that was not called because its credential was refused.
-select jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', 'auth_lost', 'known', true,
+-- Purpose: the error of a delivery that was not called because its credential was refused or is
+--          missing (p_code).
+select jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', p_code, 'known', true,
 	'message', p_message)
 $$;
 
@@ -3288,6 +3296,34 @@ $$;
 
 
 --
+-- Name: channel_note(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_note(p_workspace_id text, p_changed jsonb, p_channel jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: {"note"} that names the changed settings of a channel that nothing reads, if the
+--          platform lists its settings, and a changed credential that is missing; {} without a note.
+-- Reads:   platforms, credential_bindings, sealed_secrets.
+declare
+	v_unread text := (
+		select format('platform %s reads no settings.%s', p_channel ->> 'platform',
+			string_agg(s.key, ' and no settings.' order by s.key))
+		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
+		where p_changed ? 'settings' and p.platform = p_channel ->> 'platform' and p.setting_keys is not null
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[])
+		having count(*) > 0);
+	v_fault text := case when p_changed ? 'auth_ref'
+		then autopost.credential_fault(p_workspace_id, p_channel ->> 'auth_ref', p_channel ->> 'platform') end;
+begin
+	return jsonb_strip_nulls(jsonb_build_object('note', nullif(concat_ws('; ', v_unread, v_fault
+		|| ', so the posts of this channel wait (credential_missing): ' || autopost.credential_command(p_workspace_id,
+			p_channel ->> 'auth_ref', p_channel ->> 'platform')), '')));
+end
+$$;
+
+
+--
 -- Name: channel_rules(text, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4087,7 +4123,7 @@ begin
 	v_wanted := p_limit;
 	for v_gate in
 		select g.channel_id, g.inflight, case when c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now then c.max_parallel - g.inflight
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) <= v_now then c.max_parallel - g.inflight
 			else 0 end as room
 		from (
 			select g.channel_id, g.inflight from autopost.channel_gates g
@@ -4096,7 +4132,7 @@ begin
 			order by g.ready_at
 			limit v_gates
 			for no key update of g skip locked) g
-		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
+		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
 		v_visited := array_append(v_visited, v_gate.channel_id);
@@ -4117,14 +4153,14 @@ begin
 			c.max_parallel - u.inflight as room
 		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
-			select c.max_parallel, c.rate_rps, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
+			select c.max_parallel, c.rate_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
 		left join lateral (
 			select c.channel_id, c.next_allowed_at from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
 			and c.rate_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
 			for no key update of c skip locked) l on true
-		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
+		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) <= v_now
 		and v_windows ->> u.channel_id is distinct from 'closed'
 		and (coalesce(c.rate_rps, 0) = 0 or l.channel_id is not null)
 	) o
@@ -4724,7 +4760,7 @@ CREATE FUNCTION autopost.commit_act(p_workspace_id text, p_act_id uuid, p_claim_
 --          "raw"}}. A transient failure or an unknown outcome is retried by the retry policy of
 --          platform and code while attempts are left, because a repeated post change has no further
 --          effect. Any other failure ends it as failed. A wait given by the platform cools its
---          scope down. A failure whose policy costs no attempt and has no bound is not counted, nor
+--          scope down. A missing credential holds the channel. A failure whose policy costs no attempt and has no bound is not counted, nor
 --          is a rate limit with a stated wait. Nothing else of the channel changes: a post that
 --          cannot be edited says nothing about the next one.
 -- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same
@@ -4764,6 +4800,10 @@ begin
 	end if;
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
 		and c.channel_id = v_act.channel_id;
+	if v_error ->> 'code' = 'credential_missing' then
+		perform autopost.hold_for_credential(p_workspace_id, v_channel);
+		v_error := v_error || '{"category": "TRANSIENT", "scope": "delivery"}';
+	end if;
 	v_policy := autopost.retry_policy(v_channel.platform, v_error ->> 'code');
 	v_wait := autopost.retry_delay(v_policy, v_act.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	if (v_error ->> 'retry_after_ms')::numeric > 0 and v_error ->> 'scope' in ('channel', 'platform') then
@@ -5529,6 +5569,76 @@ $$;
 
 
 --
+-- Name: credential_command(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_command(p_workspace_id text, p_auth_ref text, p_platform text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the command that stores the secret of a credential.
+select case when p_platform in ('x', 'youtube')
+	then format('autopost credential link %s --platform %s --workspace %s --reason new (or autopost credential set %1$s …)',
+		p_auth_ref, p_platform, p_workspace_id)
+	else format('autopost credential set %s --platform %s --from-file FILE --workspace %s --reason new', p_auth_ref,
+		p_platform, p_workspace_id) end
+$_$;
+
+
+--
+-- Name: credential_fault(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_fault(p_workspace_id text, p_auth_ref text, p_platform text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: why a channel of this platform cannot use a credential: not bound, bound for another
+--          platform, or without a stored secret; null otherwise. The database cannot see the
+--          secrets of env: and file: references.
+-- Reads:   credential_bindings, sealed_secrets.
+declare
+	v_bound autopost.credential_bindings;
+begin
+	select b.* into v_bound from autopost.credential_bindings b
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref;
+	return case
+		when v_bound.auth_ref is null then format('the credential %s does not exist', p_auth_ref)
+		when v_bound.platform <> p_platform
+			then format('the credential %s is for %s, not for %s', p_auth_ref, v_bound.platform, p_platform)
+		when v_bound.secret_ref like 'sealed:%' and not exists (
+			select 1 from autopost.sealed_secrets s
+			where s.workspace_id = p_workspace_id and s.auth_ref = p_auth_ref and s.retired_at is null)
+			then format('the credential %s has no secret', p_auth_ref) end;
+end
+$$;
+
+
+--
+-- Name: credential_gap(autopost.channels, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_gap(p_channel autopost.channels, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the missing credential of a channel: {"auth_ref", "why", "command"}; null if it has one
+--          as far as the database and the last claim know.
+-- Reads:   channel_auth, credential_bindings, sealed_secrets.
+declare
+	v_auth_ref text := autopost.current_auth_ref(p_channel.workspace_id, p_channel);
+	v_fault text := autopost.credential_fault(p_channel.workspace_id, v_auth_ref, p_channel.platform);
+begin
+	if v_fault is null and p_channel.credential_until > p_now then
+		v_fault := format('the secret of credential %s was not found', v_auth_ref);
+	end if;
+	if v_fault is null then
+		return null;
+	end if;
+	return jsonb_build_object('auth_ref', v_auth_ref, 'why', v_fault, 'command',
+		autopost.credential_command(p_channel.workspace_id, v_auth_ref, p_channel.platform));
+end
+$$;
+
+
+--
 -- Name: credential_platforms(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6155,6 +6265,7 @@ declare
 	v_cost numeric := (p_row ->> 'cost')::numeric;
 	v_stuck text := case
 		when p_status <> 'active' then 'workspace' when p_channel.auth_held then 'auth_lost'
+			when p_channel.credential_until > p_now then 'credential_missing'
 			when not p_channel.enabled then 'channel_disabled'
 		when v_sends = 0 then 'unknown_outcome' when p_channel.paused_until = 'infinity' then 'channel_paused' end;
 	v_from timestamptz;
@@ -6577,6 +6688,30 @@ $$;
 
 
 --
+-- Name: end_credential_wait(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_credential_wait() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends the wait of the channels of a credential that is bound to a secret.
+-- Locks:   channels (channel_id), channel_gates.
+-- Writes:  channels, channel_gates.
+declare
+	v_ids text[] := autopost.waiting_for_credentials(new.workspace_id, array[new.auth_ref]);
+begin
+	perform autopost.lock_channels(new.workspace_id, v_ids) where v_ids <> '{}';
+	update autopost.channels c set credential_missing_at = null, credential_until = null
+	where c.workspace_id = new.workspace_id and c.channel_id = any (v_ids);
+	perform autopost.rearm_gate(new.workspace_id, u.id, 0)
+	from (select unnest(v_ids) as id order by 1) u;
+	return null;
+end
+$$;
+
+
+--
 -- Name: end_dispatch(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6618,9 +6753,9 @@ $$;
 CREATE FUNCTION autopost.end_held(p_workspace_id text, p_channel_ids text[], p_limit integer) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: ends waiting deliveries of locked channels that a refused credential pauses. They fail
---          if on_auth_lost says so; else they are dead after auth_lost_hold_days of waiting. Later
---          schedules and deliveries that wait for a person stay.
+-- Purpose: ends waiting deliveries of locked channels whose credential is refused or missing. They
+--          are dead after auth_lost_hold_days of waiting; for a refused credential they fail at once
+--          if on_auth_lost says so. Later schedules and deliveries that wait for a person stay.
 -- Returns: {"failed", "dead"}, together at most p_limit.
 -- Locks:   deliveries with SKIP LOCKED.
 -- Writes:  deliveries, events (failed_permanent, dead_letter).
@@ -6632,24 +6767,28 @@ declare
 	v_counts int[] := '{0, 0}';
 begin
 	for v_row in
-		select l.delivery, c.on_auth_lost = 'fail' as fails
+		select l.delivery, h.fails, h.refused
 		from autopost.channels c
+		cross join lateral (select r.refused, r.refused and c.on_auth_lost = 'fail' as fails,
+			case when r.refused then c.auth_lost_at else c.credential_missing_at end as since
+			from (select c.auth_held and coalesce(c.paused_until > v_now, false) as refused) r) h
 		cross join lateral (
 			select d as delivery from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
 			and d.due_at < 'infinity'
-			and case c.on_auth_lost when 'fail' then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
-				else greatest(d.due_at, c.auth_lost_at) <= v_since end
+			and case when h.fails then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
+				else greatest(d.due_at, h.since) <= v_since end
 			order by d.due_at, d.delivery_id
 			limit p_limit
 			for no key update of d skip locked) l
-		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.auth_held
-			and c.paused_until > v_now
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
+			and (h.refused or c.credential_until > v_now)
 		order by c.channel_id
 		limit p_limit
 	loop
-		v_error := autopost.auth_lost_error(case when v_row.fails
-			then 'the credential is refused' else 'the credential was refused for too long' end);
+		v_error := autopost.auth_lost_error(case when v_row.refused then 'auth_lost' else 'credential_missing' end,
+			format('the credential %s', case when v_row.fails then 'is refused' when v_row.refused
+				then 'was refused for too long' else 'was missing for too long' end));
 		update autopost.deliveries d
 		set status = case when v_row.fails then 'failed_permanent' else 'dead' end, next_retry_at = null,
 			last_error = v_error,
@@ -7406,8 +7545,8 @@ CREATE FUNCTION autopost.expire_auth_lost(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: ends deliveries that wait too long for a refused credential: dead after
---          auth_lost_hold_days; failed_permanent at once if on_auth_lost is fail. Up to 500
+-- Purpose: ends deliveries that wait too long for a refused or missing credential: dead after
+--          auth_lost_hold_days; failed_permanent at once if it is refused and on_auth_lost is fail. Up to 500
 --          deliveries of 1,000 channels per call.
 -- Returns: {"ended", "failed", "dead"}.
 -- Locks:   channels (channel_id), deliveries (skip locked).
@@ -7419,7 +7558,8 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_ids := array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.auth_held and c.paused_until > autopost.now_ts()
+		where c.workspace_id = p_workspace_id
+		and (c.auth_held and c.paused_until > autopost.now_ts() or c.credential_until > autopost.now_ts())
 		and exists (
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
@@ -8751,17 +8891,18 @@ begin
 			(12, 'channels', '{channel_id}', 'next_allowed_at', null),
 			(13, 'channels', '{channel_id}', 'cooldown_until', null),
 			(14, 'channels', '{channel_id}', 'paused_until', null),
-			(15, 'deliveries', '{channel_id, delivery_id}', 'sending_lease_until', '{sending}'),
-			(16, 'deliveries', '{channel_id, delivery_id}', 'send_at', '{sending}'),
-			(17, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
-			(18, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
-			(19, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
-			(20, 'post_acts', '{act_id}', 'next_at', '{retry, sending}'),
-			(21, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
-			(22, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
-			(23, 'webhook_cursors', '{workspace_id}', 'done_at', null),
-			(24, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
-			(25, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
+			(15, 'channels', '{channel_id}', 'credential_until', null),
+			(16, 'deliveries', '{channel_id, delivery_id}', 'sending_lease_until', '{sending}'),
+			(17, 'deliveries', '{channel_id, delivery_id}', 'send_at', '{sending}'),
+			(18, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
+			(19, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
+			(20, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
+			(21, 'post_acts', '{act_id}', 'next_at', '{retry, sending}'),
+			(22, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
+			(23, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
+			(24, 'webhook_cursors', '{workspace_id}', 'done_at', null),
+			(25, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
+			(26, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
 			as w (place, relation, keys, times, states)
 		order by place
 	loop
@@ -9014,6 +9155,7 @@ select case
 	when not p_channel.enabled then 'channel_disabled'
 	when p_oldest_due_at = 'infinity' then 'unknown_outcome'
 	when p_channel.paused_until > p_now then 'channel_paused'
+	when p_channel.credential_until > p_now then 'credential_missing'
 	when p_oldest_due_at > p_now then 'not_due'
 	when p_limit.breaker_opened_at is not null then 'breaker'
 	when p_channel.cooldown_until > p_now then 'channel_cooldown'
@@ -9059,7 +9201,8 @@ begin
 		'state', autopost.queue_of(p_workspace_id, array[p_channel_id]) || jsonb_build_object(
 			'paused_until', v_channel.paused_until, 'cooldown_until', v_channel.cooldown_until, 'error_streak',
 				v_channel.error_streak,
-			'auth_held', v_channel.auth_held, 'created_at', v_channel.created_at, 'updated_at', v_channel.updated_at));
+			'auth_held', v_channel.auth_held, 'credential_missing_at', v_channel.credential_missing_at,
+			'created_at', v_channel.created_at, 'updated_at', v_channel.updated_at));
 end
 $$;
 
@@ -9904,6 +10047,29 @@ $$;
 
 
 --
+-- Name: hold_for_credential(text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_for_credential(p_workspace_id text, p_channel autopost.channels) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: lets a locked channel wait for its missing secret. A claim looks for it again after a
+--          minute, later after as long as it has been missing, at most a quarter of an hour.
+--          Setting the credential ends the wait at once.
+-- Writes:  channels.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	update autopost.channels c
+	set credential_missing_at = coalesce(c.credential_missing_at, v_now),
+		credential_until = v_now + least(interval '15 minutes', greatest(interval '1 minute',
+			v_now - c.credential_missing_at))
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
+end
+$$;
+
+
+--
 -- Name: hold_for_rights(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10380,7 +10546,7 @@ CREATE FUNCTION autopost.is_held(p_channel autopost.channels, p_ready_at timesta
 --          gate far in the future is held, for example by a quota. A gate may not know of a pause
 --          yet.
 select not p_channel.enabled or p_channel.window_mode <> 'immediate'
-	or greatest(p_channel.paused_until, p_channel.cooldown_until, '-infinity') > p_now
+	or greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until, '-infinity') > p_now
 	or p_ready_at > p_now + interval '1 minute'
 $$;
 
@@ -11783,7 +11949,8 @@ CREATE VIEW autopost.list_channels_rows AS
     c.auth_held,
     c.auth_lost_at,
     l.quota_until AS group_quota_until,
-    l.breaker_opened_at AS group_breaker_opened_at
+    l.breaker_opened_at AS group_breaker_opened_at,
+    c.credential_missing_at
    FROM (((autopost.channels c
      JOIN autopost.channel_gates g ON (((g.workspace_id = c.workspace_id) AND (g.channel_id = c.channel_id))))
      LEFT JOIN autopost.channel_auth a ON (((a.workspace_id = c.workspace_id) AND (a.channel_id = c.channel_id))))
@@ -11820,7 +11987,8 @@ CREATE VIEW autopost.list_channels WITH (security_barrier='true') AS
     v.auth_held,
     v.auth_lost_at,
     v.group_quota_until,
-    v.group_breaker_opened_at
+    v.group_breaker_opened_at,
+    v.credential_missing_at
    FROM autopost.list_channels_rows v
   WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
            FROM autopost.readable_workspaces r)));
@@ -13850,7 +14018,10 @@ begin
 		select i.value ->> 'id' as id, i.value -> 'fields' ->> 'target_id' as target
 		from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'channel'
 		union all
-		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)) c
+		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)
+		union all
+		select w.id, null from unnest(autopost.waiting_for_credentials(p_workspace_id, array(select i.value ->> 'id'
+			from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'credential'))) w (id)) c
 	where c.id is not null;
 	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
 	-- as guard_dedup_ttl
@@ -14007,9 +14178,20 @@ $$;
 CREATE FUNCTION autopost.look_at_connections(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: finds expiring credentials, failed renewals, and failing or stopped sources.
--- Reads:   credential_health, pull_sources, pull_cursors.
+-- Purpose: finds missing and expiring credentials, failed renewals, and failing or stopped sources.
+-- Reads:   channels, channel_auth, credential_health, pull_sources, pull_cursors.
 begin
+	return query select f.* from (
+		select autopost.current_auth_ref(p_workspace_id, c) as auth_ref, c.platform, count(*) as n
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.enabled and c.credential_missing_at is not null
+		-- between two looks a claim is in flight
+		and c.credential_until > p_now - interval '1 minute'
+		group by 1, 2 order by 1, 2 limit 100) c
+	cross join lateral autopost.finding('credential_missing', 'credential:' || c.auth_ref, c.n, 1,
+		format('%s: the posts of %s channels wait (credential_missing)', coalesce(
+			autopost.credential_fault(p_workspace_id, c.auth_ref, c.platform),
+			format('the secret of credential %s was not found', c.auth_ref)), c.n)) f;
 	return query select f.* from (
 		select h.auth_ref, h.valid_until from autopost.credential_health h
 		where h.workspace_id = p_workspace_id and h.next_refresh_at is null and h.lost_at is null
@@ -14285,7 +14467,7 @@ begin
 	from (
 		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until), '-infinity') <= p_now - v_late * 0.8
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), '-infinity') <= p_now - v_late * 0.8
 		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
 			and a.next_at <= p_now - v_late * 0.8
 		order by a.next_at limit 1) o
@@ -15110,14 +15292,16 @@ begin
 	perform set_config('autopost.channels_stirred', '', true);
 	for v_changed in
 		select r.workspace_id, r.channel_id, count(distinct (r.platform, r.rate_group)) > 1 as moved,
-			count(distinct (r.enabled, r.paused_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode,
+			count(distinct (r.enabled, r.paused_until, r.credential_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode,
 				r.posting_window)) > 1 as stirred
 		from (
-			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.max_parallel,
+			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.credential_until,
+				o.max_parallel,
 				o.rate_rps, o.timezone, o.window_mode, o.posting_window
 			from before_rows o
 			union
-			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.max_parallel,
+			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.credential_until,
+				n.max_parallel,
 				n.rate_rps, n.timezone, n.window_mode, n.posting_window
 			from after_rows n) r
 		group by r.workspace_id, r.channel_id
@@ -16500,7 +16684,7 @@ CREATE FUNCTION autopost.plan_channel(p_status text, p_channel autopost.channels
 -- Purpose: the result of the enqueue of a dry run for one channel. p_channel, p_delivery (null: not
 --          made) and p_inflight come from planned_rows, p_limit from limited_groups, p_post from
 --          prepare_post, with "named": the reasons for channels without a delivery.
--- Reads:   deliveries.
+-- Reads:   deliveries, credential_bindings, sealed_secrets.
 declare
 	v_workspace_id text := p_channel.workspace_id;
 	v_named jsonb := p_post -> 'named' -> p_channel.channel_id;
@@ -16511,7 +16695,7 @@ begin
 			|| autopost.wait_reasons(p_status, p_channel,
 				jsonb_populate_record(null::autopost.platform_limits, p_limit),
 			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
-				'inflight', p_inflight,
+				'inflight', p_inflight, 'credential', autopost.credential_gap(p_channel, p_now),
 				'quota_until', autopost.quota_free_at(v_workspace_id, 'channel:' || p_channel.channel_id, p_now),
 				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text,
 					p_delivery.render_meta, p_now),
@@ -17808,7 +17992,7 @@ CREATE FUNCTION autopost.put_channel(p_workspace_id text, p_channel_id text, p_f
 --          A rate group with the name of the credential follows it. Enabling a channel resets its
 --          error streak.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": settings that nothing
---          reads, if any}; or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+--          reads and a missing credential, if any}; or {"applied": false, "dry_run"} with reason unchanged, or invalid and
 --          "errors": [{"field", "reason", "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, settings (shared), channels, channel_gates.
@@ -17843,8 +18027,8 @@ begin
 			autopost.default_rate(p_workspace_id, coalesce(v_put, '{}') || p_fields)), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
-	if v_answer -> 'after' ? 'settings' then
-		v_answer := v_answer || autopost.settings_note(v_put -> 'after');
+	if v_answer -> 'applied' = 'true' then
+		v_answer := v_answer || autopost.channel_note(p_workspace_id, v_answer -> 'after', v_put -> 'after');
 	end if;
 	if v_answer -> 'applied' <> 'true' or p_dry_run then
 		return v_answer;
@@ -19442,7 +19626,7 @@ begin
 	for v_gate in
 		select g.channel_id, g.ready_at, g.inflight, g.late, c.max_parallel, c.window_mode, c.timezone,
 			c.posting_window,
-			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until,
+			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until,
 				case when c.rate_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before,
 			autopost.is_held(c, g.ready_at, autopost.now_ts()) as held
 		from autopost.channel_gates g
@@ -20235,23 +20419,26 @@ $$;
 
 
 --
--- Name: release_claim(text, autopost.deliveries, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: release_claim(text, autopost.deliveries, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.release_claim(p_workspace_id text, p_delivery autopost.deliveries, p_reason text) RETURNS void
+CREATE FUNCTION autopost.release_claim(p_workspace_id text, p_delivery autopost.deliveries, p_reason text, p_error jsonb DEFAULT NULL::jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
 -- Purpose: returns a locked delivery without a started call to the queue and grants its attempt
 --          again. The gates keep the time of the next try.
+-- Returns: the answer of a commit.
 -- Writes:  deliveries, channel_gates, events (released).
 begin
 	update autopost.deliveries d
 	set granted_attempts = d.granted_attempts + 1
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
-	perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, null,
+	perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, p_error,
 		jsonb_build_object('reason', p_reason));
-	p_delivery.claim_token := null; -- a late commit with this token is stale
-	perform autopost.finish_attempt(p_workspace_id, p_delivery, 'retry', null,
+	if p_error is null then
+		p_delivery.claim_token := null; -- a late commit with this token is stale
+	end if;
+	return autopost.finish_attempt(p_workspace_id, p_delivery, 'retry', p_error,
 		greatest(p_delivery.due_at, p_delivery.next_retry_at), null);
 end
 $$;
@@ -23094,28 +23281,6 @@ $$;
 
 
 --
--- Name: settings_note(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.settings_note(p_channel jsonb) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
-    AS $$
--- Purpose: {"note"} that names the channel settings that nothing reads. {} if all are read, or if
---          the platform does not list its settings.
--- Reads:   platforms.
-begin
-	return (
-		select case when count(*) = 0 then '{}'
-			else jsonb_build_object('note', format('platform %s reads no settings.%s', p_channel ->> 'platform',
-			string_agg(s.key, ' and no settings.' order by s.key))) end
-		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
-		where p.platform = p_channel ->> 'platform' and p.setting_keys is not null
-		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[]));
-end
-$$;
-
-
---
 -- Name: settle_alerts(text, text, jsonb[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23262,8 +23427,9 @@ begin
 		from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
 	into v_answers, v_freed;
 	update autopost.channels c
-	set error_streak = 0
-	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels) and c.error_streak <> 0;
+	set error_streak = 0, credential_missing_at = null, credential_until = null
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
+	and (c.error_streak <> 0 or c.credential_missing_at is not null);
 	perform autopost.release_capacity(p_workspace_id, v_freed);
 	return v_answers;
 end
@@ -23353,11 +23519,36 @@ begin
 	if v_error ? 'moved' then
 		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
 	end if;
+	if v_error ->> 'code' = 'credential_missing' and v_act = 'commit_outcome' then
+		return autopost.settle_missing_credential(p_workspace_id, v_delivery, v_channel,
+			v_error || '{"category": "TRANSIENT", "scope": "delivery"}');
+	end if;
 	if v_error ->> 'category' = 'PERMANENT' then
 		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
 	return autopost.settle_transient(p_workspace_id, v_delivery, v_channel,
 		v_error, (p_item ->> 'not_before')::timestamptz);
+end
+$$;
+
+
+--
+-- Name: settle_missing_credential(text, autopost.deliveries, autopost.channels, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_missing_credential(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: returns a delivery whose channel has no secret to the queue and lets the channel wait
+--          (hold_for_credential). That costs no attempt. A call that started is retried by the
+--          policy of the code.
+-- Writes:  channels, deliveries, channel_gates, events (released, retry_scheduled).
+begin
+	perform autopost.hold_for_credential(p_workspace_id, p_channel);
+	if autopost.call_started_at(p_delivery) is not null then
+		return autopost.settle_transient(p_workspace_id, p_delivery, p_channel, p_error, null);
+	end if;
+	return autopost.release_claim(p_workspace_id, p_delivery, 'credential_missing', p_error);
 end
 $$;
 
@@ -23450,14 +23641,16 @@ $$;
 CREATE FUNCTION autopost.settle_sent(p_workspace_id text, p_delivery autopost.deliveries, p_provider_message_id text, p_raw_meta jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: moves a locked delivery in flight to sent and resets the error_streak of its channel.
+-- Purpose: moves a locked delivery in flight to sent and resets the error_streak of its channel. Its
+--          credential is not missing.
 -- Writes:  deliveries, channels, channel_gates, events (sent).
 declare
 	v_answer jsonb;
 begin
 	update autopost.channels c
-	set error_streak = 0
-	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id and c.error_streak <> 0;
+	set error_streak = 0, credential_missing_at = null, credential_until = null
+	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id
+	and (c.error_streak <> 0 or c.credential_missing_at is not null);
 	v_answer := autopost.finish_attempt(p_workspace_id, p_delivery, 'sent', null, null, p_provider_message_id);
 	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
 		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
@@ -24254,14 +24447,20 @@ CREATE FUNCTION autopost.stamp_channel() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 -- Purpose: sets updated_at when the configuration of a channel changes; claims and commits do not
---          count. An enabled channel starts with error_streak 0.
+--          count. An enabled channel starts with error_streak 0. Another credential ends the wait
+--          for a missing one.
 begin
 	new.updated_at := autopost.now_ts();
 	if new.enabled and not old.enabled then
 		new.error_streak := 0;
 	end if;
+	if new.auth_ref <> old.auth_ref then
+		new.credential_missing_at := null;
+		new.credential_until := null;
+	end if;
 	-- for a longer pause, the next claim moves the gate
 	if coalesce(new.paused_until, '-infinity') < old.paused_until
+	or coalesce(new.credential_until, '-infinity') < old.credential_until
 	or (new.platform, new.rate_group, new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode,
 		new.posting_window)
 	is distinct from (old.platform, old.rate_group, old.enabled, old.max_parallel, old.rate_rps, old.timezone,
@@ -25809,8 +26008,8 @@ CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited jsonb) RETU
     AS $$
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
 --          rows to the count in flight and sets the next visit. A full or disabled channel is not
---          visited until a commit or an edit opens it. A paused or cooling channel, or one without
---          slots, is visited when that ends; any other when its next row is due. No visit is before
+--          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
+--          no credential or slots, is visited when that ends; any other when its next row is due. No visit is before
 --          the posting window opens. p_visited: {channel_id: [rows taken, the group's next slot if
 --          it has a limit]}.
 -- Reads:   channels, deliveries.
@@ -25837,8 +26036,8 @@ begin
 	cross join lateral (select g.inflight from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
 	cross join lateral (select case
-		when coalesce(greatest(c.paused_until, c.cooldown_until), v_now) > v_now
-			then greatest(c.paused_until, c.cooldown_until)
+		when coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) > v_now
+			then greatest(c.paused_until, c.cooldown_until, c.credential_until)
 		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case
 			when c.rate_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
 	update autopost.channel_gates g
@@ -26830,7 +27029,7 @@ cross join lateral (
 cross join lateral (select autopost.now_ts() as at) n
 where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
-and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
+and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until, c.credential_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
 	greatest(n.at, case when c.rate_rps > 0 then c.next_allowed_at end))
 and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
@@ -26849,7 +27048,7 @@ from autopost.post_acts a
 join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
 where a.workspace_id = p_workspace_id and a.status = 'sending'
 	and exists (select 1 from autopost.dispatch_runs r where r.seen_at > autopost.verify_patience()
-		+ greatest(a.next_at, c.paused_until, c.cooldown_until))
+		+ greatest(a.next_at, c.paused_until, c.cooldown_until, c.credential_until))
 union all
 select jsonb_build_object('what', 'expired lease', 'submission_id', s.submission_id, 'lease_until', s.lease_until)
 from autopost.submissions s
@@ -27838,6 +28037,10 @@ begin
 	if p_channel.paused_until = 'infinity' then
 		v_held := v_held || autopost.hold('channel_paused', null, 'resume_channel');
 	end if;
+	if p_row #> '{credential,auth_ref}' is not null then
+		v_held := v_held || autopost.hold('credential_missing', null, p_row #>> '{credential,why}' || ': '
+			|| (p_row #>> '{credential,command}'), jsonb_build_object('auth_ref', p_row #> '{credential,auth_ref}'));
+	end if;
 	if (p_row ->> 'next_retry_at')::timestamptz = 'infinity' then
 		v_held := v_held || autopost.hold('unknown_outcome', null,
 			'the decision of an operator: autopost deliveries resolve');
@@ -27866,6 +28069,25 @@ begin
 	end if;
 	return jsonb_build_object('send_at', case when v_held = '[]' then v_at end, 'held_by',
 		v_held || v_times || coalesce(v_rates, '[]'));
+end
+$$;
+
+
+--
+-- Name: waiting_for_credentials(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.waiting_for_credentials(p_workspace_id text, p_auth_refs text[]) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the channels, in order, that wait for one of these missing credentials.
+-- Reads:   channels, channel_auth.
+begin
+	return array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.credential_missing_at is not null
+		and autopost.current_auth_ref(p_workspace_id, c) = any (p_auth_refs)
+		order by c.channel_id);
 end
 $$;
 
@@ -28317,6 +28539,7 @@ begin
 		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
 			p_delivery.render_meta, v_now),
+		'credential', autopost.credential_gap(p_channel, v_now),
 		'inflight', v_gate.inflight,
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d
@@ -30322,6 +30545,13 @@ CREATE TRIGGER check_posting_window BEFORE INSERT OR UPDATE OF timezone, window_
 --
 
 CREATE TRIGGER check_routing BEFORE INSERT OR UPDATE OF route_filter, tags ON autopost.channels FOR EACH ROW WHEN (((new.route_filter IS NOT NULL) OR (new.tags <> '{}'::text[]))) EXECUTE FUNCTION autopost.check_routing();
+
+
+--
+-- Name: credential_bindings end_credential_wait; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER end_credential_wait AFTER INSERT OR UPDATE OF secret_ref, platform ON autopost.credential_bindings FOR EACH ROW EXECUTE FUNCTION autopost.end_credential_wait();
 
 
 --

@@ -86,6 +86,7 @@
 \ir queue/auth_lost.sql
 \ir queue/refresh.sql
 \ir queue/settle_failure.sql
+\ir queue/missing_credential.sql
 \ir queue/acts.sql
 \ir queue/armed_workspaces.sql
 

@@ -99,6 +99,8 @@ create table autopost.channels (
 	auth_lost_at    timestamptz, -- time of the last refusal
 	rights_held     text, -- why the bot may not post; the reason of the pause
 	paused_before   timestamptz, -- paused_until before rights_held
+	credential_missing_at timestamptz, -- its credential has no secret since then; null if it has
+	credential_until timestamptz, -- the next claim, which looks for the secret again
 	primary key (workspace_id, channel_id),
 	unique (workspace_id, platform, target_id),
 	-- The strategy for a text over a limit; absent: the delivery fails.

@@ -4,6 +4,9 @@ begin;
 \ir fake_clock.sql
 \ir world.sql
 select plan(62);
+select test.bind();
+select test.bind(b) from unnest('{other,shared,bot2,bot3}'::text[]) b;
+select test.bind('maxbot', 'max');
 
 create function test.plan(p_raw text, p_now timestamptz default null) returns jsonb
 language sql

@@ -133,7 +133,7 @@ as $$
 -- Purpose: the result of the enqueue of a dry run for one channel. p_channel, p_delivery (null: not
 --          made) and p_inflight come from planned_rows, p_limit from limited_groups, p_post from
 --          prepare_post, with "named": the reasons for channels without a delivery.
--- Reads:   deliveries.
+-- Reads:   deliveries, credential_bindings, sealed_secrets.
 declare
 	v_workspace_id text := p_channel.workspace_id;
 	v_named jsonb := p_post -> 'named' -> p_channel.channel_id;
@@ -144,7 +144,7 @@ begin
 			|| autopost.wait_reasons(p_status, p_channel,
 				jsonb_populate_record(null::autopost.platform_limits, p_limit),
 			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
-				'inflight', p_inflight,
+				'inflight', p_inflight, 'credential', autopost.credential_gap(p_channel, p_now),
 				'quota_until', autopost.quota_free_at(v_workspace_id, 'channel:' || p_channel.channel_id, p_now),
 				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text,
 					p_delivery.render_meta, p_now),

@@ -28,6 +28,7 @@ begin
 		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
 			p_delivery.render_meta, v_now),
+		'credential', autopost.credential_gap(p_channel, v_now),
 		'inflight', v_gate.inflight,
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d

@@ -40,6 +40,10 @@ values
 		'{workspace} --reason renewed (X and YouTube: autopost credential link {name}); its channels resume. ' ||
 		'Failed deliveries: autopost credential requeue --credential {name} --workspace {workspace} --reason ' ||
 		'renewed'),
+	('credential_missing', 'error', 'a credential has no secret; the posts of its channels wait',
+		'get the secret from the platform, then: autopost credential set {name} --from-file FILE --workspace ' ||
+		'{workspace} --reason new (a new one: with --platform PLATFORM; X and YouTube: autopost credential link ' ||
+		'{name}); its channels go on automatically'),
 	('auth_expiring', 'warning', 'a credential expires soon',
 		'get a new one from the platform, then: autopost credential set {name} --from-file FILE --workspace ' ||
 		'{workspace} --reason renewed (X and YouTube: autopost credential link {name})'),

@@ -85,6 +85,10 @@ begin
 	if v_error ? 'moved' then
 		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
 	end if;
+	if v_error ->> 'code' = 'credential_missing' and v_act = 'commit_outcome' then
+		return autopost.settle_missing_credential(p_workspace_id, v_delivery, v_channel,
+			v_error || '{"category": "TRANSIENT", "scope": "delivery"}');
+	end if;
 	if v_error ->> 'category' = 'PERMANENT' then
 		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
@@ -241,8 +245,9 @@ begin
 		from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
 	into v_answers, v_freed;
 	update autopost.channels c
-	set error_streak = 0
-	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels) and c.error_streak <> 0;
+	set error_streak = 0, credential_missing_at = null, credential_until = null
+	where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
+	and (c.error_streak <> 0 or c.credential_missing_at is not null);
 	perform autopost.release_capacity(p_workspace_id, v_freed);
 	return v_answers;
 end

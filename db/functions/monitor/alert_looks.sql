@@ -200,7 +200,7 @@ begin
 	from (
 		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until), '-infinity') <= p_now - v_late * 0.8
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), '-infinity') <= p_now - v_late * 0.8
 		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
 			and a.next_at <= p_now - v_late * 0.8
 		order by a.next_at limit 1) o
@@ -212,9 +212,20 @@ create or replace function autopost.look_at_connections(p_workspace_id text, p_l
 	returns setof jsonb
 language plpgsql stable
 as $$
--- Purpose: finds expiring credentials, failed renewals, and failing or stopped sources.
--- Reads:   credential_health, pull_sources, pull_cursors.
+-- Purpose: finds missing and expiring credentials, failed renewals, and failing or stopped sources.
+-- Reads:   channels, channel_auth, credential_health, pull_sources, pull_cursors.
 begin
+	return query select f.* from (
+		select autopost.current_auth_ref(p_workspace_id, c) as auth_ref, c.platform, count(*) as n
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.enabled and c.credential_missing_at is not null
+		-- between two looks a claim is in flight
+		and c.credential_until > p_now - interval '1 minute'
+		group by 1, 2 order by 1, 2 limit 100) c
+	cross join lateral autopost.finding('credential_missing', 'credential:' || c.auth_ref, c.n, 1,
+		format('%s: the posts of %s channels wait (credential_missing)', coalesce(
+			autopost.credential_fault(p_workspace_id, c.auth_ref, c.platform),
+			format('the secret of credential %s was not found', c.auth_ref)), c.n)) f;
 	return query select f.* from (
 		select h.auth_ref, h.valid_until from autopost.credential_health h
 		where h.workspace_id = p_workspace_id and h.next_refresh_at is null and h.lost_at is null

@@ -191,14 +191,16 @@ create or replace function autopost.settle_sent(p_workspace_id text, p_delivery 
 	p_provider_message_id text, p_raw_meta jsonb) returns jsonb
 language plpgsql
 as $$
--- Purpose: moves a locked delivery in flight to sent and resets the error_streak of its channel.
+-- Purpose: moves a locked delivery in flight to sent and resets the error_streak of its channel. Its
+--          credential is not missing.
 -- Writes:  deliveries, channels, channel_gates, events (sent).
 declare
 	v_answer jsonb;
 begin
 	update autopost.channels c
-	set error_streak = 0
-	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id and c.error_streak <> 0;
+	set error_streak = 0, credential_missing_at = null, credential_until = null
+	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id
+	and (c.error_streak <> 0 or c.credential_missing_at is not null);
 	v_answer := autopost.finish_attempt(p_workspace_id, p_delivery, 'sent', null, null, p_provider_message_id);
 	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
 		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
