@@ -3401,6 +3401,28 @@ $_$;
 
 
 --
+-- Name: channel_turn(autopost.channels, jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_turn(p_channel autopost.channels, p_ahead jsonb, p_from timestamp with time zone, p_at timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: turn_after for a channel that is served from p_from on, in its posting window only.
+declare
+	v_step interval := autopost.slot_step(p_channel.rate_rps, 1);
+	v_work interval := (p_ahead ->> 'all')::int * v_step;
+	v_from timestamptz := greatest(p_from, p_channel.next_allowed_at);
+begin
+	if p_channel.window_mode = 'windowed' and v_work > interval '0' and isfinite(v_from) then
+		v_from := coalesce(autopost.after_open_time(autopost.posting_spans(coalesce(p_channel.timezone, 'UTC'),
+			p_channel.posting_window, v_from, 92), v_work), v_from + v_work) - v_work;
+	end if;
+	return autopost.turn_after(p_ahead, v_step, v_from, p_at);
+end
+$$;
+
+
+--
 -- Name: channels_of_chat(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9608,17 +9630,19 @@ $_$;
 -- Name: group_ahead(text, autopost.platform_limits, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS integer
+CREATE FUNCTION autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: rows_ahead of all channels of a rate group; 0 for a group without a limit.
+-- Purpose: queue_ahead of all channels of a rate group; null for a group without a limit.
 -- Reads:   channels, deliveries.
 begin
-	return (
-		select coalesce(sum(autopost.rows_ahead(p_workspace_id, c.channel_id, p_due_at, p_delivery_id)), 0)
-		from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group
-			and p_limit.rate_rps > 0);
+	if coalesce(p_limit.rate_rps, 0) = 0 then
+		return null;
+	end if;
+	return autopost.queue_ahead(p_workspace_id, array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group),
+		p_due_at, p_delivery_id, autopost.slot_step(p_limit.rate_rps, 1));
 end
 $$;
 
@@ -11334,20 +11358,20 @@ $$;
 
 
 --
--- Name: limited_groups(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: limited_groups(text, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.limited_groups(p_workspace_id text, p_due_at timestamp with time zone) RETURNS jsonb
+CREATE FUNCTION autopost.limited_groups(p_workspace_id text, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the limits of the workspace's rate groups by "platform/group", each with the number of
---          its deliveries due before p_due_at.
+-- Purpose: the limits of the workspace's rate groups by "platform/group", each with its deliveries
+--          due before this due time and id (group_ahead) and "planned": 0.
 -- Reads:   platform_limits, channels, deliveries.
 begin
 	return (
 		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
-			to_jsonb(l) || jsonb_build_object('ahead',
-				autopost.group_ahead(p_workspace_id, l, p_due_at, '00000000-0000-0000-0000-000000000000'))), '{}')
+			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, l, p_due_at,
+				p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
 end
@@ -16699,8 +16723,9 @@ begin
 				'quota_until', autopost.quota_free_at(v_workspace_id, 'channel:' || p_channel.channel_id, p_now),
 				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text,
 					p_delivery.render_meta, p_now),
-				'ahead', autopost.rows_ahead(v_workspace_id, p_channel.channel_id, p_delivery.due_at,
-					p_delivery.delivery_id), 'group_ahead', p_limit -> 'ahead'), p_now);
+				'ahead', autopost.queue_ahead(v_workspace_id, array[p_channel.channel_id], p_delivery.due_at,
+					p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)), 'group_ahead',
+					p_limit -> 'ahead'), p_now);
 	elsif p_delivery.status = 'failed_permanent' then
 		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');
 	elsif not p_channel.enabled then
@@ -16732,7 +16757,10 @@ CREATE FUNCTION autopost.plan_channels(p_workspace_id text, p_status text, p_raw
 declare
 	v_post jsonb := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', p_raw));
 	v_due_at timestamptz := greatest(p_now, autopost.timestamp_of(p_raw ->> 'scheduled_for'));
-	v_limits jsonb := autopost.limited_groups(p_workspace_id, v_due_at);
+	v_limits jsonb := autopost.limited_groups(p_workspace_id, v_due_at, (select d.delivery_id
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = (p_answer ->> 'message_id')::uuid
+			and d.trace_id = (p_answer ->> 'trace_id')::uuid order by d.delivery_id limit 1));
 	v_row record;
 	v_entry jsonb;
 	v_listed jsonb[] := '{}';
@@ -16740,6 +16768,7 @@ declare
 	v_disabled int;
 	v_taken int := (p_answer ->> 'enqueued')::int + (p_answer ->> 'deduped')::int + (p_answer ->> 'invalid')::int + (
 		p_answer ->> 'skipped')::int;
+	v_step interval;
 	v_first timestamptz;
 	v_last timestamptz;
 begin
@@ -16756,9 +16785,9 @@ begin
 	loop
 		v_entry := autopost.plan_channel(p_status, v_row.channel, v_row.delivery, v_row.inflight,
 			v_limits -> v_row.rate_group, v_post, p_now);
-		if v_entry ? 'held_by' and v_limits ? v_row.rate_group then
-			v_limits := jsonb_set(v_limits, array[v_row.rate_group, 'ahead'],
-				to_jsonb((v_limits -> v_row.rate_group ->> 'ahead')::int + v_row.cost));
+		if v_entry ? 'held_by' and v_limits #> array[v_row.rate_group, 'ahead', 'planned'] is not null then
+			v_limits := jsonb_set(v_limits, array[v_row.rate_group, 'ahead', 'planned'],
+				to_jsonb((v_limits #>> array[v_row.rate_group, 'ahead', 'planned'])::int + v_row.cost));
 		end if;
 		v_first := least(v_first, (v_entry ->> 'send_at')::timestamptz);
 		v_last := greatest(v_last, (v_entry ->> 'send_at')::timestamptz);
@@ -16770,11 +16799,10 @@ begin
 		from autopost.planned_costs(p_workspace_id, (p_answer ->> 'message_id')::uuid, (p_answer ->> 'trace_id')::uuid,
 			v_listed[cardinality(v_listed)] ->> 'channel_id') k
 	loop
-		v_last := greatest(v_last,
-			greatest(v_due_at, (v_row.bound ->> 'cooldown_until')::timestamptz,
-			(v_row.bound ->> 'next_allowed_at')::timestamptz)
-			+ ((v_row.bound ->> 'ahead')::int + v_row.cost - 1)::int * autopost.slot_step((
-				v_row.bound ->> 'rate_rps')::numeric, 1));
+		v_step := autopost.slot_step((v_row.bound ->> 'rate_rps')::numeric, 1);
+		v_last := greatest(v_last, autopost.turn_after(v_row.bound -> 'ahead', v_step,
+			greatest(least(p_now, autopost.now_ts()), (v_row.bound ->> 'cooldown_until')::timestamptz,
+				(v_row.bound ->> 'next_allowed_at')::timestamptz), v_due_at) + (v_row.cost - 1)::int * v_step);
 	end loop;
 	return jsonb_build_object('status', 'planned',
 		'counts', jsonb_build_object('channels', v_all, 'queued', p_answer -> 'enqueued', 'deduped',
@@ -18891,6 +18919,49 @@ $$;
 
 
 --
+-- Name: queue_ahead(text, text[], timestamp with time zone, uuid, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.queue_ahead(p_workspace_id text, p_channel_ids text[], p_due_at timestamp with time zone, p_delivery_id uuid, p_step interval) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the deliveries of channels before this due time and id, at most 10,000 of each channel:
+--          {"all", "same": those of the same due time, "turn": when the queue of those that are not
+--          due yet ends, if each takes a step from its due time on; null without one}.
+-- Reads:   deliveries.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_all bigint;
+	v_same bigint := 0;
+	v_turn timestamptz;
+begin
+	select coalesce(sum(a.n), 0) into v_all
+	from unnest(p_channel_ids) u (channel_id)
+	cross join lateral (
+		select count(*) as n from (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+			and d.status in ('queued', 'retry')
+			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
+			limit 10000) x) a;
+	if p_due_at > v_now then
+		select count(*) filter (where l.due_at = p_due_at), max(l.due_at + l.behind * p_step) into v_same, v_turn
+		from (
+			select x.due_at, row_number() over (order by x.due_at desc, x.delivery_id desc) as behind
+			from unnest(p_channel_ids) u (channel_id)
+			cross join lateral (
+				select d.due_at, d.delivery_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+				and d.status in ('queued', 'retry') and d.due_at > v_now
+				and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
+				order by d.due_at desc, d.delivery_id desc limit 10000) x) l;
+	end if;
+	return jsonb_build_object('all', v_all, 'same', v_same, 'turn', v_turn);
+end
+$$;
+
+
+--
 -- Name: queue_metrics(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -19292,27 +19363,43 @@ $$;
 
 
 --
--- Name: rate_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: rate_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.rate_holds(p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_from timestamp with time zone) RETURNS jsonb
-    LANGUAGE sql STABLE
+CREATE FUNCTION autopost.rate_holds(p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_served timestamp with time zone, p_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the wait reasons of a delivery that is otherwise free at p_from: deliveries before it,
---          and the rate slots of its channel and group.
-select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts, h.more) order by h.n), '[]')
-from (values
-	(1, 'queue', null, 'the deliveries before it',
-		jsonb_build_object('ahead', p_row -> 'ahead'), (p_row ->> 'ahead')::int > 0),
-	(2, 'channel_rate', greatest(p_from, p_channel.next_allowed_at)
-			+ (p_row ->> 'ahead')::int * autopost.slot_step(p_channel.rate_rps, 1),
-		'its turn at the channel''s rate_rps', jsonb_build_object('rate_rps', p_channel.rate_rps), true),
-	(3, 'group_rate', greatest(p_from, p_limit.next_allowed_at)
-			+ (p_row ->> 'group_ahead')::int * autopost.slot_step(p_limit.rate_rps, 1),
-		'its turn at the rate group''s rate_rps',
-			jsonb_build_object('rate_rps', p_limit.rate_rps, 'ahead', p_row -> 'group_ahead'), true)
-) h (n, gate, until, lifts, more, holds)
-where h.holds and (h.until > p_from or h.n = 1)
+-- Purpose: the wait reasons of a delivery that may go at p_at as far as it alone is concerned: the
+--          deliveries that are then still before it, and the rate slots of its channel and group.
+--          p_served: the channel sends from then on.
+declare
+	v_step interval := autopost.slot_step(p_channel.rate_rps, 1);
+	v_group_step interval := autopost.slot_step(p_limit.rate_rps, 1);
+	v_turn timestamptz := autopost.channel_turn(p_channel, p_row -> 'ahead', p_served, p_at);
+	v_ahead int := autopost.still_ahead(p_row -> 'ahead', v_step, p_served, p_at, v_turn);
+	v_group_turn timestamptz := greatest(p_at, p_limit.next_allowed_at);
+	v_holds jsonb := '[]';
+begin
+	if jsonb_typeof(p_row -> 'group_ahead') = 'object' then
+		v_group_turn := greatest(autopost.turn_after(p_row -> 'group_ahead', v_group_step,
+			greatest(least(p_served, autopost.now_ts()), p_limit.next_allowed_at, p_limit.cooldown_until,
+				p_limit.quota_until), p_at), p_served + (p_row #>> '{ahead,all}')::int * v_group_step);
+	end if;
+	if v_ahead > 0 then
+		v_holds := v_holds || autopost.hold('queue', null, 'the deliveries before it',
+			jsonb_build_object('ahead', v_ahead));
+	end if;
+	if v_turn > p_at then
+		v_holds := v_holds || autopost.hold('channel_rate', v_turn, 'its turn at the channel''s rate_rps',
+			jsonb_build_object('rate_rps', p_channel.rate_rps));
+	end if;
+	if v_group_turn > p_at then
+		v_holds := v_holds || autopost.hold('group_rate', v_group_turn, 'its turn at the rate group''s rate_rps',
+			jsonb_build_object('rate_rps', p_limit.rate_rps, 'ahead', coalesce(autopost.still_ahead(
+				p_row -> 'group_ahead', v_group_step, p_served, p_at, v_group_turn), 0)));
+	end if;
+	return v_holds;
+end
 $$;
 
 
@@ -22885,28 +22972,6 @@ $$;
 
 
 --
--- Name: rows_ahead(text, text, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.rows_ahead(p_workspace_id text, p_channel_id text, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS integer
-    LANGUAGE plpgsql STABLE
-    AS $$
--- Purpose: counts the deliveries of a channel before this due time and id; 10,000 means that many
---          or more.
--- Reads:   deliveries.
-begin
-	return (
-		select count(*) from (
-			select 1 from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-			and d.status in ('queued', 'retry')
-			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
-			limit 10000) x);
-end
-$$;
-
-
---
 -- Name: run_fanout(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24713,6 +24778,23 @@ $$;
 
 
 --
+-- Name: still_ahead(jsonb, interval, timestamp with time zone, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.still_ahead(p_ahead jsonb, p_step interval, p_from timestamp with time zone, p_at timestamp with time zone, p_turn timestamp with time zone) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how many deliveries are still before it when a delivery may go at p_at. Without a step,
+--          those that may go by then have gone.
+select case
+	when p_step > interval '0' then least((p_ahead ->> 'all')::int + coalesce((p_ahead ->> 'planned')::int, 0),
+		ceil(extract(epoch from p_turn - p_at) / extract(epoch from p_step))::int)
+	when p_from >= p_at then (p_ahead ->> 'all')::int
+	else (p_ahead ->> 'same')::int end
+$$;
+
+
+--
 -- Name: strings_error(jsonb, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25916,6 +25998,20 @@ begin
 	perform 1 from autopost.turns t where t.name = p_name for update skip locked;
 	return found;
 end
+$$;
+
+
+--
+-- Name: turn_after(jsonb, interval, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.turn_after(p_ahead jsonb, p_step interval, p_from timestamp with time zone, p_at timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the turn of a delivery that may go at p_at, in a queue that is served from p_from on.
+--          p_ahead: see queue_ahead; "planned": more deliveries that come at the same time.
+select greatest(p_at, p_from + (p_ahead ->> 'all')::int * p_step, (p_ahead ->> 'turn')::timestamptz)
+	+ coalesce((p_ahead ->> 'planned')::int * p_step, interval '0')
 $$;
 
 
@@ -28013,9 +28109,10 @@ CREATE FUNCTION autopost.wait_reasons(p_status text, p_channel autopost.channels
     AS $$
 -- Purpose: the wait reasons of a delivery, as claim and start apply them, and its estimated time if
 --          nothing changes. The duration of calls is unknown: a channel without a rate, or at its
---          limit, holds the delivery without an instant. p_status: of the workspace. p_row:
---          {"not_before", "scheduled_for", "next_retry_at", "ahead", "group_ahead": numbers of
---          deliveries before it, "inflight": of its channel, "in_flight": their ids}.
+--          limit, holds the delivery without an instant. What waits or is in flight now counts only
+--          as far as it is still there then. p_status: of the workspace. p_row: {"not_before",
+--          "scheduled_for", "next_retry_at", "ahead": queue_ahead, "group_ahead", "inflight": of
+--          its channel, "in_flight": their ids, "credential": credential_gap}.
 -- Returns: {"send_at": null if time alone does not end the wait, "held_by": [{"gate", "until",
 --          "lifts"}]}.
 declare
@@ -28023,6 +28120,8 @@ declare
 	v_times jsonb := autopost.time_holds(p_channel, p_limit, p_row, p_now);
 	v_rates jsonb;
 	v_free timestamptz; -- later only the window and the rates hold it
+	v_since timestamptz := least(p_now, autopost.now_ts()); -- the queue is served since
+	v_served timestamptz; -- the channel is served again from then on
 	v_open timestamptz;
 	v_turn timestamptz;
 	v_at timestamptz;
@@ -28048,7 +28147,10 @@ begin
 	select greatest(p_now, max((t.value ->> 'until')::timestamptz)) into v_free from jsonb_array_elements(v_times) t;
 	v_open := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_free);
 	if isfinite(v_open) then
-		v_rates := autopost.rate_holds(p_channel, p_limit, p_row, v_open);
+		v_served := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, (
+			select greatest(v_since, max((t.value ->> 'until')::timestamptz)) from jsonb_array_elements(v_times) t
+			where t.value ->> 'gate' not in ('not_before', 'scheduled_for', 'retry')));
+		v_rates := autopost.rate_holds(p_channel, p_limit, p_row, v_served, v_open);
 		select greatest(v_open, max((r.value ->> 'until')::timestamptz)) into v_turn
 			from jsonb_array_elements(v_rates) r;
 		v_at := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_turn);
@@ -28058,7 +28160,7 @@ begin
 			case when isfinite(v_open) then 'the opening of the posting window'
 				else 'a posting window that opens: this one never does' end);
 	end if;
-	if (p_row ->> 'inflight')::int >= p_channel.max_parallel then
+	if v_open <= v_since and (p_row ->> 'inflight')::int >= p_channel.max_parallel then
 		v_times := v_times || autopost.hold('max_parallel', null, 'the end of a call of the channel', 
 			jsonb_strip_nulls(jsonb_build_object('max_parallel', p_channel.max_parallel, 'deliveries',
 				p_row -> 'in_flight')));
@@ -28531,11 +28633,10 @@ begin
 		'not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
 		'next_retry_at', case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		'ahead', case when isfinite(p_delivery.due_at)
-			then autopost.rows_ahead(p_channel.workspace_id, p_channel.channel_id, p_delivery.due_at,
-				p_delivery.delivery_id) else 0 end,
+			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at,
+				p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)) else '{"all": 0, "same": 0}' end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
-			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id)
-				else 0 end,
+			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) end,
 		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
 			p_delivery.render_meta, v_now),
