@@ -811,6 +811,9 @@ values
 	('alert_target_failing', 'error', 'alerts do not reach a target',
 		'see the error: autopost alert target list --workspace {workspace}; fix it, then: autopost alert ' ||
 		'target test {name} --workspace {workspace} --reason fixed'),
+	('alerts_undelivered', 'error', 'the alerts of a workspace reach nobody',
+		'see the error: autopost alert target list --workspace {name}; fix it, or add a target with another ' ||
+		'credential: autopost alert target add'),
 	('rights_lost', 'error', 'the bot may no longer post in its chat; its posts wait',
 		'restore its rights in the chat: the channel resumes automatically; or disable it: autopost channel ' ||
 		'set {name} --enabled false --workspace {workspace} --reason gone'),
@@ -968,6 +971,32 @@ $_$;
 
 
 --
+-- Name: alert_target_note(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_target_note(p_workspace_id text, p_target_id text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: {"note"} if a target uses the credential of channels and no enabled target uses another
+--          one: an alert about that credential would not arrive. Otherwise {}.
+-- Reads:   channels, channel_auth, alert_targets.
+declare
+	v_auth_ref text := p_fields ->> 'auth_ref';
+begin
+	if p_fields -> 'enabled' <> 'true' or autopost.channels_of_credential(p_workspace_id, v_auth_ref) = '{}'
+		or exists (
+			select 1 from autopost.alert_targets t
+			where t.workspace_id = p_workspace_id and t.target_id <> p_target_id and t.enabled
+			and t.auth_ref is distinct from v_auth_ref) then
+		return '{}';
+	end if;
+	return jsonb_build_object('note', format(
+		'if credential %s is refused, this target cannot be reached: add another one with another credential', v_auth_ref));
+end
+$$;
+
+
+--
 -- Name: alert_target_rules(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1052,7 +1081,8 @@ declare
 begin
 	return query
 	select jsonb_build_object('alert_id', a.alert_id, 'told', t.change, 'kind', a.kind, 'subject', a.subject,
-		'severity', a.severity, 'what', a.what, 'remedy', a.remedy,
+		'severity', a.severity, 'what', case when t.change = 'resolved' then autopost.over_text(a) else a.what end,
+		'remedy', a.remedy,
 		'amount', a.amount, 'raised_at', a.raised_at, 'ended_at', a.ended_at)
 	from (
 		select o.alert_id from autopost.alerts o where o.workspace_id = p_target.workspace_id and o.ended_at is null
@@ -9943,8 +9973,7 @@ begin
 		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot_rows q
 			where q.workspace_id = p_workspace_id and q.status in ('queued', 'retry') and q.oldest_due_at <= v_now),
 		'submissions', autopost.submission_counts(p_workspace_id),
-		'paused_channels', (select count(*) from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.paused_until > v_now and c.enabled),
+		'paused_channels', autopost.paused_channels(p_workspace_id, v_now),
 		'failed_24h', (select count(*) from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.status in ('dead', 'failed_permanent')
 				and d.updated_at > v_now - interval '24 hours'),
@@ -10627,6 +10656,26 @@ select p_error -> 'known' = 'false' or (
 	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
 	and not autopost.is_rate_limit(p_error) and p_error ->> 'code' !~ '(^|[._])(usage_capped|no_credits)$')
 $_$;
+
+
+--
+-- Name: is_over(text, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_over(p_run_id text, p_reported_at timestamp with time zone, p_now timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a daemon, whose monitor last reported at p_reported_at, has ended, is silent, or
+--          was replaced by a later one on its host. A run without a dispatcher is not over.
+-- Reads:   dispatch_runs.
+begin
+	return exists (
+		select 1 from autopost.dispatch_runs r
+		where r.run_id = p_run_id and (r.ended_at is not null
+			or r.seen_at <= p_now - autopost.run_silence() and p_reported_at <= r.seen_at + autopost.run_silence()
+			or exists (select 1 from autopost.dispatch_runs x where x.host = r.host and x.started_at > r.seen_at)));
+end
+$$;
 
 
 --
@@ -14171,10 +14220,8 @@ CREATE FUNCTION autopost.look_at_channels(p_workspace_id text, p_level jsonb, p_
 begin
 	return query select autopost.finding('paused_channels', 'channels', c.n,
 		coalesce(nullif((p_level ->> 'alert_paused_channels')::numeric, 0) + 1, 0),
-		format('%s channels are paused', c.n))
-	from (
-		select count(*) as n from autopost.channels x
-		where x.workspace_id = p_workspace_id and x.paused_until > p_now and x.enabled) c;
+		format('%s channels are paused or disabled by failures', c.n))
+	from (select autopost.paused_channels(p_workspace_id, p_now) as n) c;
 	return query select f.* from (
 		select l.platform, l.rate_group, extract(epoch from p_now - l.breaker_opened_at) as seconds
 			from autopost.platform_limits l
@@ -14259,7 +14306,8 @@ $$;
 CREATE FUNCTION autopost.look_at_deliveries(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: finds dead, failed, unknown and overdue deliveries.
+-- Purpose: finds dead, failed, unknown and overdue deliveries. A delivery that a person skipped is
+--          not reported.
 -- Reads:   deliveries, channels, channel_gates, platform_limits, alerts.
 declare
 	v_most bigint := greatest(1000, (p_level ->> 'alert_dead_threshold')::bigint,
@@ -14272,7 +14320,7 @@ declare
 begin
 	select count(*) into v_count from (
 		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.status = 'dead'
-			and d.updated_at > v_seen limit v_most) d;
+			and d.updated_at > v_seen and d.last_error ->> 'code' is distinct from 'manual_skip' limit v_most) d;
 	if v_count > 0 then
 		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
 		return query select autopost.finding('dead', 'deliveries',
@@ -14357,8 +14405,9 @@ $$;
 CREATE FUNCTION autopost.look_at_installation(p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: finds problems of all workspaces: daemons, duties, clocks, partitions of events.
--- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions).
+-- Purpose: finds problems of all workspaces: daemons, duties, clocks, partitions of events, alerts
+--          that reach nobody. Reports of daemons that are over do not count.
+-- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions), alert_targets.
 declare
 	v_late constant interval := interval '15 minutes'; -- failures of a monitor that is silent for longer do not count
 begin
@@ -14373,6 +14422,7 @@ begin
 		where d.failures > 0 and d.duty <> 'disks' and d.reported_at > p_now - interval '1 day'
 		and exists (select 1 from autopost.monitor_duties x
 			where x.run_id = d.run_id and x.reported_at > p_now - v_late)
+		and not autopost.is_over(d.run_id, d.reported_at, p_now)
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
@@ -14381,7 +14431,8 @@ begin
 		left(string_agg(d.error, '; ' order by d.error), 500))
 	from (
 		select distinct x.error from autopost.monitor_duties x
-			where x.duty = 'disks' and x.failures > 0 and x.reported_at > p_now - v_late) d;
+			where x.duty = 'disks' and x.failures > 0 and x.reported_at > p_now - v_late
+			and not autopost.is_over(x.run_id, x.reported_at, p_now)) d;
 	return query select autopost.finding('clock_skew', 'clocks',
 		abs(c.skew_ms), (p_level ->> 'alert_clock_skew_ms')::numeric,
 		format('the clock of the daemon%s is %s ms %s the database''s', ' on ' || c.host, abs(c.skew_ms), case
@@ -14389,7 +14440,8 @@ begin
 	from (
 		select d.skew_ms, r.host from autopost.monitor_duties d
 		left join autopost.dispatch_runs r on r.run_id = d.run_id
-		where d.duty = 'watch' and d.reported_at > p_now - v_late order by abs(d.skew_ms) desc limit 1) c;
+		where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)
+		order by abs(d.skew_ms) desc limit 1) c;
 	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
 		format('the clock of the database jumped by %s', j.jump))
 	from (
@@ -14399,7 +14451,8 @@ begin
 		format('%s daemons have %s configurations', c.runs, c.n))
 	from (
 		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d
-			where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+			where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)) c;
+	return query select f.* from autopost.unheard_workspaces() f;
 	return query select autopost.finding('partitions_missing', 'events', count(*), 1,
 		format('%s of the next days have no partition of events', count(*)))
 	from generate_series(0, 1) n
@@ -15476,6 +15529,7 @@ begin
 			from (
 				select x.last_error, x.channel_id from autopost.deliveries x
 				where x.workspace_id = p_workspace_id and x.status = p_status and x.updated_at > p_since
+				and x.last_error ->> 'code' is distinct from 'manual_skip'
 				order by x.updated_at desc limit 100) d
 			group by 1, 2 order by 3 desc, 1, 2 limit 3) t);
 end
@@ -16407,6 +16461,20 @@ $$;
 
 
 --
+-- Name: over_text(autopost.alerts); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.over_text(p_alert autopost.alerts) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: an alert that has ended in words: its subject and title. Its description, such as "it is
+--          paused until …", is no longer true.
+select concat_ws(': ', nullif(regexp_replace(p_alert.subject, ':', ' '), p_alert.subject), coalesce((
+	select k.title from autopost.alert_kinds() k where k.kind = p_alert.kind), p_alert.kind))
+$$;
+
+
+--
 -- Name: paging_fits(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16570,6 +16638,25 @@ begin
 		jsonb_build_object('until', p_until, 'auth_ref', p_auth_ref, 'refused_on', p_channel.channel_id))
 	from unnest(v_ids) u (id);
 	return v_ids;
+end
+$$;
+
+
+--
+-- Name: paused_channels(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.paused_channels(p_workspace_id text, p_now timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: counts channels that are paused, and those that a series of failures has disabled. A
+--          channel that a person disabled does not count.
+-- Reads:   channels, settings.
+begin
+	return (
+		select count(*) from autopost.channels c
+		where c.workspace_id = p_workspace_id and case when c.enabled then c.paused_until > p_now
+			else c.error_streak >= autopost.setting('disable_after_permanent_streak') end);
 end
 $$;
 
@@ -17866,12 +17953,12 @@ CREATE FUNCTION autopost.put_alert_target(p_workspace_id text, p_target_id text,
     AS $$
 -- Purpose: adds or changes an alert target. p_fields has changed fields (see alert_target_rules);
 --          null restores the default. After a change its next message is due at once.
--- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
---          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
---          "remedy"}].
+-- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": if alerts about a
+--          credential of channels cannot arrive}, or {"applied": false, "dry_run"} with reason
+--          unchanged, or invalid and "errors": [{"field", "reason", "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, alert_targets.
--- Reads:   platforms, credential_bindings.
+-- Reads:   platforms, credential_bindings, channels, channel_auth.
 -- Writes:  alert_targets, admin_audit_log.
 declare
 	v_act jsonb;
@@ -17892,6 +17979,9 @@ begin
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.alert_target_errors(p_workspace_id, v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' then
+		v_answer := v_answer || autopost.alert_target_note(p_workspace_id, p_target_id, v_put -> 'after');
+	end if;
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
 		v_new := jsonb_populate_record(null::autopost.alert_targets, v_put -> 'after');
 		v_now := autopost.now_ts();
@@ -26075,6 +26165,28 @@ begin
 			where m ->> 'blob_ref' is null and m ->> 'file_id' is null));
 end
 $_$;
+
+
+--
+-- Name: unheard_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.unheard_workspaces() RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: finds workspaces whose enabled alert targets all fail.
+-- Reads:   alert_targets.
+begin
+	return query select f.* from (
+		select t.workspace_id, min(t.last_error ->> 'message') as error from autopost.alert_targets t
+		where t.enabled
+		group by t.workspace_id
+		having bool_and(t.failures >= 3 or t.failures > 0 and coalesce(t.last_error ->> 'category' = 'PERMANENT', false))
+		order by t.workspace_id limit 100) w
+	cross join lateral autopost.finding('alerts_undelivered', 'workspace:' || w.workspace_id, 1, 1,
+		format('the alerts of workspace %s reach nobody: %s', w.workspace_id, left(w.error, 200))) f;
+end
+$$;
 
 
 --

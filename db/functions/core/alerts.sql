@@ -79,6 +79,9 @@ values
 	('alert_target_failing', 'error', 'alerts do not reach a target',
 		'see the error: autopost alert target list --workspace {workspace}; fix it, then: autopost alert ' ||
 		'target test {name} --workspace {workspace} --reason fixed'),
+	('alerts_undelivered', 'error', 'the alerts of a workspace reach nobody',
+		'see the error: autopost alert target list --workspace {name}; fix it, or add a target with another ' ||
+		'credential: autopost alert target add'),
 	('rights_lost', 'error', 'the bot may no longer post in its chat; its posts wait',
 		'restore its rights in the chat: the channel resumes automatically; or disable it: autopost channel ' ||
 		'set {name} --enabled false --workspace {workspace} --reason gone'),
