@@ -374,6 +374,8 @@ CASE
     WHEN (limited_rps IS NULL) THEN rate_rps
     ELSE LEAST(NULLIF(rate_rps, (0)::numeric), round((limited_rps * exp((((limited_sends * limited_sends))::numeric / 400.0))), 9))
 END) STORED,
+    credential_missing_at timestamp with time zone,
+    credential_until timestamp with time zone,
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
@@ -435,7 +437,8 @@ CREATE FUNCTION autopost.act_obstacle_until(p_channel autopost.channels, p_limit
 --          and the breaker do not block post changes: a wrong post can be deleted at night.
 select least(p_now + interval '30 seconds', case when not p_channel.enabled
 	then 'infinity'::timestamptz else h.until end)
-from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_limit.cooldown_until) as until) h
+from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until,
+	p_limit.cooldown_until) as until) h
 where not p_channel.enabled or h.until > p_now
 $$;
 
@@ -777,6 +780,10 @@ values
 		'{workspace} --reason renewed (X and YouTube: autopost credential link {name}); its channels resume. ' ||
 		'Failed deliveries: autopost credential requeue --credential {name} --workspace {workspace} --reason ' ||
 		'renewed'),
+	('credential_missing', 'error', 'a credential has no secret; the posts of its channels wait',
+		'get the secret from the platform, then: autopost credential set {name} --from-file FILE --workspace ' ||
+		'{workspace} --reason new (a new one: with --platform PLATFORM; X and YouTube: autopost credential link ' ||
+		'{name}); its channels go on automatically'),
 	('auth_expiring', 'warning', 'a credential expires soon',
 		'get a new one from the platform, then: autopost credential set {name} --from-file FILE --workspace ' ||
 		'{workspace} --reason renewed (X and YouTube: autopost credential link {name})'),
@@ -812,6 +819,9 @@ values
 	('alert_target_failing', 'error', 'alerts do not reach a target',
 		'see the error: autopost alert target list --workspace {workspace}; fix it, then: autopost alert ' ||
 		'target test {name} --workspace {workspace} --reason fixed'),
+	('alerts_undelivered', 'error', 'the alerts of a workspace reach nobody',
+		'see the error: autopost alert target list --workspace {name}; fix it, or add a target with another ' ||
+		'credential: autopost alert target add'),
 	('rights_lost', 'error', 'the bot may no longer post in its chat; its posts wait',
 		'restore its rights in the chat: the channel resumes automatically; or disable it: autopost channel ' ||
 		'set {name} --enabled false --workspace {workspace} --reason gone'),
@@ -972,6 +982,32 @@ $_$;
 
 
 --
+-- Name: alert_target_note(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_target_note(p_workspace_id text, p_target_id text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: {"note"} if a target uses the credential of channels and no enabled target uses another
+--          one: an alert about that credential would not arrive. Otherwise {}.
+-- Reads:   channels, channel_auth, alert_targets.
+declare
+	v_auth_ref text := p_fields ->> 'auth_ref';
+begin
+	if p_fields -> 'enabled' <> 'true' or autopost.channels_of_credential(p_workspace_id, v_auth_ref) = '{}'
+		or exists (
+			select 1 from autopost.alert_targets t
+			where t.workspace_id = p_workspace_id and t.target_id <> p_target_id and t.enabled
+			and t.auth_ref is distinct from v_auth_ref) then
+		return '{}';
+	end if;
+	return jsonb_build_object('note', format(
+		'if credential %s is refused, this target cannot be reached: add another one with another credential', v_auth_ref));
+end
+$$;
+
+
+--
 -- Name: alert_target_rules(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1056,7 +1092,8 @@ declare
 begin
 	return query
 	select jsonb_build_object('alert_id', a.alert_id, 'told', t.change, 'kind', a.kind, 'subject', a.subject,
-		'severity', a.severity, 'what', a.what, 'remedy', a.remedy,
+		'severity', a.severity, 'what', case when t.change = 'resolved' then autopost.over_text(a) else a.what end,
+		'remedy', a.remedy,
 		'amount', a.amount, 'raised_at', a.raised_at, 'ended_at', a.ended_at)
 	from (
 		select o.alert_id from autopost.alerts o where o.workspace_id = p_target.workspace_id and o.ended_at is null
@@ -1644,14 +1681,15 @@ $$;
 
 
 --
--- Name: auth_lost_error(text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: auth_lost_error(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.auth_lost_error(p_message text) RETURNS jsonb
+CREATE FUNCTION autopost.auth_lost_error(p_code text, p_message text) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the error of a delivery that was not called because its credential was refused.
-select jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', 'auth_lost', 'known', true,
+-- Purpose: the error of a delivery that was not called because its credential was refused or is
+--          missing (p_code).
+select jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', p_code, 'known', true,
 	'message', p_message)
 $$;
 
@@ -3333,6 +3371,34 @@ $$;
 
 
 --
+-- Name: channel_note(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_note(p_workspace_id text, p_changed jsonb, p_channel jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: {"note"} that names the changed settings of a channel that nothing reads, if the
+--          platform lists its settings, and a changed credential that is missing; {} without a note.
+-- Reads:   platforms, credential_bindings, sealed_secrets.
+declare
+	v_unread text := (
+		select format('platform %s reads no settings.%s', p_channel ->> 'platform',
+			string_agg(s.key, ' and no settings.' order by s.key))
+		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
+		where p_changed ? 'settings' and p.platform = p_channel ->> 'platform' and p.setting_keys is not null
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[])
+		having count(*) > 0);
+	v_fault text := case when p_changed ? 'auth_ref'
+		then autopost.credential_fault(p_workspace_id, p_channel ->> 'auth_ref', p_channel ->> 'platform') end;
+begin
+	return jsonb_strip_nulls(jsonb_build_object('note', nullif(concat_ws('; ', v_unread, v_fault
+		|| ', so the posts of this channel wait (credential_missing): ' || autopost.credential_command(p_workspace_id,
+			p_channel ->> 'auth_ref', p_channel ->> 'platform')), '')));
+end
+$$;
+
+
+--
 -- Name: channel_rules(text, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3407,6 +3473,28 @@ select
 		then autopost.field_error('settings.moderated', 'cannot be: posts cannot wait for a decision yet',
 			'leave it out, and post what is decided') else '[]' end
 $_$;
+
+
+--
+-- Name: channel_turn(autopost.channels, jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_turn(p_channel autopost.channels, p_ahead jsonb, p_from timestamp with time zone, p_at timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: turn_after for a channel that is served from p_from on, in its posting window only.
+declare
+	v_step interval := autopost.slot_step(p_channel.effective_rps, 1);
+	v_work interval := (p_ahead ->> 'all')::int * v_step;
+	v_from timestamptz := greatest(p_from, p_channel.next_allowed_at);
+begin
+	if p_channel.window_mode = 'windowed' and v_work > interval '0' and isfinite(v_from) then
+		v_from := coalesce(autopost.after_open_time(autopost.posting_spans(coalesce(p_channel.timezone, 'UTC'),
+			p_channel.posting_window, v_from, 92), v_work), v_from + v_work) - v_work;
+	end if;
+	return autopost.turn_after(p_ahead, v_step, v_from, p_at);
+end
+$$;
 
 
 --
@@ -4169,7 +4257,7 @@ begin
 	v_wanted := p_limit;
 	for v_gate in
 		select g.channel_id, g.inflight, case when c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now then c.max_parallel - g.inflight
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) <= v_now then c.max_parallel - g.inflight
 			else 0 end as room
 		from (
 			select g.channel_id, g.inflight from autopost.channel_gates g
@@ -4178,7 +4266,7 @@ begin
 			order by g.ready_at
 			limit v_gates
 			for no key update of g skip locked) g
-		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
+		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
 		v_visited := array_append(v_visited, v_gate.channel_id);
@@ -4199,14 +4287,15 @@ begin
 			c.max_parallel - u.inflight as room
 		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
-			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until from autopost.channels c
+			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until
+			from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
 		left join lateral (
 			select c.channel_id, c.next_allowed_at from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
 			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
 			for no key update of c skip locked) l on true
-		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until), v_now) <= v_now
+		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) <= v_now
 		and v_windows ->> u.channel_id is distinct from 'closed'
 		and (coalesce(c.effective_rps, 0) = 0 or l.channel_id is not null)
 	) o
@@ -4833,7 +4922,7 @@ CREATE FUNCTION autopost.commit_act(p_workspace_id text, p_act_id uuid, p_claim_
 --          "raw"}}. A transient failure or an unknown outcome is retried by the retry policy of
 --          platform and code while attempts are left, because a repeated post change has no further
 --          effect. Any other failure ends it as failed. A wait given by the platform cools its
---          scope down. A failure whose policy costs no attempt and has no bound is not counted, nor
+--          scope down. A missing credential holds the channel. A failure whose policy costs no attempt and has no bound is not counted, nor
 --          is a rate limit with a stated wait. Nothing else of the channel changes: a post that
 --          cannot be edited says nothing about the next one.
 -- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same
@@ -4873,6 +4962,10 @@ begin
 	end if;
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
 		and c.channel_id = v_act.channel_id;
+	if v_error ->> 'code' = 'credential_missing' then
+		perform autopost.hold_for_credential(p_workspace_id, v_channel);
+		v_error := v_error || '{"category": "TRANSIENT", "scope": "delivery"}';
+	end if;
 	v_policy := autopost.retry_policy(p_workspace_id, v_channel.platform, v_error ->> 'code');
 	v_wait := autopost.retry_delay(v_policy, v_act.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	if (v_error ->> 'retry_after_ms')::numeric > 0 and v_error ->> 'scope' in ('channel', 'platform') then
@@ -5682,6 +5775,22 @@ $$;
 
 
 --
+-- Name: credential_command(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_command(p_workspace_id text, p_auth_ref text, p_platform text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the command that stores the secret of a credential.
+select case when p_platform in ('x', 'youtube')
+	then format('autopost credential link %s --platform %s --workspace %s --reason new (or autopost credential set %1$s …)',
+		p_auth_ref, p_platform, p_workspace_id)
+	else format('autopost credential set %s --platform %s --from-file FILE --workspace %s --reason new', p_auth_ref,
+		p_platform, p_workspace_id) end
+$_$;
+
+
+--
 -- Name: credential_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5712,6 +5821,60 @@ begin
 		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
 end
 $_$;
+
+
+--
+-- Name: credential_fault(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_fault(p_workspace_id text, p_auth_ref text, p_platform text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: why a channel of this platform cannot use a credential: not bound, bound for another
+--          platform, or without a stored secret; null otherwise. The database cannot see the
+--          secrets of env: and file: references.
+-- Reads:   credential_bindings, sealed_secrets.
+declare
+	v_bound autopost.credential_bindings;
+begin
+	select b.* into v_bound from autopost.credential_bindings b
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref;
+	return case
+		when v_bound.auth_ref is null then format('the credential %s does not exist', p_auth_ref)
+		when v_bound.platform <> p_platform
+			then format('the credential %s is for %s, not for %s', p_auth_ref, v_bound.platform, p_platform)
+		when v_bound.secret_ref like 'sealed:%' and not exists (
+			select 1 from autopost.sealed_secrets s
+			where s.workspace_id = p_workspace_id and s.auth_ref = p_auth_ref and s.retired_at is null)
+			then format('the credential %s has no secret', p_auth_ref) end;
+end
+$$;
+
+
+--
+-- Name: credential_gap(autopost.channels, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_gap(p_channel autopost.channels, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the missing credential of a channel: {"auth_ref", "why", "command"}; null if it has one
+--          as far as the database and the last claim know.
+-- Reads:   channel_auth, credential_bindings, sealed_secrets.
+declare
+	v_auth_ref text := autopost.current_auth_ref(p_channel.workspace_id, p_channel);
+	v_fault text := autopost.credential_fault(p_channel.workspace_id, v_auth_ref, p_channel.platform);
+begin
+	if v_fault is null and p_channel.credential_until > p_now then
+		v_fault := format('the secret of credential %s was not found', v_auth_ref);
+	end if;
+	if v_fault is null then
+		return null;
+	end if;
+	return jsonb_build_object('auth_ref', v_auth_ref, 'why', v_fault, 'command',
+		autopost.credential_command(p_channel.workspace_id, v_auth_ref, p_channel.platform));
+end
+$$;
 
 
 --
@@ -6360,6 +6523,7 @@ declare
 	v_cost numeric := (p_row ->> 'cost')::numeric;
 	v_stuck text := case
 		when p_status <> 'active' then 'workspace' when p_channel.auth_held then 'auth_lost'
+			when p_channel.credential_until > p_now then 'credential_missing'
 			when not p_channel.enabled then 'channel_disabled'
 		when v_sends = 0 then 'unknown_outcome' when p_channel.paused_until = 'infinity' then 'channel_paused' end;
 	v_from timestamptz;
@@ -6783,6 +6947,30 @@ $$;
 
 
 --
+-- Name: end_credential_wait(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_credential_wait() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends the wait of the channels of a credential that is bound to a secret.
+-- Locks:   channels (channel_id), channel_gates.
+-- Writes:  channels, channel_gates.
+declare
+	v_ids text[] := autopost.waiting_for_credentials(new.workspace_id, array[new.auth_ref]);
+begin
+	perform autopost.lock_channels(new.workspace_id, v_ids) where v_ids <> '{}';
+	update autopost.channels c set credential_missing_at = null, credential_until = null
+	where c.workspace_id = new.workspace_id and c.channel_id = any (v_ids);
+	perform autopost.rearm_gate(new.workspace_id, u.id, 0)
+	from (select unnest(v_ids) as id order by 1) u;
+	return null;
+end
+$$;
+
+
+--
 -- Name: end_dispatch(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6824,9 +7012,9 @@ $$;
 CREATE FUNCTION autopost.end_held(p_workspace_id text, p_channel_ids text[], p_limit integer) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: ends waiting deliveries of locked channels that a refused credential pauses. They fail
---          if on_auth_lost says so; else they are dead after auth_lost_hold_days of waiting. Later
---          schedules and deliveries that wait for a person stay.
+-- Purpose: ends waiting deliveries of locked channels whose credential is refused or missing. They
+--          are dead after auth_lost_hold_days of waiting; for a refused credential they fail at once
+--          if on_auth_lost says so. Later schedules and deliveries that wait for a person stay.
 -- Returns: {"failed", "dead"}, together at most p_limit.
 -- Locks:   deliveries with SKIP LOCKED.
 -- Writes:  deliveries, events (failed_permanent, dead_letter).
@@ -6838,24 +7026,28 @@ declare
 	v_counts int[] := '{0, 0}';
 begin
 	for v_row in
-		select l.delivery, c.on_auth_lost = 'fail' as fails
+		select l.delivery, h.fails, h.refused
 		from autopost.channels c
+		cross join lateral (select r.refused, r.refused and c.on_auth_lost = 'fail' as fails,
+			case when r.refused then c.auth_lost_at else c.credential_missing_at end as since
+			from (select c.auth_held and coalesce(c.paused_until > v_now, false) as refused) r) h
 		cross join lateral (
 			select d as delivery from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
 			and d.due_at < 'infinity'
-			and case c.on_auth_lost when 'fail' then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
-				else greatest(d.due_at, c.auth_lost_at) <= v_since end
+			and case when h.fails then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
+				else greatest(d.due_at, h.since) <= v_since end
 			order by d.due_at, d.delivery_id
 			limit p_limit
 			for no key update of d skip locked) l
-		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.auth_held
-			and c.paused_until > v_now
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
+			and (h.refused or c.credential_until > v_now)
 		order by c.channel_id
 		limit p_limit
 	loop
-		v_error := autopost.auth_lost_error(case when v_row.fails
-			then 'the credential is refused' else 'the credential was refused for too long' end);
+		v_error := autopost.auth_lost_error(case when v_row.refused then 'auth_lost' else 'credential_missing' end,
+			format('the credential %s', case when v_row.fails then 'is refused' when v_row.refused
+				then 'was refused for too long' else 'was missing for too long' end));
 		update autopost.deliveries d
 		set status = case when v_row.fails then 'failed_permanent' else 'dead' end, next_retry_at = null,
 			last_error = v_error,
@@ -7666,8 +7858,8 @@ CREATE FUNCTION autopost.expire_auth_lost(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: ends deliveries that wait too long for a refused credential: dead after
---          auth_lost_hold_days; failed_permanent at once if on_auth_lost is fail. Up to 500
+-- Purpose: ends deliveries that wait too long for a refused or missing credential: dead after
+--          auth_lost_hold_days; failed_permanent at once if it is refused and on_auth_lost is fail. Up to 500
 --          deliveries of 1,000 channels per call.
 -- Returns: {"ended", "failed", "dead"}.
 -- Locks:   channels (channel_id), deliveries (skip locked).
@@ -7679,7 +7871,8 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_ids := array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.auth_held and c.paused_until > autopost.now_ts()
+		where c.workspace_id = p_workspace_id
+		and (c.auth_held and c.paused_until > autopost.now_ts() or c.credential_until > autopost.now_ts())
 		and exists (
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
@@ -9025,17 +9218,18 @@ begin
 			(12, 'channels', '{channel_id}', 'next_allowed_at', null),
 			(13, 'channels', '{channel_id}', 'cooldown_until', null),
 			(14, 'channels', '{channel_id}', 'paused_until', null),
-			(15, 'deliveries', '{channel_id, delivery_id}', 'sending_lease_until', '{sending}'),
-			(16, 'deliveries', '{channel_id, delivery_id}', 'send_at', '{sending}'),
-			(17, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
-			(18, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
-			(19, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
-			(20, 'post_acts', '{act_id}', 'next_at', '{retry, sending}'),
-			(21, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
-			(22, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
-			(23, 'webhook_cursors', '{workspace_id}', 'done_at', null),
-			(24, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
-			(25, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
+			(15, 'channels', '{channel_id}', 'credential_until', null),
+			(16, 'deliveries', '{channel_id, delivery_id}', 'sending_lease_until', '{sending}'),
+			(17, 'deliveries', '{channel_id, delivery_id}', 'send_at', '{sending}'),
+			(18, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
+			(19, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
+			(20, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
+			(21, 'post_acts', '{act_id}', 'next_at', '{retry, sending}'),
+			(22, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
+			(23, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
+			(24, 'webhook_cursors', '{workspace_id}', 'done_at', null),
+			(25, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
+			(26, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
 			as w (place, relation, keys, times, states)
 		order by place
 	loop
@@ -9289,6 +9483,7 @@ select case
 	when not p_channel.enabled then 'channel_disabled'
 	when p_oldest_due_at = 'infinity' then 'unknown_outcome'
 	when p_channel.paused_until > p_now then 'channel_paused'
+	when p_channel.credential_until > p_now then 'credential_missing'
 	when p_oldest_due_at > p_now then 'not_due'
 	when p_limit.breaker_opened_at is not null then 'breaker'
 	when p_channel.cooldown_until > p_now then 'channel_cooldown'
@@ -9334,7 +9529,8 @@ begin
 		'state', autopost.queue_of(p_workspace_id, array[p_channel_id]) || jsonb_build_object(
 			'paused_until', v_channel.paused_until, 'cooldown_until', v_channel.cooldown_until, 'error_streak',
 				v_channel.error_streak,
-			'auth_held', v_channel.auth_held, 'created_at', v_channel.created_at, 'updated_at', v_channel.updated_at));
+			'auth_held', v_channel.auth_held, 'credential_missing_at', v_channel.credential_missing_at,
+			'created_at', v_channel.created_at, 'updated_at', v_channel.updated_at));
 end
 $$;
 
@@ -9735,17 +9931,19 @@ $_$;
 -- Name: group_ahead(text, autopost.platform_limits, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS integer
+CREATE FUNCTION autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: rows_ahead of all channels of a rate group; 0 for a group without a limit.
+-- Purpose: queue_ahead of all channels of a rate group; null for a group without a limit.
 -- Reads:   channels, deliveries.
 begin
-	return (
-		select coalesce(sum(autopost.rows_ahead(p_workspace_id, c.channel_id, p_due_at, p_delivery_id)), 0)
-		from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group
-			and p_limit.rate_rps > 0);
+	if coalesce(p_limit.rate_rps, 0) = 0 then
+		return null;
+	end if;
+	return autopost.queue_ahead(p_workspace_id, array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group),
+		p_due_at, p_delivery_id, autopost.slot_step(p_limit.rate_rps, 1));
 end
 $$;
 
@@ -10051,8 +10249,7 @@ begin
 		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot_rows q
 			where q.workspace_id = p_workspace_id and q.status in ('queued', 'retry') and q.oldest_due_at <= v_now),
 		'submissions', autopost.submission_counts(p_workspace_id),
-		'paused_channels', (select count(*) from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.paused_until > v_now and c.enabled),
+		'paused_channels', autopost.paused_channels(p_workspace_id, v_now),
 		'failed_24h', (select count(*) from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.status in ('dead', 'failed_permanent')
 				and d.updated_at > v_now - interval '24 hours'),
@@ -10175,6 +10372,29 @@ CREATE FUNCTION autopost.hold(p_gate text, p_until timestamp with time zone, p_l
 -- Purpose: one wait reason: its end (null: time alone does not end it) and its remedy.
 select jsonb_build_object('gate', p_gate, 'until', case when isfinite(p_until) then p_until end, 'lifts', p_lifts)
 	|| p_more
+$$;
+
+
+--
+-- Name: hold_for_credential(text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_for_credential(p_workspace_id text, p_channel autopost.channels) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: lets a locked channel wait for its missing secret. A claim looks for it again after a
+--          minute, later after as long as it has been missing, at most a quarter of an hour.
+--          Setting the credential ends the wait at once.
+-- Writes:  channels.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	update autopost.channels c
+	set credential_missing_at = coalesce(c.credential_missing_at, v_now),
+		credential_until = v_now + least(interval '15 minutes', greatest(interval '1 minute',
+			v_now - c.credential_missing_at))
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
+end
 $$;
 
 
@@ -10772,7 +10992,7 @@ CREATE FUNCTION autopost.is_held(p_channel autopost.channels, p_ready_at timesta
 --          gate far in the future is held, for example by a quota. A gate may not know of a pause
 --          yet.
 select not p_channel.enabled or p_channel.window_mode <> 'immediate'
-	or greatest(p_channel.paused_until, p_channel.cooldown_until, '-infinity') > p_now
+	or greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until, '-infinity') > p_now
 	or p_ready_at > p_now + interval '1 minute'
 $$;
 
@@ -10829,6 +11049,26 @@ select p_error -> 'known' = 'false' or (
 	p_error ->> 'category' = 'TRANSIENT' and p_error ->> 'scope' = 'platform'
 	and not autopost.is_rate_limit(p_error) and p_error ->> 'code' !~ '(^|[._])(usage_capped|no_credits)$')
 $_$;
+
+
+--
+-- Name: is_over(text, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_over(p_run_id text, p_reported_at timestamp with time zone, p_now timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a daemon, whose monitor last reported at p_reported_at, has ended, is silent, or
+--          was replaced by a later one on its host. A run without a dispatcher is not over.
+-- Reads:   dispatch_runs.
+begin
+	return exists (
+		select 1 from autopost.dispatch_runs r
+		where r.run_id = p_run_id and (r.ended_at is not null
+			or r.seen_at <= p_now - autopost.run_silence() and p_reported_at <= r.seen_at + autopost.run_silence()
+			or exists (select 1 from autopost.dispatch_runs x where x.host = r.host and x.started_at > r.seen_at)));
+end
+$$;
 
 
 --
@@ -11579,20 +11819,20 @@ $$;
 
 
 --
--- Name: limited_groups(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: limited_groups(text, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.limited_groups(p_workspace_id text, p_due_at timestamp with time zone) RETURNS jsonb
+CREATE FUNCTION autopost.limited_groups(p_workspace_id text, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the limits of the workspace's rate groups by "platform/group", each with the number of
---          its deliveries due before p_due_at.
+-- Purpose: the limits of the workspace's rate groups by "platform/group", each with its deliveries
+--          due before this due time and id (group_ahead) and "planned": 0.
 -- Reads:   platform_limits, channels, deliveries.
 begin
 	return (
 		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
-			to_jsonb(l) || jsonb_build_object('ahead',
-				autopost.group_ahead(p_workspace_id, l, p_due_at, '00000000-0000-0000-0000-000000000000'))), '{}')
+			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, l, p_due_at,
+				p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
 end
@@ -12195,7 +12435,8 @@ CREATE VIEW autopost.list_channels_rows AS
     c.auth_lost_at,
     l.quota_until AS group_quota_until,
     l.breaker_opened_at AS group_breaker_opened_at,
-    c.effective_rps
+    c.effective_rps,
+    c.credential_missing_at
    FROM (((autopost.channels c
      JOIN autopost.channel_gates g ON (((g.workspace_id = c.workspace_id) AND (g.channel_id = c.channel_id))))
      LEFT JOIN autopost.channel_auth a ON (((a.workspace_id = c.workspace_id) AND (a.channel_id = c.channel_id))))
@@ -12233,7 +12474,8 @@ CREATE VIEW autopost.list_channels WITH (security_barrier='true') AS
     v.auth_lost_at,
     v.group_quota_until,
     v.group_breaker_opened_at,
-    v.effective_rps
+    v.effective_rps,
+    v.credential_missing_at
    FROM autopost.list_channels_rows v
   WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
            FROM autopost.readable_workspaces r)));
@@ -14265,7 +14507,10 @@ begin
 		select i.value ->> 'id' as id, i.value -> 'fields' ->> 'target_id' as target
 		from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'channel'
 		union all
-		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)) c
+		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)
+		union all
+		select w.id, null from unnest(autopost.waiting_for_credentials(p_workspace_id, array(select i.value ->> 'id'
+			from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'credential'))) w (id)) c
 	where c.id is not null;
 	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
 	-- as guard_dedup_ttl
@@ -14391,10 +14636,8 @@ CREATE FUNCTION autopost.look_at_channels(p_workspace_id text, p_level jsonb, p_
 begin
 	return query select autopost.finding('paused_channels', 'channels', c.n,
 		coalesce(nullif((p_level ->> 'alert_paused_channels')::numeric, 0) + 1, 0),
-		format('%s channels are paused', c.n))
-	from (
-		select count(*) as n from autopost.channels x
-		where x.workspace_id = p_workspace_id and x.paused_until > p_now and x.enabled) c;
+		format('%s channels are paused or disabled by failures', c.n))
+	from (select autopost.paused_channels(p_workspace_id, p_now) as n) c;
 	return query select f.* from (
 		select l.platform, l.rate_group, extract(epoch from p_now - l.breaker_opened_at) as seconds
 			from autopost.platform_limits l
@@ -14422,9 +14665,20 @@ $$;
 CREATE FUNCTION autopost.look_at_connections(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: finds expiring credentials, failed renewals, and failing or stopped sources.
--- Reads:   credential_health, pull_sources, pull_cursors.
+-- Purpose: finds missing and expiring credentials, failed renewals, and failing or stopped sources.
+-- Reads:   channels, channel_auth, credential_health, pull_sources, pull_cursors.
 begin
+	return query select f.* from (
+		select autopost.current_auth_ref(p_workspace_id, c) as auth_ref, c.platform, count(*) as n
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.enabled and c.credential_missing_at is not null
+		-- between two looks a claim is in flight
+		and c.credential_until > p_now - interval '1 minute'
+		group by 1, 2 order by 1, 2 limit 100) c
+	cross join lateral autopost.finding('credential_missing', 'credential:' || c.auth_ref, c.n, 1,
+		format('%s: the posts of %s channels wait (credential_missing)', coalesce(
+			autopost.credential_fault(p_workspace_id, c.auth_ref, c.platform),
+			format('the secret of credential %s was not found', c.auth_ref)), c.n)) f;
 	return query select f.* from (
 		select h.auth_ref, h.valid_until from autopost.credential_health h
 		where h.workspace_id = p_workspace_id and h.next_refresh_at is null and h.lost_at is null
@@ -14468,7 +14722,8 @@ $$;
 CREATE FUNCTION autopost.look_at_deliveries(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: finds dead, failed, unknown and overdue deliveries.
+-- Purpose: finds dead, failed, unknown and overdue deliveries. A delivery that a person skipped is
+--          not reported.
 -- Reads:   deliveries, channels, channel_gates, platform_limits, alerts.
 declare
 	v_most bigint := greatest(1000, (p_level ->> 'alert_dead_threshold')::bigint,
@@ -14481,7 +14736,7 @@ declare
 begin
 	select count(*) into v_count from (
 		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.status = 'dead'
-			and d.updated_at > v_seen limit v_most) d;
+			and d.updated_at > v_seen and d.last_error ->> 'code' is distinct from 'manual_skip' limit v_most) d;
 	if v_count > 0 then
 		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
 		return query select autopost.finding('dead', 'deliveries',
@@ -14566,8 +14821,9 @@ $$;
 CREATE FUNCTION autopost.look_at_installation(p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: finds problems of all workspaces: daemons, duties, clocks, partitions of events.
--- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions).
+-- Purpose: finds problems of all workspaces: daemons, duties, clocks, partitions of events, alerts
+--          that reach nobody. Reports of daemons that are over do not count.
+-- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions), alert_targets.
 declare
 	v_late constant interval := interval '15 minutes'; -- failures of a monitor that is silent for longer do not count
 begin
@@ -14583,6 +14839,7 @@ begin
 		and d.reported_at > p_now - interval '1 day'
 		and exists (select 1 from autopost.monitor_duties x
 			where x.run_id = d.run_id and x.reported_at > p_now - v_late)
+		and not autopost.is_over(d.run_id, d.reported_at, p_now)
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
@@ -14597,7 +14854,8 @@ begin
 		left(string_agg(d.error, '; ' order by d.error), 500))
 	from (
 		select distinct x.error from autopost.monitor_duties x
-			where x.duty = 'disks' and x.failures > 0 and x.reported_at > p_now - v_late) d;
+			where x.duty = 'disks' and x.failures > 0 and x.reported_at > p_now - v_late
+			and not autopost.is_over(x.run_id, x.reported_at, p_now)) d;
 	return query select autopost.finding('clock_skew', 'clocks',
 		abs(c.skew_ms), (p_level ->> 'alert_clock_skew_ms')::numeric,
 		format('the clock of the daemon%s is %s ms %s the database''s', ' on ' || c.host, abs(c.skew_ms), case
@@ -14605,7 +14863,8 @@ begin
 	from (
 		select d.skew_ms, r.host from autopost.monitor_duties d
 		left join autopost.dispatch_runs r on r.run_id = d.run_id
-		where d.duty = 'watch' and d.reported_at > p_now - v_late order by abs(d.skew_ms) desc limit 1) c;
+		where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)
+		order by abs(d.skew_ms) desc limit 1) c;
 	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
 		format('the clock of the database jumped by %s', j.jump))
 	from (
@@ -14615,7 +14874,8 @@ begin
 		format('%s daemons have %s configurations', c.runs, c.n))
 	from (
 		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d
-			where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+			where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)) c;
+	return query select f.* from autopost.unheard_workspaces() f;
 	return query select autopost.finding('partitions_missing', 'events', count(*), 1,
 		format('%s of the next days have no partition of events', count(*)))
 	from generate_series(0, 1) n
@@ -14707,7 +14967,7 @@ begin
 	from (
 		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until), '-infinity') <= p_now - v_late * 0.8
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), '-infinity') <= p_now - v_late * 0.8
 		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
 			and a.next_at <= p_now - v_late * 0.8
 		order by a.next_at limit 1) o
@@ -15544,14 +15804,16 @@ begin
 	perform set_config('autopost.channels_stirred', '', true);
 	for v_changed in
 		select r.workspace_id, r.channel_id, count(distinct (r.platform, r.rate_group)) > 1 as moved,
-			count(distinct (r.enabled, r.paused_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode,
+			count(distinct (r.enabled, r.paused_until, r.credential_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode,
 				r.posting_window)) > 1 as stirred
 		from (
-			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.max_parallel,
+			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.credential_until,
+				o.max_parallel,
 				o.rate_rps, o.timezone, o.window_mode, o.posting_window
 			from before_rows o
 			union
-			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.max_parallel,
+			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.credential_until,
+				n.max_parallel,
 				n.rate_rps, n.timezone, n.window_mode, n.posting_window
 			from after_rows n) r
 		group by r.workspace_id, r.channel_id
@@ -15702,6 +15964,7 @@ begin
 			from (
 				select x.last_error, x.channel_id from autopost.deliveries x
 				where x.workspace_id = p_workspace_id and x.status = p_status and x.updated_at > p_since
+				and x.last_error ->> 'code' is distinct from 'manual_skip'
 				order by x.updated_at desc limit 100) d
 			group by 1, 2 order by 3 desc, 1, 2 limit 3) t);
 end
@@ -16639,6 +16902,20 @@ $$;
 
 
 --
+-- Name: over_text(autopost.alerts); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.over_text(p_alert autopost.alerts) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: an alert that has ended in words: its subject and title. Its description, such as "it is
+--          paused until …", is no longer true.
+select concat_ws(': ', nullif(regexp_replace(p_alert.subject, ':', ' '), p_alert.subject), coalesce((
+	select k.title from autopost.alert_kinds() k where k.kind = p_alert.kind), p_alert.kind))
+$$;
+
+
+--
 -- Name: paging_fits(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16812,6 +17089,25 @@ $$;
 
 
 --
+-- Name: paused_channels(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.paused_channels(p_workspace_id text, p_now timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: counts channels that are paused, and those that a series of failures has disabled. A
+--          channel that a person disabled does not count.
+-- Reads:   channels, settings.
+begin
+	return (
+		select count(*) from autopost.channels c
+		where c.workspace_id = p_workspace_id and case when c.enabled then c.paused_until > p_now
+			else c.error_streak >= autopost.setting('disable_after_permanent_streak') end);
+end
+$$;
+
+
+--
 -- Name: payload_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16945,7 +17241,7 @@ CREATE FUNCTION autopost.plan_channel(p_status text, p_channel autopost.channels
 -- Purpose: the result of the enqueue of a dry run for one channel. p_channel, p_delivery (null: not
 --          made) and p_inflight come from planned_rows, p_limit from limited_groups, p_post from
 --          prepare_post, with "named": the reasons for channels without a delivery.
--- Reads:   deliveries.
+-- Reads:   deliveries, credential_bindings, sealed_secrets.
 declare
 	v_workspace_id text := p_channel.workspace_id;
 	v_named jsonb := p_post -> 'named' -> p_channel.channel_id;
@@ -16956,12 +17252,13 @@ begin
 			|| autopost.wait_reasons(p_status, p_channel,
 				jsonb_populate_record(null::autopost.platform_limits, p_limit),
 			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
-				'inflight', p_inflight,
+				'inflight', p_inflight, 'credential', autopost.credential_gap(p_channel, p_now),
 				'quota_until', autopost.quota_free_at(v_workspace_id, 'channel:' || p_channel.channel_id, p_now),
 				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text,
 					p_delivery.render_meta, p_now),
-				'ahead', autopost.rows_ahead(v_workspace_id, p_channel.channel_id, p_delivery.due_at,
-					p_delivery.delivery_id), 'group_ahead', p_limit -> 'ahead'), p_now);
+				'ahead', autopost.queue_ahead(v_workspace_id, array[p_channel.channel_id], p_delivery.due_at,
+					p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)), 'group_ahead',
+					p_limit -> 'ahead'), p_now);
 	elsif p_delivery.status = 'failed_permanent' then
 		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');
 	elsif not p_channel.enabled then
@@ -16993,7 +17290,10 @@ CREATE FUNCTION autopost.plan_channels(p_workspace_id text, p_status text, p_raw
 declare
 	v_post jsonb := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', p_raw));
 	v_due_at timestamptz := greatest(p_now, autopost.timestamp_of(p_raw ->> 'scheduled_for'));
-	v_limits jsonb := autopost.limited_groups(p_workspace_id, v_due_at);
+	v_limits jsonb := autopost.limited_groups(p_workspace_id, v_due_at, (select d.delivery_id
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = (p_answer ->> 'message_id')::uuid
+			and d.trace_id = (p_answer ->> 'trace_id')::uuid order by d.delivery_id limit 1));
 	v_row record;
 	v_entry jsonb;
 	v_listed jsonb[] := '{}';
@@ -17001,6 +17301,7 @@ declare
 	v_disabled int;
 	v_taken int := (p_answer ->> 'enqueued')::int + (p_answer ->> 'deduped')::int + (p_answer ->> 'invalid')::int + (
 		p_answer ->> 'skipped')::int;
+	v_step interval;
 	v_first timestamptz;
 	v_last timestamptz;
 begin
@@ -17017,9 +17318,9 @@ begin
 	loop
 		v_entry := autopost.plan_channel(p_status, v_row.channel, v_row.delivery, v_row.inflight,
 			v_limits -> v_row.rate_group, v_post, p_now);
-		if v_entry ? 'held_by' and v_limits ? v_row.rate_group then
-			v_limits := jsonb_set(v_limits, array[v_row.rate_group, 'ahead'],
-				to_jsonb((v_limits -> v_row.rate_group ->> 'ahead')::int + v_row.cost));
+		if v_entry ? 'held_by' and v_limits #> array[v_row.rate_group, 'ahead', 'planned'] is not null then
+			v_limits := jsonb_set(v_limits, array[v_row.rate_group, 'ahead', 'planned'],
+				to_jsonb((v_limits #>> array[v_row.rate_group, 'ahead', 'planned'])::int + v_row.cost));
 		end if;
 		v_first := least(v_first, (v_entry ->> 'send_at')::timestamptz);
 		v_last := greatest(v_last, (v_entry ->> 'send_at')::timestamptz);
@@ -17031,11 +17332,10 @@ begin
 		from autopost.planned_costs(p_workspace_id, (p_answer ->> 'message_id')::uuid, (p_answer ->> 'trace_id')::uuid,
 			v_listed[cardinality(v_listed)] ->> 'channel_id') k
 	loop
-		v_last := greatest(v_last,
-			greatest(v_due_at, (v_row.bound ->> 'cooldown_until')::timestamptz,
-			(v_row.bound ->> 'next_allowed_at')::timestamptz)
-			+ ((v_row.bound ->> 'ahead')::int + v_row.cost - 1)::int * autopost.slot_step((
-				v_row.bound ->> 'rate_rps')::numeric, 1));
+		v_step := autopost.slot_step((v_row.bound ->> 'rate_rps')::numeric, 1);
+		v_last := greatest(v_last, autopost.turn_after(v_row.bound -> 'ahead', v_step,
+			greatest(least(p_now, autopost.now_ts()), (v_row.bound ->> 'cooldown_until')::timestamptz,
+				(v_row.bound ->> 'next_allowed_at')::timestamptz), v_due_at) + (v_row.cost - 1)::int * v_step);
 	end loop;
 	return jsonb_build_object('status', 'planned',
 		'counts', jsonb_build_object('channels', v_all, 'queued', p_answer -> 'enqueued', 'deduped',
@@ -18120,12 +18420,12 @@ CREATE FUNCTION autopost.put_alert_target(p_workspace_id text, p_target_id text,
     AS $$
 -- Purpose: adds or changes an alert target. p_fields has changed fields (see alert_target_rules);
 --          null restores the default. After a change its next message is due at once.
--- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
---          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
---          "remedy"}].
+-- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": if alerts about a
+--          credential of channels cannot arrive}, or {"applied": false, "dry_run"} with reason
+--          unchanged, or invalid and "errors": [{"field", "reason", "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, alert_targets.
--- Reads:   platforms, credential_bindings.
+-- Reads:   platforms, credential_bindings, channels, channel_auth.
 -- Writes:  alert_targets, admin_audit_log.
 declare
 	v_act jsonb;
@@ -18146,6 +18446,9 @@ begin
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.alert_target_errors(p_workspace_id, v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' then
+		v_answer := v_answer || autopost.alert_target_note(p_workspace_id, p_target_id, v_put -> 'after');
+	end if;
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
 		v_new := jsonb_populate_record(null::autopost.alert_targets, v_put -> 'after');
 		v_now := autopost.now_ts();
@@ -18274,7 +18577,7 @@ CREATE FUNCTION autopost.put_channel(p_workspace_id text, p_channel_id text, p_f
 --          A rate group with the name of the credential follows it. Enabling a channel resets its
 --          error streak.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": settings that nothing
---          reads, if any}; or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+--          reads and a missing credential, if any}; or {"applied": false, "dry_run"} with reason unchanged, or invalid and
 --          "errors": [{"field", "reason", "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, settings (shared), channels, channel_gates.
@@ -18309,8 +18612,8 @@ begin
 			autopost.default_rate(p_workspace_id, coalesce(v_put, '{}') || p_fields)), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
-	if v_answer -> 'after' ? 'settings' then
-		v_answer := v_answer || autopost.settings_note(v_put -> 'after');
+	if v_answer -> 'applied' = 'true' then
+		v_answer := v_answer || autopost.channel_note(p_workspace_id, v_answer -> 'after', v_put -> 'after');
 	end if;
 	if v_answer -> 'applied' <> 'true' or p_dry_run then
 		return v_answer;
@@ -19249,6 +19552,49 @@ $$;
 
 
 --
+-- Name: queue_ahead(text, text[], timestamp with time zone, uuid, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.queue_ahead(p_workspace_id text, p_channel_ids text[], p_due_at timestamp with time zone, p_delivery_id uuid, p_step interval) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the deliveries of channels before this due time and id, at most 10,000 of each channel:
+--          {"all", "same": those of the same due time, "turn": when the queue of those that are not
+--          due yet ends, if each takes a step from its due time on; null without one}.
+-- Reads:   deliveries.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_all bigint;
+	v_same bigint := 0;
+	v_turn timestamptz;
+begin
+	select coalesce(sum(a.n), 0) into v_all
+	from unnest(p_channel_ids) u (channel_id)
+	cross join lateral (
+		select count(*) as n from (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+			and d.status in ('queued', 'retry')
+			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
+			limit 10000) x) a;
+	if p_due_at > v_now then
+		select count(*) filter (where l.due_at = p_due_at), max(l.due_at + l.behind * p_step) into v_same, v_turn
+		from (
+			select x.due_at, row_number() over (order by x.due_at desc, x.delivery_id desc) as behind
+			from unnest(p_channel_ids) u (channel_id)
+			cross join lateral (
+				select d.due_at, d.delivery_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+				and d.status in ('queued', 'retry') and d.due_at > v_now
+				and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
+				order by d.due_at desc, d.delivery_id desc limit 10000) x) l;
+	end if;
+	return jsonb_build_object('all', v_all, 'same', v_same, 'turn', v_turn);
+end
+$$;
+
+
+--
 -- Name: queue_metrics(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -19650,30 +19996,46 @@ $$;
 
 
 --
--- Name: rate_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: rate_holds(autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.rate_holds(p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_from timestamp with time zone) RETURNS jsonb
-    LANGUAGE sql STABLE
+CREATE FUNCTION autopost.rate_holds(p_channel autopost.channels, p_limit autopost.platform_limits, p_row jsonb, p_served timestamp with time zone, p_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the wait reasons of a delivery that is otherwise free at p_from: deliveries before it,
---          and the rate slots of its channel and group.
-select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts, h.more) order by h.n), '[]')
-from (values
-	(1, 'queue', null, 'the deliveries before it',
-		jsonb_build_object('ahead', p_row -> 'ahead'), (p_row ->> 'ahead')::int > 0),
-	(2, 'channel_rate', greatest(p_from, p_channel.next_allowed_at)
-			+ (p_row ->> 'ahead')::int * autopost.slot_step(p_channel.effective_rps, 1),
-		case when p_channel.limited_rps is null then 'its turn at the channel''s rate_rps'
+-- Purpose: the wait reasons of a delivery that may go at p_at as far as it alone is concerned: the
+--          deliveries that are then still before it, and the rate slots of its channel and group.
+--          p_served: the channel sends from then on.
+declare
+	v_step interval := autopost.slot_step(p_channel.effective_rps, 1);
+	v_group_step interval := autopost.slot_step(p_limit.rate_rps, 1);
+	v_turn timestamptz := autopost.channel_turn(p_channel, p_row -> 'ahead', p_served, p_at);
+	v_ahead int := autopost.still_ahead(p_row -> 'ahead', v_step, p_served, p_at, v_turn);
+	v_group_turn timestamptz := greatest(p_at, p_limit.next_allowed_at);
+	v_holds jsonb := '[]';
+begin
+	if jsonb_typeof(p_row -> 'group_ahead') = 'object' then
+		v_group_turn := greatest(autopost.turn_after(p_row -> 'group_ahead', v_group_step,
+			greatest(least(p_served, autopost.now_ts()), p_limit.next_allowed_at, p_limit.cooldown_until,
+				p_limit.quota_until), p_at), p_served + (p_row #>> '{ahead,all}')::int * v_group_step);
+	end if;
+	if v_ahead > 0 then
+		v_holds := v_holds || autopost.hold('queue', null, 'the deliveries before it',
+			jsonb_build_object('ahead', v_ahead));
+	end if;
+	if v_turn > p_at then
+		v_holds := v_holds || autopost.hold('channel_rate', v_turn, case when p_channel.limited_rps is null
+			then 'its turn at the channel''s rate_rps'
 			else 'its turn: the platform limited the channel, which is slower until its posts are sent again' end,
-		jsonb_strip_nulls(jsonb_build_object('rate_rps', p_channel.rate_rps, 'effective_rps', case
-			when p_channel.limited_rps > 0 then trim_scale(round(p_channel.effective_rps, 6)) end)), true),
-	(3, 'group_rate', greatest(p_from, p_limit.next_allowed_at)
-			+ (p_row ->> 'group_ahead')::int * autopost.slot_step(p_limit.rate_rps, 1),
-		'its turn at the rate group''s rate_rps',
-			jsonb_build_object('rate_rps', p_limit.rate_rps, 'ahead', p_row -> 'group_ahead'), true)
-) h (n, gate, until, lifts, more, holds)
-where h.holds and (h.until > p_from or h.n = 1)
+			jsonb_strip_nulls(jsonb_build_object('rate_rps', p_channel.rate_rps, 'effective_rps', case
+				when p_channel.limited_rps > 0 then trim_scale(round(p_channel.effective_rps, 6)) end)));
+	end if;
+	if v_group_turn > p_at then
+		v_holds := v_holds || autopost.hold('group_rate', v_group_turn, 'its turn at the rate group''s rate_rps',
+			jsonb_build_object('rate_rps', p_limit.rate_rps, 'ahead', coalesce(autopost.still_ahead(
+				p_row -> 'group_ahead', v_group_step, p_served, p_at, v_group_turn), 0)));
+	end if;
+	return v_holds;
+end
 $$;
 
 
@@ -19987,7 +20349,7 @@ begin
 	for v_gate in
 		select g.channel_id, g.ready_at, g.inflight, g.late, c.max_parallel, c.window_mode, c.timezone,
 			c.posting_window,
-			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until,
+			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until,
 				case when c.effective_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before,
 			autopost.is_held(c, g.ready_at, autopost.now_ts()) as held
 		from autopost.channel_gates g
@@ -20846,23 +21208,26 @@ $$;
 
 
 --
--- Name: release_claim(text, autopost.deliveries, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: release_claim(text, autopost.deliveries, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.release_claim(p_workspace_id text, p_delivery autopost.deliveries, p_reason text) RETURNS void
+CREATE FUNCTION autopost.release_claim(p_workspace_id text, p_delivery autopost.deliveries, p_reason text, p_error jsonb DEFAULT NULL::jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
 -- Purpose: returns a locked delivery without a started call to the queue and grants its attempt
 --          again. The gates keep the time of the next try.
+-- Returns: the answer of a commit.
 -- Writes:  deliveries, channel_gates, events (released).
 begin
 	update autopost.deliveries d
 	set granted_attempts = d.granted_attempts + 1
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
-	perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, null,
+	perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, p_error,
 		jsonb_build_object('reason', p_reason));
-	p_delivery.claim_token := null; -- a late commit with this token is stale
-	perform autopost.finish_attempt(p_workspace_id, p_delivery, 'retry', null,
+	if p_error is null then
+		p_delivery.claim_token := null; -- a late commit with this token is stale
+	end if;
+	return autopost.finish_attempt(p_workspace_id, p_delivery, 'retry', p_error,
 		greatest(p_delivery.due_at, p_delivery.next_retry_at), null);
 end
 $$;
@@ -23365,28 +23730,6 @@ $$;
 
 
 --
--- Name: rows_ahead(text, text, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.rows_ahead(p_workspace_id text, p_channel_id text, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS integer
-    LANGUAGE plpgsql STABLE
-    AS $$
--- Purpose: counts the deliveries of a channel before this due time and id; 10,000 means that many
---          or more.
--- Reads:   deliveries.
-begin
-	return (
-		select count(*) from (
-			select 1 from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-			and d.status in ('queued', 'retry')
-			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
-			limit 10000) x);
-end
-$$;
-
-
---
 -- Name: run_fanout(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23812,28 +24155,6 @@ $$;
 
 
 --
--- Name: settings_note(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.settings_note(p_channel jsonb) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
-    AS $$
--- Purpose: {"note"} that names the channel settings that nothing reads. {} if all are read, or if
---          the platform does not list its settings.
--- Reads:   platforms.
-begin
-	return (
-		select case when count(*) = 0 then '{}'
-			else jsonb_build_object('note', format('platform %s reads no settings.%s', p_channel ->> 'platform',
-			string_agg(s.key, ' and no settings.' order by s.key))) end
-		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
-		where p.platform = p_channel ->> 'platform' and p.setting_keys is not null
-		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[]));
-end
-$$;
-
-
---
 -- Name: settle_alerts(text, text, jsonb[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24069,11 +24390,36 @@ begin
 	if v_error ? 'moved' then
 		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
 	end if;
+	if v_error ->> 'code' = 'credential_missing' and v_act = 'commit_outcome' then
+		return autopost.settle_missing_credential(p_workspace_id, v_delivery, v_channel,
+			v_error || '{"category": "TRANSIENT", "scope": "delivery"}');
+	end if;
 	if v_error ->> 'category' = 'PERMANENT' then
 		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
 	return autopost.settle_transient(p_workspace_id, v_delivery, v_channel,
 		v_error, (p_item ->> 'not_before')::timestamptz);
+end
+$$;
+
+
+--
+-- Name: settle_missing_credential(text, autopost.deliveries, autopost.channels, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_missing_credential(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: returns a delivery whose channel has no secret to the queue and lets the channel wait
+--          (hold_for_credential). That costs no attempt. A call that started is retried by the
+--          policy of the code.
+-- Writes:  channels, deliveries, channel_gates, events (released, retry_scheduled).
+begin
+	perform autopost.hold_for_credential(p_workspace_id, p_channel);
+	if autopost.call_started_at(p_delivery) is not null then
+		return autopost.settle_transient(p_workspace_id, p_delivery, p_channel, p_error, null);
+	end if;
+	return autopost.release_claim(p_workspace_id, p_delivery, 'credential_missing', p_error);
 end
 $$;
 
@@ -24936,20 +25282,20 @@ $$;
 CREATE FUNCTION autopost.speed_up(p_workspace_id text, p_sent jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: counts sent posts for the state of their channels: the error_streak ends, and a channel
---          that a limit slowed down gets faster (effective_rps) until it has its own rate again.
+-- Purpose: counts sent posts for the state of their channels: the error_streak ends, the credential
+--          is not missing, and a channel that a limit slowed down gets faster (effective_rps) until it has its own rate again.
 --          p_sent: {channel_id: [posts, …]}. The channels are locked.
 -- Writes:  channels.
 begin
 	update autopost.channels c
-	set error_streak = 0, limited_sends = case when n.over then 0 else n.sends end,
+	set error_streak = 0, credential_missing_at = null, credential_until = null, limited_sends = case when n.over then 0 else n.sends end,
 		limited_rps = case when n.over then null else c.limited_rps end
 	from (
 		select c.channel_id, n.sends, n.sends > 60 or c.effective_rps >= c.rate_rps and c.rate_rps > 0 as over
 		from jsonb_each(p_sent) u
 		cross join lateral (select c.* from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.key
-			and (c.error_streak <> 0 or c.limited_rps is not null) limit 1) c
+			and (c.error_streak <> 0 or c.limited_rps is not null or c.credential_missing_at is not null) limit 1) c
 		cross join lateral (select case when c.limited_rps is null then 0
 			else c.limited_sends + (u.value ->> 0)::int end as sends) n) n
 	where c.workspace_id = p_workspace_id and c.channel_id = n.channel_id;
@@ -25109,14 +25455,20 @@ CREATE FUNCTION autopost.stamp_channel() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 -- Purpose: sets updated_at when the configuration of a channel changes; claims and commits do not
---          count. An enabled channel starts with error_streak 0.
+--          count. An enabled channel starts with error_streak 0. Another credential ends the wait
+--          for a missing one.
 begin
 	new.updated_at := autopost.now_ts();
 	if new.enabled and not old.enabled then
 		new.error_streak := 0;
 	end if;
+	if new.auth_ref <> old.auth_ref then
+		new.credential_missing_at := null;
+		new.credential_until := null;
+	end if;
 	-- for a longer pause, the next claim moves the gate
 	if coalesce(new.paused_until, '-infinity') < old.paused_until
+	or coalesce(new.credential_until, '-infinity') < old.credential_until
 	or (new.platform, new.rate_group, new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode,
 		new.posting_window)
 	is distinct from (old.platform, old.rate_group, old.enabled, old.max_parallel, old.rate_rps, old.timezone,
@@ -25365,6 +25717,23 @@ select case when p_outcome -> 'ok' = 'true' and jsonb_array_length(p_render_meta
 	where s.ordinality < jsonb_array_length(p_render_meta -> 'steps')
 	and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
 	and not coalesce(jsonb_typeof(p_outcome -> 'raw' -> 'steps' -> (s.value ->> 'step')) = 'array', false)) end
+$$;
+
+
+--
+-- Name: still_ahead(jsonb, interval, timestamp with time zone, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.still_ahead(p_ahead jsonb, p_step interval, p_from timestamp with time zone, p_at timestamp with time zone, p_turn timestamp with time zone) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how many deliveries are still before it when a delivery may go at p_at. Without a step,
+--          those that may go by then have gone.
+select case
+	when p_step > interval '0' then least((p_ahead ->> 'all')::int + coalesce((p_ahead ->> 'planned')::int, 0),
+		ceil(extract(epoch from p_turn - p_at) / extract(epoch from p_step))::int)
+	when p_from >= p_at then (p_ahead ->> 'all')::int
+	else (p_ahead ->> 'same')::int end
 $$;
 
 
@@ -26581,6 +26950,20 @@ $$;
 
 
 --
+-- Name: turn_after(jsonb, interval, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.turn_after(p_ahead jsonb, p_step interval, p_from timestamp with time zone, p_at timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the turn of a delivery that may go at p_at, in a queue that is served from p_from on.
+--          p_ahead: see queue_ahead; "planned": more deliveries that come at the same time.
+select greatest(p_at, p_from + (p_ahead ->> 'all')::int * p_step, (p_ahead ->> 'turn')::timestamptz)
+	+ coalesce((p_ahead ->> 'planned')::int * p_step, interval '0')
+$$;
+
+
+--
 -- Name: twin_of(text, autopost.channels, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -26658,6 +27041,28 @@ $_$;
 
 
 --
+-- Name: unheard_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.unheard_workspaces() RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: finds workspaces whose enabled alert targets all fail.
+-- Reads:   alert_targets.
+begin
+	return query select f.* from (
+		select t.workspace_id, min(t.last_error ->> 'message') as error from autopost.alert_targets t
+		where t.enabled
+		group by t.workspace_id
+		having bool_and(t.failures >= 3 or t.failures > 0 and coalesce(t.last_error ->> 'category' = 'PERMANENT', false))
+		order by t.workspace_id limit 100) w
+	cross join lateral autopost.finding('alerts_undelivered', 'workspace:' || w.workspace_id, 1, 1,
+		format('the alerts of workspace %s reach nobody: %s', w.workspace_id, left(w.error, 200))) f;
+end
+$$;
+
+
+--
 -- Name: unknown_fields(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -26684,8 +27089,8 @@ CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited jsonb) RETU
     AS $$
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
 --          rows to the count in flight and sets the next visit. A full or disabled channel is not
---          visited until a commit or an edit opens it. A paused or cooling channel, or one without
---          slots, is visited when that ends; any other when its next row is due. No visit is before
+--          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
+--          no credential or slots, is visited when that ends; any other when its next row is due. No visit is before
 --          the posting window opens. p_visited: {channel_id: [rows taken, the group's next slot if
 --          it has a limit]}.
 -- Reads:   channels, deliveries.
@@ -26712,8 +27117,8 @@ begin
 	cross join lateral (select g.inflight from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
 	cross join lateral (select case
-		when coalesce(greatest(c.paused_until, c.cooldown_until), v_now) > v_now
-			then greatest(c.paused_until, c.cooldown_until)
+		when coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) > v_now
+			then greatest(c.paused_until, c.cooldown_until, c.credential_until)
 		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case
 			when c.effective_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
 	update autopost.channel_gates g
@@ -27718,7 +28123,7 @@ cross join lateral (
 cross join lateral (select autopost.now_ts() as at) n
 where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
-and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
+and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until, c.credential_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
 	greatest(n.at, case when c.effective_rps > 0 then c.next_allowed_at end))
 and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
@@ -27737,7 +28142,7 @@ from autopost.post_acts a
 join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
 where a.workspace_id = p_workspace_id and a.status = 'sending'
 	and exists (select 1 from autopost.dispatch_runs r where r.seen_at > autopost.verify_patience()
-		+ greatest(a.next_at, c.paused_until, c.cooldown_until))
+		+ greatest(a.next_at, c.paused_until, c.cooldown_until, c.credential_until))
 union all
 select jsonb_build_object('what', 'expired lease', 'submission_id', s.submission_id, 'lease_until', s.lease_until)
 from autopost.submissions s
@@ -28707,9 +29112,10 @@ CREATE FUNCTION autopost.wait_reasons(p_status text, p_channel autopost.channels
     AS $$
 -- Purpose: the wait reasons of a delivery, as claim and start apply them, and its estimated time if
 --          nothing changes. The duration of calls is unknown: a channel without a rate, or at its
---          limit, holds the delivery without an instant. p_status: of the workspace. p_row:
---          {"not_before", "scheduled_for", "next_retry_at", "ahead", "group_ahead": numbers of
---          deliveries before it, "inflight": of its channel, "in_flight": their ids}.
+--          limit, holds the delivery without an instant. What waits or is in flight now counts only
+--          as far as it is still there then. p_status: of the workspace. p_row: {"not_before",
+--          "scheduled_for", "next_retry_at", "ahead": queue_ahead, "group_ahead", "inflight": of
+--          its channel, "in_flight": their ids, "credential": credential_gap}.
 -- Returns: {"send_at": null if time alone does not end the wait, "held_by": [{"gate", "until",
 --          "lifts"}]}.
 declare
@@ -28717,6 +29123,8 @@ declare
 	v_times jsonb := autopost.time_holds(p_channel, p_limit, p_row, p_now);
 	v_rates jsonb;
 	v_free timestamptz; -- later only the window and the rates hold it
+	v_since timestamptz := least(p_now, autopost.now_ts()); -- the queue is served since
+	v_served timestamptz; -- the channel is served again from then on
 	v_open timestamptz;
 	v_turn timestamptz;
 	v_at timestamptz;
@@ -28731,6 +29139,10 @@ begin
 	if p_channel.paused_until = 'infinity' then
 		v_held := v_held || autopost.hold('channel_paused', null, 'resume_channel');
 	end if;
+	if p_row #> '{credential,auth_ref}' is not null then
+		v_held := v_held || autopost.hold('credential_missing', null, p_row #>> '{credential,why}' || ': '
+			|| (p_row #>> '{credential,command}'), jsonb_build_object('auth_ref', p_row #> '{credential,auth_ref}'));
+	end if;
 	if (p_row ->> 'next_retry_at')::timestamptz = 'infinity' then
 		v_held := v_held || autopost.hold('unknown_outcome', null,
 			'the decision of an operator: autopost deliveries resolve');
@@ -28738,7 +29150,10 @@ begin
 	select greatest(p_now, max((t.value ->> 'until')::timestamptz)) into v_free from jsonb_array_elements(v_times) t;
 	v_open := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_free);
 	if isfinite(v_open) then
-		v_rates := autopost.rate_holds(p_channel, p_limit, p_row, v_open);
+		v_served := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, (
+			select greatest(v_since, max((t.value ->> 'until')::timestamptz)) from jsonb_array_elements(v_times) t
+			where t.value ->> 'gate' not in ('not_before', 'scheduled_for', 'retry')));
+		v_rates := autopost.rate_holds(p_channel, p_limit, p_row, v_served, v_open);
 		select greatest(v_open, max((r.value ->> 'until')::timestamptz)) into v_turn
 			from jsonb_array_elements(v_rates) r;
 		v_at := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_turn);
@@ -28748,7 +29163,7 @@ begin
 			case when isfinite(v_open) then 'the opening of the posting window'
 				else 'a posting window that opens: this one never does' end);
 	end if;
-	if (p_row ->> 'inflight')::int >= p_channel.max_parallel then
+	if v_open <= v_since and (p_row ->> 'inflight')::int >= p_channel.max_parallel then
 		v_times := v_times || autopost.hold('max_parallel', null, 'the end of a call of the channel', 
 			jsonb_strip_nulls(jsonb_build_object('max_parallel', p_channel.max_parallel, 'deliveries',
 				p_row -> 'in_flight')));
@@ -28759,6 +29174,25 @@ begin
 	end if;
 	return jsonb_build_object('send_at', case when v_held = '[]' then v_at end, 'held_by',
 		v_held || v_times || coalesce(v_rates, '[]'));
+end
+$$;
+
+
+--
+-- Name: waiting_for_credentials(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.waiting_for_credentials(p_workspace_id text, p_auth_refs text[]) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the channels, in order, that wait for one of these missing credentials.
+-- Reads:   channels, channel_auth.
+begin
+	return array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.credential_missing_at is not null
+		and autopost.current_auth_ref(p_workspace_id, c) = any (p_auth_refs)
+		order by c.channel_id);
 end
 $$;
 
@@ -29203,14 +29637,14 @@ begin
 		'not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
 		'next_retry_at', case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		'ahead', case when isfinite(p_delivery.due_at)
-			then autopost.rows_ahead(p_channel.workspace_id, p_channel.channel_id, p_delivery.due_at,
-				p_delivery.delivery_id) else 0 end,
+			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at,
+				p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)) else '{"all": 0, "same": 0}' end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
-			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id)
-				else 0 end,
+			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) end,
 		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
 			p_delivery.render_meta, v_now),
+		'credential', autopost.credential_gap(p_channel, v_now),
 		'inflight', v_gate.inflight,
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d
@@ -31301,6 +31735,13 @@ CREATE TRIGGER check_posting_window BEFORE INSERT OR UPDATE OF timezone, window_
 --
 
 CREATE TRIGGER check_routing BEFORE INSERT OR UPDATE OF route_filter, tags ON autopost.channels FOR EACH ROW WHEN (((new.route_filter IS NOT NULL) OR (new.tags <> '{}'::text[]))) EXECUTE FUNCTION autopost.check_routing();
+
+
+--
+-- Name: credential_bindings end_credential_wait; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER end_credential_wait AFTER INSERT OR UPDATE OF secret_ref, platform ON autopost.credential_bindings FOR EACH ROW EXECUTE FUNCTION autopost.end_credential_wait();
 
 
 --

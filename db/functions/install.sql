@@ -87,6 +87,8 @@
 \ir queue/auth_lost.sql
 \ir queue/refresh.sql
 \ir queue/settle_failure.sql
+\ir queue/release_claim.sql
+\ir queue/missing_credential.sql
 \ir queue/acts.sql
 \ir queue/armed_workspaces.sql
 
@@ -135,7 +137,6 @@
 \ir dispatch/known_posts.sql
 \ir dispatch/move_target.sql
 \ir dispatch/commit_items.sql
-\ir dispatch/release_claim.sql
 \ir dispatch/touch_run.sql
 \ir dispatch/ready_workspaces.sql
 \ir dispatch/ready_work.sql

@@ -120,6 +120,9 @@ insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms, ladd
 	('*', 'not_started', 'exponential', 5000, 60000, '{}', 0.2, null, false),
 	('*', 'not_called', 'exponential', 5000, 60000, '{}', 0.2, null, false),
 	-- A full disk is not the fault of the post. Each try may fetch the medium again.
+	-- The secret is missing or cannot be read: that is not the fault of the post.
+	('*', 'credential_missing', 'exponential', 30000, 30000, '{}', 0.2, null, false),
+	('*', 'credential_unavailable', 'exponential', 30000, 600000, '{}', 0.2, null, false),
 	('*', 'media_no_room', 'exponential', 30000, 30000, '{}', 0.2, null, false),
 	('max', 'attachment.not.ready', 'ladder', 2000, 600000, '{1000,2000,4000,8000,15000,30000}', 0.2, 12, false),
 	-- MAX may refuse tokens that it has just issued, for hours (".not.owner"). The medium is not bad.
@@ -131,6 +134,8 @@ insert into autopost.retry_policies (platform, code, kind, base_ms, cap_ms, ladd
 	('x', 'unknown_outcome', 'exponential', 2000, 600000, '{}', 0.2, null, true),
 	('x', 'not_started', 'exponential', 5000, 60000, '{}', 0.2, null, false),
 	('x', 'not_called', 'exponential', 5000, 60000, '{}', 0.2, null, false),
+	('x', 'credential_missing', 'exponential', 30000, 30000, '{}', 0.2, null, false),
+	('x', 'credential_unavailable', 'exponential', 30000, 600000, '{}', 0.2, null, false),
 	('x', 'media_no_room', 'exponential', 30000, 30000, '{}', 0.2, null, false),
 	-- A spending limit of X ends on a stated day, which may be weeks away.
 	('x', 'x_no_credits', 'exponential', 3600000, 3600000, '{}', 0.01, null, false),

@@ -106,6 +106,8 @@ create table autopost.channels (
 	-- The rate that slots keep. It rises with each sent post, slowly at first.
 	effective_rps   numeric generated always as (case when limited_rps is null then rate_rps
 		else least(nullif(rate_rps, 0), round(limited_rps * exp(limited_sends * limited_sends / 400.0), 9)) end) stored,
+	credential_missing_at timestamptz, -- its credential has no secret since then; null if it has
+	credential_until timestamptz, -- the next claim, which looks for the secret again
 	primary key (workspace_id, channel_id),
 	unique (workspace_id, platform, target_id),
 	-- The strategy for a text over a limit; absent: the delivery fails.

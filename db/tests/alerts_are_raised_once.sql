@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(55);
+select plan(59);
 
 create function test.look() returns text[]
 language sql
@@ -105,6 +105,13 @@ update autopost.deliveries set status = 'sent', sent_at = autopost.now_ts(), pro
 select is(test.look(), '{dead deliveries 1}', 'a recurrence restarts the calm period');
 select is(test.over(), '{}');
 
+-- a person who skips deliveries gets no alert about them
+update autopost.deliveries set status = 'dead', sent_at = null, updated_at = autopost.now_ts(),
+	last_error = '{"code": "manual_skip"}';
+select is(test.look(), '{}');
+select is(autopost.newest_failures('w', 'dead', '-infinity'), null);
+update autopost.deliveries set status = 'sent', sent_at = autopost.now_ts(), provider_message_id = '1';
+
 -- failed for good, within ten minutes
 select test.put('alert_failed_perm_10m', '1');
 update autopost.deliveries set status = 'failed_permanent', sent_at = null, updated_at = autopost.now_ts(),
@@ -131,6 +138,11 @@ update autopost.channels set paused_until = autopost.now_ts() + interval '1 hour
 select is(test.look(), '{paused_channels channels 2}');
 select test.tick('1 hour');
 select is(test.over(), '{}', 'an expired pause does not count');
+update autopost.channels set enabled = false, error_streak = 10, paused_until = null;
+select is(test.look(), '{paused_channels channels 2}', 'a series of failures that disabled channels counts');
+update autopost.channels set error_streak = 0;
+select is(test.over(), '{}', 'a person who disabled them does not');
+update autopost.channels set enabled = true;
 select test.put('alert_paused_channels', '10');
 
 -- posts that are late, where nothing holds them

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(45);
+select plan(56);
 update autopost.workspaces set created_at = '2026-01-02' where workspace_id = 'w';
 insert into autopost.workspaces (workspace_id, created_at) values ('older', '2026-01-01');
 -- The clock of this test stands in a month without partitions.
@@ -108,6 +108,46 @@ select is((select a.what from autopost.alerts a where a.kind = 'stage_panicked')
 	'the stage dispatch panicked 5 times: panic: runtime error');
 select test.tick('16 minutes');
 select is(test.over(), '{}', 'a stage that works for a while is healthy');
+-- A daemon that was restarted with another environment does not differ from itself.
+create function test.found() returns text[]
+language sql
+as $$
+select coalesce(array_agg(f ->> 'kind' order by f ->> 'kind'), '{}')
+from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f
+where f ->> 'kind' in ('config_differs', 'disk_low', 'duty_failing')
+$$;
+select autopost.touch_run('three', 'web-1'), test.report('watch', null, 'three', '0', 'd');
+select test.report('disks', 'full', 'three'), test.report('leases', 'refused', 'three') from generate_series(1, 3);
+select is(test.found(), '{config_differs,disk_low,duty_failing}');
+select autopost.touch_run('three', 'web-1', true);
+select is(test.found(), '{}', 'a daemon that ended');
+select autopost.touch_run('four', 'web-1'), test.report('watch', null, 'four', '0', 'e');
+select is(test.found(), '{config_differs}');
+select test.tick('1 second'), autopost.touch_run('five', 'web-1');
+select is(test.found(), '{}', 'a daemon that was killed and replaced');
+select test.report('watch', null, 'five', '0', 'f');
+select is(test.found(), '{config_differs}');
+select test.tick('1 minute'), test.report('watch');
+select is(test.found(), '{}', 'a silent daemon');
+select test.report('watch', null, 'five', '0', 'f');
+select is(test.found(), '{config_differs}', 'its monitor reports, so it is alive');
+delete from autopost.monitor_duties where run_id in ('three', 'four', 'five');
+delete from autopost.dispatch_runs where host = 'web-1';
+
+-- A workspace whose targets all fail is reported to those of the installation.
+select test.bind();
+select autopost.put_alert_target('w', t, jsonb_build_object('kind', 'telegram', 'address', '-1', 'auth_ref', 'bot', 'enabled',
+	t <> 'off'), 'ann', 'test', false) from unnest('{chat,mail,off}'::text[]) t;
+update autopost.alert_targets set failures = 1, last_error = '{"category": "PERMANENT", "message": "Unauthorized"}'
+	where target_id = 'chat';
+update autopost.alert_targets set failures = 2, last_error = '{"message": "down"}' where target_id = 'mail';
+select is(test.look(), '{}');
+update autopost.alert_targets set failures = 3 where target_id = 'mail';
+select is(test.look(), '{"older alerts_undelivered workspace:w 1"}');
+select is((select a.what from autopost.alerts a where a.kind = 'alerts_undelivered'),
+	'the alerts of workspace w reach nobody: Unauthorized');
+update autopost.alert_targets set failures = 0 where target_id = 'mail';
+select is(test.over(), '{}');
 
 -- Partitions.
 select is(test.look(), '{}');

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(62);
+select plan(64);
 select test.set_clock('2026-01-10 12:00:00+00');
 insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref)
 	values ('w', 'bot', 'telegram', 'env:BOT'), ('w', 'key', 'webhook', 'env:KEY');
@@ -73,6 +73,11 @@ select is(autopost.put_alert_target('w', 'm',
 	true) -> 'errors' -> 0 ->> 'field', 'address');
 select is(test.target('ops') -> 'created', 'true');
 select is(test.target('ops') ->> 'reason', 'unchanged');
+select test.channel('posts', p_rate_group => 'bot');
+select is(autopost.put_alert_target('w', 'ops', '{"daily_limit": 49}', 'ann', 'test', true) ->> 'note',
+	'if credential bot is refused, this target cannot be reached: add another one with another credential');
+update autopost.channels set auth_ref = 'another' where channel_id = 'posts';
+select is(autopost.put_alert_target('w', 'ops', '{"daily_limit": 49}', 'ann', 'test', true) -> 'note', null);
 select is((select count(*)::int from autopost.admin_audit_log l where l.action = 'put_alert_target'), 1);
 
 -- New, once; a reminder; over, once.
@@ -91,7 +96,7 @@ update autopost.alerts set amount = 10;
 select is(test.notified(), array['MORE error duty_failing: duty:leases: the monitor cannot do a duty'],
 	'but a tenfold amount is announced');
 select autopost.end_alert('w', 'duty_failing', 'duty:leases');
-select is(test.notified(), array['OVER error duty_failing: duty:leases: the monitor cannot do a duty']);
+select is(test.notified(), array['OVER error duty_failing: duty leases: the monitor cannot do a duty']);
 select is(test.notified(), '{}');
 select ok((select a.last_notified_at = autopost.now_ts() from autopost.alerts a));
 select test.raise('duty_failing', 'duty:leases');
@@ -125,7 +130,7 @@ select test.set_clock('2026-03-29 04:59:59+00');
 select is(test.notified(), '{}', '06:59:59 by the new clock');
 select test.set_clock('2026-03-29 05:00:00+00');
 select is(test.notified(), array['NEW error duty_failing: 2: the monitor cannot do a duty',
-	'OVER error duty_failing: 1: the monitor cannot do a duty'], '07:00: all at once');
+	'OVER error duty_failing: the monitor cannot do a duty'], '07:00: all at once');
 select test.target('ops', '{"quiet_critical": false}');
 select test.set_clock('2026-03-29 21:00:00+00');
 select test.raise('audit_chain', '3');
@@ -207,7 +212,7 @@ select is((select jsonb_build_array(t.last_error, m.error) from autopost.alert_t
 	join autopost.alert_messages m using (workspace_id, target_id)
 	where t.target_id = 'ops' order by m.message_id desc limit 1), '[null, null]', 'a sent message has no error');
 select is(test.notified('second'),
-	array['OVER error alert_target_failing: target:ops: alerts do not reach a target: no']);
+	array['OVER error alert_target_failing: target ops: alerts do not reach a target']);
 
 -- Health, every day; a test, at any time.
 delete from autopost.alerts;

@@ -3,6 +3,7 @@ begin;
 \ir fake_clock.sql
 \ir world.sql
 select plan(33);
+select test.bind(), test.bind('purse', 'x');
 
 select test.channel('x', p_platform => 'x', p_rate_group => 'purse', p_max_parallel => 100);
 select test.channel('y', p_platform => 'x', p_rate_group => 'purse', p_max_parallel => 100);

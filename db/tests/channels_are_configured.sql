@@ -3,6 +3,7 @@ begin;
 \ir fake_clock.sql
 \ir world.sql
 select plan(94);
+select test.bind();
 create function test.logged() returns autopost.admin_audit_log
 language sql
 as $$

@@ -4,6 +4,9 @@ begin;
 \ir fake_clock.sql
 \ir world.sql
 select plan(62);
+select test.bind();
+select test.bind(b) from unnest('{other,shared,bot2,bot3}'::text[]) b;
+select test.bind('maxbot', 'max');
 
 create function test.plan(p_raw text, p_now timestamptz default null) returns jsonb
 language sql
@@ -185,8 +188,8 @@ select is((select h.value - 'lifts' from jsonb_array_elements(test.planned('{"te
 	where h.value ->> 'gate' = 'queue'),
 	'{"gate": "queue", "until": null, "ahead": 5}');
 select test.posts('more', 2, '{"include_channels": ["t"]}');
-select is(test.when_for(), '02 09:00:00 window,queue,channel_rate,window',
-	'its turn would come when the window has closed: the next one');
+select is(test.when_for(), '02 09:00:10 window,queue,channel_rate',
+	'six go before the window closes, one and then it in the next');
 update autopost.channels set posting_window = '{}' where channel_id = 't';
 select is(test.planned('{"text": "when"}', 't') ->> 'send_at', null, 'no window ever opens');
 update autopost.channels set window_mode = 'immediate', rate_rps = null where channel_id = 't';

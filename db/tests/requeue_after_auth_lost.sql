@@ -59,7 +59,7 @@ select is((select count(*)::int from autopost.deliveries
 	where status = 'failed_permanent' and delivery_id not in (select delivery_id from failed)), 5,
 	'what was called for, and the queue of b');
 update autopost.deliveries set status = 'dead', finished_at = autopost.now_ts(),
-	last_error = autopost.auth_lost_error('waited') where channel_id = 'c' and status in ('queued', 'retry')
+	last_error = autopost.auth_lost_error('auth_lost', 'waited') where channel_id = 'c' and status in ('queued', 'retry')
 	and delivery_id = (select delivery_id from autopost.deliveries
 		where channel_id = 'c' and status in ('queued', 'retry') order by delivery_id limit 1);
 

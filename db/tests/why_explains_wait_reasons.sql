@@ -4,6 +4,8 @@ begin;
 \ir fake_clock.sql
 \ir world.sql
 select plan(71);
+select test.bind();
+select test.bind('k');
 
 create function test.why(p_channel_id text) returns jsonb
 language sql

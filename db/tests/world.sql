@@ -16,6 +16,14 @@ insert into autopost.channels (workspace_id, channel_id, platform, target_id, au
 values ('w', p_channel_id, p_platform, '@' || p_channel_id, p_rate_group, p_rate_group, p_rate_rps, p_max_parallel)
 $$;
 
+create function test.bind(p_auth_ref text default 'bot', p_platform text default 'telegram') returns void
+language sql
+as $$
+-- Binds a credential to a variable.
+insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref)
+values ('w', p_auth_ref, p_platform, 'env:SECRET')
+$$;
+
 create function test.set(p_key text, p_value jsonb) returns jsonb
 language sql
 as $$

@@ -9,37 +9,38 @@ import (
 )
 
 type channel struct {
-	ChannelID     string         `json:"channel_id" example:"news-ru"`
-	Platform      string         `json:"platform" example:"telegram"`
-	TargetID      string         `json:"target_id" example:"@news"`
-	AuthRef       string         `json:"auth_ref" example:"bot" doc:"The name of the credential in use."`
-	RateGroup     string         `json:"rate_group" example:"bot"`
-	Enabled       bool           `json:"enabled"`
-	Title         *string        `json:"title" nullable:"true"`
-	SendMode      string         `json:"send_mode" example:"mixed"`
-	RateRPS       *float64       `json:"rate_rps" nullable:"true" example:"1"`
-	EffectiveRPS  *float64       `json:"effective_rps" nullable:"true" example:"1" doc:"The present rate: lower than rate_rps after the platform limited the channel. It rises with each sent post."`
-	MaxParallel   int            `json:"max_parallel" example:"1"`
-	Inflight      int            `json:"inflight"`
-	PausedUntil   instant        `json:"paused_until" nullable:"true"`
-	CooldownUntil instant        `json:"cooldown_until" nullable:"true" doc:"The platform asked to wait until then."`
-	Timezone      *string        `json:"timezone" nullable:"true" example:"Europe/Moscow"`
-	WindowMode    string         `json:"window_mode" example:"immediate"`
-	PostingWindow map[string]any `json:"posting_window" nullable:"true"`
-	DedupTTLHours *int           `json:"dedup_ttl_hours" nullable:"true" example:"168"`
-	ErrorStreak   int            `json:"error_streak"`
-	OnUnknown     string         `json:"on_unknown" example:"reconcile"`
-	OnAuthLost    string         `json:"on_auth_lost" example:"hold"`
-	AuthHeld      bool           `json:"auth_held"`
-	RightsHeld    *string        `json:"rights_held" nullable:"true" doc:"Why the bot may not post, if the channel is paused for that."`
-	AuthLostAt    instant        `json:"auth_lost_at" nullable:"true"`
-	Settings      map[string]any `json:"settings"`
-	Tags          []string       `json:"tags" nullable:"false"`
-	RouteFilter   *routeFilter   `json:"route_filter"`
-	TemplateRef   *string        `json:"template_ref" nullable:"true"`
-	CreatedAt     time.Time      `json:"created_at"`
-	UpdatedAt     time.Time      `json:"updated_at"`
-	_             struct{}       `additionalProperties:"true"`
+	ChannelID           string         `json:"channel_id" example:"news-ru"`
+	Platform            string         `json:"platform" example:"telegram"`
+	TargetID            string         `json:"target_id" example:"@news"`
+	AuthRef             string         `json:"auth_ref" example:"bot" doc:"The name of the credential in use."`
+	RateGroup           string         `json:"rate_group" example:"bot"`
+	Enabled             bool           `json:"enabled"`
+	Title               *string        `json:"title" nullable:"true"`
+	SendMode            string         `json:"send_mode" example:"mixed"`
+	RateRPS             *float64       `json:"rate_rps" nullable:"true" example:"1"`
+	EffectiveRPS        *float64       `json:"effective_rps" nullable:"true" example:"1" doc:"The present rate: lower than rate_rps after the platform limited the channel. It rises with each sent post."`
+	MaxParallel         int            `json:"max_parallel" example:"1"`
+	Inflight            int            `json:"inflight"`
+	PausedUntil         instant        `json:"paused_until" nullable:"true"`
+	CooldownUntil       instant        `json:"cooldown_until" nullable:"true" doc:"The platform asked to wait until then."`
+	Timezone            *string        `json:"timezone" nullable:"true" example:"Europe/Moscow"`
+	WindowMode          string         `json:"window_mode" example:"immediate"`
+	PostingWindow       map[string]any `json:"posting_window" nullable:"true"`
+	DedupTTLHours       *int           `json:"dedup_ttl_hours" nullable:"true" example:"168"`
+	ErrorStreak         int            `json:"error_streak"`
+	OnUnknown           string         `json:"on_unknown" example:"reconcile"`
+	OnAuthLost          string         `json:"on_auth_lost" example:"hold"`
+	AuthHeld            bool           `json:"auth_held"`
+	RightsHeld          *string        `json:"rights_held" nullable:"true" doc:"Why the bot may not post, if the channel is paused for that."`
+	CredentialMissingAt instant        `json:"credential_missing_at" nullable:"true" doc:"The last claim found no secret for the credential; its posts wait since then."`
+	AuthLostAt          instant        `json:"auth_lost_at" nullable:"true"`
+	Settings            map[string]any `json:"settings"`
+	Tags                []string       `json:"tags" nullable:"false"`
+	RouteFilter         *routeFilter   `json:"route_filter"`
+	TemplateRef         *string        `json:"template_ref" nullable:"true"`
+	CreatedAt           time.Time      `json:"created_at"`
+	UpdatedAt           time.Time      `json:"updated_at"`
+	_                   struct{}       `additionalProperties:"true"`
 }
 
 type putInput struct {

@@ -77,6 +77,9 @@ func heldBy(c pg.ChannelRow) string {
 	} else if c.ErrorStreak > 0 && (c.Paused || !c.Enabled) {
 		reasons = append(reasons, fmt.Sprintf("refused %d times in a row", c.ErrorStreak))
 	}
+	if c.CredentialMissing {
+		reasons = append(reasons, "credential "+c.AuthRef+" is missing")
+	}
 	if c.Paused && c.PausedUntil != nil {
 		reasons = append(reasons, "until "+c.PausedUntil.UTC().Format(time.RFC3339))
 	}

@@ -230,6 +230,46 @@ func diagnoseCredentials(ctx context.Context, cfg config.Config, store *pg.Store
 			}
 			checks = append(checks, found.diagnosis("credential "+workspace+"/"+c.AuthRef))
 		}
+		missing, err := d.missingCredentials(ctx, workspace, list)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, missing...)
+	}
+	return checks, nil
+}
+
+// missingCredentials returns a failed check for each credential of enabled channels that is not bound for their
+// platform.
+func (d credentialTools) missingCredentials(ctx context.Context, workspace string, bound []pg.CredentialRow) ([]pg.Check, error) {
+	channels, err := d.store.ListChannels(ctx, workspace, listLimit)
+	if err != nil {
+		return nil, err
+	}
+	platforms := map[string]string{}
+	for _, c := range bound {
+		platforms[c.AuthRef] = c.Platform
+	}
+	var checks []pg.Check
+	seen := map[[2]string]bool{}
+	for _, c := range channels {
+		key := [2]string{c.AuthRef, c.Platform}
+		platform, exists := platforms[c.AuthRef]
+		if !c.Enabled || platform == c.Platform || seen[key] {
+			continue
+		}
+		seen[key] = true
+		check := pg.Check{
+			Name:  "credential " + workspace + "/" + c.AuthRef,
+			Found: autopost.CodeCredentialMissing + ": channel " + c.ChannelID + " uses it, and it does not exist",
+			Remedy: fmt.Sprintf("run autopost credential set %s --platform %s --from-file FILE --workspace %s --reason new (x and youtube: credential link)",
+				c.AuthRef, c.Platform, workspace),
+		}
+		if exists {
+			check.Found = fmt.Sprintf("%s: channel %s of %s uses it, and it is for %s", autopost.CodeCredentialMissing, c.ChannelID, c.Platform, platform)
+			check.Remedy = fmt.Sprintf("run autopost channel set %s --auth-ref NAME --workspace %s --reason corrected, with a credential of %s", c.ChannelID, workspace, c.Platform)
+		}
+		checks = append(checks, check)
 	}
 	return checks, nil
 }

@@ -73,6 +73,7 @@ func (m *Monitor) sendAll(ctx context.Context, workspace string, notices []autop
 			send, cancel := context.WithTimeout(ctx, noticeTimeout)
 			failure := m.deps.Notifier.Send(send, workspace, notice)
 			cancel()
+			m.deps.Recorder.Noticed(failure)
 			if failure != nil {
 				m.deps.Log.Warn("monitor.notice_failed", "workspace_id", workspace, "target_id", notice.TargetID, "code", failure.Code, "error", failure.Message)
 			}

@@ -109,9 +109,11 @@ type ChannelRow struct {
 	// PausedUntil is nil for a channel that never paused. AuthHeld means that it waits for its credential.
 	PausedUntil *time.Time
 	AuthHeld    bool
-	ErrorStreak int
-	AuthRef     string
-	RateGroup   string
+	// CredentialMissing means that the last claim found no secret for its credential.
+	CredentialMissing bool
+	ErrorStreak       int
+	AuthRef           string
+	RateGroup         string
 	// RateRPS and GroupRateRPS are messages per second; an album counts its items. 0 means no limit.
 	RateRPS      float64
 	GroupRateRPS float64
@@ -126,7 +128,7 @@ type ChannelRow struct {
 // ListChannels returns the channels of a workspace by id; limit is 1 to 10,000.
 func (s *Store) ListChannels(ctx context.Context, workspace string, limit int) ([]ChannelRow, error) {
 	return read[ChannelRow](ctx, s, "list channels ws="+workspace, `
-		select channel_id, platform, target_id, title, enabled, coalesce(paused_until > pg_catalog.now(), false), nullif(paused_until, 'infinity'), auth_held, error_streak, auth_ref, rate_group,
+		select channel_id, platform, target_id, title, enabled, coalesce(paused_until > pg_catalog.now(), false), nullif(paused_until, 'infinity'), auth_held, credential_missing_at is not null, error_streak, auth_ref, rate_group,
 			coalesce(rate_rps, 0)::float8, coalesce(group_rate_rps, 0)::float8, coalesce(effective_rps, 0)::float8, send_mode, tags, route_filter
 		from autopost.list_channels($1, $2)`, workspace, limit)
 }

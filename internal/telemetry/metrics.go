@@ -26,6 +26,7 @@ type metrics struct {
 	inFlight       prometheus.Gauge
 	recovered      *prometheus.CounterVec
 	panics         *prometheus.CounterVec
+	notices        *prometheus.CounterVec
 	database       *prometheus.HistogramVec
 	databaseErrors *prometheus.CounterVec
 	refusals       *prometheus.CounterVec
@@ -60,6 +61,7 @@ func newMetrics() metrics {
 		inFlight:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "autopost_senders_in_use", Help: "Deliveries in flight in this daemon."}),
 		recovered:      counter("autopost_leases_recovered_total", "Deliveries whose lease was ended because its holder was dead, by lease: sending, claimed.", "lease"),
 		panics:         counter("autopost_stage_panics_total", "Panics in a stage of the daemon; each lost at most one piece of work.", "stage"),
+		notices:        counter("autopost_notices_total", "Messages to alert targets, by result: sent, failed.", "result"),
 		database:       histogram("autopost_database_seconds", "Duration of one call of a database function.", quick, "function"),
 		databaseErrors: counter("autopost_database_errors_total", "Calls of a database function that failed.", "function"),
 		refusals:       counter("autopost_disk_refusals_total", "Writes that failed because a disk was full, by disk: database, media.", "disk"),
@@ -77,7 +79,7 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.requests, m.requestSeconds, m.posts, m.deliveries, m.submissions, m.polls, m.batch, m.starts, m.attempts, m.callSeconds, m.firstByte,
-		m.acceptance, m.slotLate, m.inFlight, m.recovered, m.panics, m.database, m.databaseErrors, m.refusals,
+		m.acceptance, m.slotLate, m.inFlight, m.recovered, m.notices, m.panics, m.database, m.databaseErrors, m.refusals,
 	}
 }
 

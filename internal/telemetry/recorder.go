@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"autopost"
 )
 
 // Recorder receives events and writes metrics and traces. A nil Recorder ignores them. Its size grows with platforms and
@@ -97,6 +99,18 @@ func (r *Recorder) Panicked(stage string) {
 	if r != nil {
 		r.metrics.panics.WithLabelValues(stage).Inc()
 	}
+}
+
+// Noticed counts a message to an alert target; a nil failure means that it was sent.
+func (r *Recorder) Noticed(failure *autopost.Error) {
+	if r == nil {
+		return
+	}
+	result := "sent"
+	if failure != nil {
+		result = "failed"
+	}
+	r.metrics.notices.WithLabelValues(result).Inc()
 }
 
 // Polled records the outcome of a poll of a source of this kind: items, nothing or failed.

@@ -293,6 +293,41 @@ func TestRefusedCredentialIsReplacedAndLosesNothing(t *testing.T) {
 	h.Verified()
 }
 
+// A channel whose credential does not exist waits, names the command, and goes on when the credential is set.
+func TestAMissingCredentialHoldsTheQueueUntilItIsSet(t *testing.T) {
+	t.Parallel()
+	h := harness.New(t)
+	require.NoError(t, h.World.Telegram.AddBot(sealedToken))
+	h.Exec(`insert into autopost.workspaces (workspace_id) values ('acme')`)
+	h.Endpoint("acme", "in", "e2e-secret")
+	h.Channel("acme", harness.Channel{ID: "news", Platform: harness.Telegram})
+	const remedy = "autopost credential set bot --platform telegram"
+	put := h.Run(nil, "channel", "set", "news", "--auth-ref", "bot", "--reason", "e2e")
+	require.Zero(t, put.Code, put.Stderr)
+	require.Contains(t, put.Stderr, remedy)
+	require.Contains(t, h.Run(nil, "plan", "--text", "first").Stdout, "credential missing")
+	doctor := diagnose(t, h)
+	require.False(t, doctor["credential acme/bot"].OK)
+	require.Contains(t, doctor["credential acme/bot"].Remedy, remedy)
+
+	d := h.Serve(rarely)
+	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", harness.Post("text", "first")).Status)
+	require.Equal(t, http.StatusAccepted, h.Push(d, "e2e-secret", harness.Post("text", "second")).Status)
+	h.UntilTrue(`select count(*) = 1 from autopost.deliveries where status = 'retry' and last_error ->> 'code' = 'credential_missing'`)
+	require.Contains(t, h.Run(nil, "channel", "list").Stdout, "credential bot is missing")
+	id := pgtest.Value[string](h.DB, `select delivery_id::text from autopost.deliveries where status = 'retry'`)
+	require.Contains(t, h.Run(nil, "why", id).Stdout, remedy)
+	require.Empty(t, h.Accepted())
+
+	set := h.RunWithInput(sealedToken, "credential", "set", "bot", "--platform", "telegram", "--reason", "e2e")
+	require.Zero(t, set.Code, set.Stderr)
+	h.Drained("acme")
+	require.Len(t, h.Accepted(), 2)
+	require.Equal(t, 2, pgtest.Value[int](h.DB, `select count(*)::int from autopost.deliveries where attempt - granted_attempts = 1`))
+	require.True(t, pgtest.Value[bool](h.DB, `select enabled and error_streak = 0 and credential_missing_at is null from autopost.channels`))
+	h.Verified()
+}
+
 func TestDaemonsRenewWhatExpiresOnce(t *testing.T) {
 	t.Parallel()
 	h := harness.New(t)

@@ -78,6 +78,17 @@ var inStates = []planted{
 		h.do(`select test.say('plain', 'unheard')`)
 		h.ahead("3 minutes")
 	}},
+	{invariant: "I18", bug: "a credential that is set does not open the gates", plant: func(h *fixture) {
+		h.breaks("end_credential_wait", "order by 1) u", "order by 1) u where false")
+		h.do(`select test.say('plain', 'no secret')`)
+		h.do(`select test.claim()`)
+		h.do(`update autopost.channels set credential_missing_at = autopost.now_ts() - interval '1 hour' where channel_id = 'plain'`)
+		h.do(`select autopost.commit_outcome('w', d.delivery_id, d.claim_token, '{"ok": false, "error": {"category": "PERMANENT", "scope": "channel", "code": "credential_missing", "known": true}}')
+			from autopost.deliveries d where d.channel_id = 'plain' and d.status = 'sending'`)
+		h.do(`select test.claim()`)
+		h.do(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'plain', 'telegram', 'env:PLAIN')`)
+		h.ahead("3 minutes")
+	}},
 	{invariant: "I18", bug: "nobody recovers leases", plant: func(h *fixture) { h.ahead("10 minutes") }},
 	{invariant: "I29", bug: "a clock that jumped took a slot", plant: edit(`update autopost.channels set next_allowed_at = autopost.now_ts() + interval '1 day' where channel_id = 'plain'`)},
 	{invariant: "I29", bug: "a claim does not look at quotas", plant: func(h *fixture) {

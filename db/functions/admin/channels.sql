@@ -125,20 +125,26 @@ select
 			'leave it out, and post what is decided') else '[]' end
 $$;
 
-create or replace function autopost.settings_note(p_channel jsonb) returns jsonb
+create or replace function autopost.channel_note(p_workspace_id text, p_changed jsonb, p_channel jsonb) returns jsonb
 language plpgsql stable
 as $$
--- Purpose: {"note"} that names the channel settings that nothing reads. {} if all are read, or if
---          the platform does not list its settings.
--- Reads:   platforms.
-begin
-	return (
-		select case when count(*) = 0 then '{}'
-			else jsonb_build_object('note', format('platform %s reads no settings.%s', p_channel ->> 'platform',
-			string_agg(s.key, ' and no settings.' order by s.key))) end
+-- Purpose: {"note"} that names the changed settings of a channel that nothing reads, if the
+--          platform lists its settings, and a changed credential that is missing; {} without a note.
+-- Reads:   platforms, credential_bindings, sealed_secrets.
+declare
+	v_unread text := (
+		select format('platform %s reads no settings.%s', p_channel ->> 'platform',
+			string_agg(s.key, ' and no settings.' order by s.key))
 		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
-		where p.platform = p_channel ->> 'platform' and p.setting_keys is not null
-		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[]));
+		where p_changed ? 'settings' and p.platform = p_channel ->> 'platform' and p.setting_keys is not null
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[])
+		having count(*) > 0);
+	v_fault text := case when p_changed ? 'auth_ref'
+		then autopost.credential_fault(p_workspace_id, p_channel ->> 'auth_ref', p_channel ->> 'platform') end;
+begin
+	return jsonb_strip_nulls(jsonb_build_object('note', nullif(concat_ws('; ', v_unread, v_fault
+		|| ', so the posts of this channel wait (credential_missing): ' || autopost.credential_command(p_workspace_id,
+			p_channel ->> 'auth_ref', p_channel ->> 'platform')), '')));
 end
 $$;
 

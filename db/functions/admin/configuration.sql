@@ -403,7 +403,10 @@ begin
 		select i.value ->> 'id' as id, i.value -> 'fields' ->> 'target_id' as target
 		from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'channel'
 		union all
-		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)) c
+		select substring(s.subject from '^channel:(.+)$'), null from unnest(v_subjects) s (subject)
+		union all
+		select w.id, null from unnest(autopost.waiting_for_credentials(p_workspace_id, array(select i.value ->> 'id'
+			from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'credential'))) w (id)) c
 	where c.id is not null;
 	perform autopost.lock_channels_to_put(p_workspace_id, v_targets);
 	-- as guard_dedup_ttl

@@ -61,6 +61,7 @@ declare
 	v_cost numeric := (p_row ->> 'cost')::numeric;
 	v_stuck text := case
 		when p_status <> 'active' then 'workspace' when p_channel.auth_held then 'auth_lost'
+			when p_channel.credential_until > p_now then 'credential_missing'
 			when not p_channel.enabled then 'channel_disabled'
 		when v_sends = 0 then 'unknown_outcome' when p_channel.paused_until = 'infinity' then 'channel_paused' end;
 	v_from timestamptz;

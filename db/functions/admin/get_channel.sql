@@ -19,6 +19,7 @@ begin
 		'state', autopost.queue_of(p_workspace_id, array[p_channel_id]) || jsonb_build_object(
 			'paused_until', v_channel.paused_until, 'cooldown_until', v_channel.cooldown_until, 'error_streak',
 				v_channel.error_streak,
-			'auth_held', v_channel.auth_held, 'created_at', v_channel.created_at, 'updated_at', v_channel.updated_at));
+			'auth_held', v_channel.auth_held, 'credential_missing_at', v_channel.credential_missing_at,
+			'created_at', v_channel.created_at, 'updated_at', v_channel.updated_at));
 end
 $$;

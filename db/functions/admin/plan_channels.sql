@@ -108,17 +108,18 @@ begin
 end
 $$;
 
-create or replace function autopost.limited_groups(p_workspace_id text, p_due_at timestamptz) returns jsonb
+create or replace function autopost.limited_groups(p_workspace_id text, p_due_at timestamptz,
+	p_delivery_id uuid) returns jsonb
 language plpgsql stable
 as $$
--- Purpose: the limits of the workspace's rate groups by "platform/group", each with the number of
---          its deliveries due before p_due_at.
+-- Purpose: the limits of the workspace's rate groups by "platform/group", each with its deliveries
+--          due before this due time and id (group_ahead) and "planned": 0.
 -- Reads:   platform_limits, channels, deliveries.
 begin
 	return (
 		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
-			to_jsonb(l) || jsonb_build_object('ahead',
-				autopost.group_ahead(p_workspace_id, l, p_due_at, '00000000-0000-0000-0000-000000000000'))), '{}')
+			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, l, p_due_at,
+				p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
 end
@@ -133,7 +134,7 @@ as $$
 -- Purpose: the result of the enqueue of a dry run for one channel. p_channel, p_delivery (null: not
 --          made) and p_inflight come from planned_rows, p_limit from limited_groups, p_post from
 --          prepare_post, with "named": the reasons for channels without a delivery.
--- Reads:   deliveries.
+-- Reads:   deliveries, credential_bindings, sealed_secrets.
 declare
 	v_workspace_id text := p_channel.workspace_id;
 	v_named jsonb := p_post -> 'named' -> p_channel.channel_id;
@@ -144,12 +145,13 @@ begin
 			|| autopost.wait_reasons(p_status, p_channel,
 				jsonb_populate_record(null::autopost.platform_limits, p_limit),
 			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
-				'inflight', p_inflight,
+				'inflight', p_inflight, 'credential', autopost.credential_gap(p_channel, p_now),
 				'quota_until', autopost.quota_free_at(v_workspace_id, 'channel:' || p_channel.channel_id, p_now),
 				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text,
 					p_delivery.render_meta, p_now),
-				'ahead', autopost.rows_ahead(v_workspace_id, p_channel.channel_id, p_delivery.due_at,
-					p_delivery.delivery_id), 'group_ahead', p_limit -> 'ahead'), p_now);
+				'ahead', autopost.queue_ahead(v_workspace_id, array[p_channel.channel_id], p_delivery.due_at,
+					p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)), 'group_ahead',
+					p_limit -> 'ahead'), p_now);
 	elsif p_delivery.status = 'failed_permanent' then
 		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');
 	elsif not p_channel.enabled then
@@ -177,7 +179,10 @@ as $$
 declare
 	v_post jsonb := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', p_raw));
 	v_due_at timestamptz := greatest(p_now, autopost.timestamp_of(p_raw ->> 'scheduled_for'));
-	v_limits jsonb := autopost.limited_groups(p_workspace_id, v_due_at);
+	v_limits jsonb := autopost.limited_groups(p_workspace_id, v_due_at, (select d.delivery_id
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = (p_answer ->> 'message_id')::uuid
+			and d.trace_id = (p_answer ->> 'trace_id')::uuid order by d.delivery_id limit 1));
 	v_row record;
 	v_entry jsonb;
 	v_listed jsonb[] := '{}';
@@ -185,6 +190,7 @@ declare
 	v_disabled int;
 	v_taken int := (p_answer ->> 'enqueued')::int + (p_answer ->> 'deduped')::int + (p_answer ->> 'invalid')::int + (
 		p_answer ->> 'skipped')::int;
+	v_step interval;
 	v_first timestamptz;
 	v_last timestamptz;
 begin
@@ -201,9 +207,9 @@ begin
 	loop
 		v_entry := autopost.plan_channel(p_status, v_row.channel, v_row.delivery, v_row.inflight,
 			v_limits -> v_row.rate_group, v_post, p_now);
-		if v_entry ? 'held_by' and v_limits ? v_row.rate_group then
-			v_limits := jsonb_set(v_limits, array[v_row.rate_group, 'ahead'],
-				to_jsonb((v_limits -> v_row.rate_group ->> 'ahead')::int + v_row.cost));
+		if v_entry ? 'held_by' and v_limits #> array[v_row.rate_group, 'ahead', 'planned'] is not null then
+			v_limits := jsonb_set(v_limits, array[v_row.rate_group, 'ahead', 'planned'],
+				to_jsonb((v_limits #>> array[v_row.rate_group, 'ahead', 'planned'])::int + v_row.cost));
 		end if;
 		v_first := least(v_first, (v_entry ->> 'send_at')::timestamptz);
 		v_last := greatest(v_last, (v_entry ->> 'send_at')::timestamptz);
@@ -215,11 +221,10 @@ begin
 		from autopost.planned_costs(p_workspace_id, (p_answer ->> 'message_id')::uuid, (p_answer ->> 'trace_id')::uuid,
 			v_listed[cardinality(v_listed)] ->> 'channel_id') k
 	loop
-		v_last := greatest(v_last,
-			greatest(v_due_at, (v_row.bound ->> 'cooldown_until')::timestamptz,
-			(v_row.bound ->> 'next_allowed_at')::timestamptz)
-			+ ((v_row.bound ->> 'ahead')::int + v_row.cost - 1)::int * autopost.slot_step((
-				v_row.bound ->> 'rate_rps')::numeric, 1));
+		v_step := autopost.slot_step((v_row.bound ->> 'rate_rps')::numeric, 1);
+		v_last := greatest(v_last, autopost.turn_after(v_row.bound -> 'ahead', v_step,
+			greatest(least(p_now, autopost.now_ts()), (v_row.bound ->> 'cooldown_until')::timestamptz,
+				(v_row.bound ->> 'next_allowed_at')::timestamptz), v_due_at) + (v_row.cost - 1)::int * v_step);
 	end loop;
 	return jsonb_build_object('status', 'planned',
 		'counts', jsonb_build_object('channels', v_all, 'queued', p_answer -> 'enqueued', 'deduped',

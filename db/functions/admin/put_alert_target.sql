@@ -5,12 +5,12 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: adds or changes an alert target. p_fields has changed fields (see alert_target_rules);
 --          null restores the default. After a change its next message is due at once.
--- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
---          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
---          "remedy"}].
+-- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": if alerts about a
+--          credential of channels cannot arrive}, or {"applied": false, "dry_run"} with reason
+--          unchanged, or invalid and "errors": [{"field", "reason", "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, alert_targets.
--- Reads:   platforms, credential_bindings.
+-- Reads:   platforms, credential_bindings, channels, channel_auth.
 -- Writes:  alert_targets, admin_audit_log.
 declare
 	v_act jsonb;
@@ -31,6 +31,9 @@ begin
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.alert_target_errors(p_workspace_id, v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' then
+		v_answer := v_answer || autopost.alert_target_note(p_workspace_id, p_target_id, v_put -> 'after');
+	end if;
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
 		v_new := jsonb_populate_record(null::autopost.alert_targets, v_put -> 'after');
 		v_now := autopost.now_ts();

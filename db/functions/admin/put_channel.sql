@@ -9,7 +9,7 @@ as $$
 --          A rate group with the name of the credential follows it. Enabling a channel resets its
 --          error streak.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": settings that nothing
---          reads, if any}; or {"applied": false, "dry_run"} with reason unchanged, or invalid and
+--          reads and a missing credential, if any}; or {"applied": false, "dry_run"} with reason unchanged, or invalid and
 --          "errors": [{"field", "reason", "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, settings (shared), channels, channel_gates.
@@ -44,8 +44,8 @@ begin
 			autopost.default_rate(p_workspace_id, coalesce(v_put, '{}') || p_fields)), v_put);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
-	if v_answer -> 'after' ? 'settings' then
-		v_answer := v_answer || autopost.settings_note(v_put -> 'after');
+	if v_answer -> 'applied' = 'true' then
+		v_answer := v_answer || autopost.channel_note(p_workspace_id, v_answer -> 'after', v_put -> 'after');
 	end if;
 	if v_answer -> 'applied' <> 'true' or p_dry_run then
 		return v_answer;

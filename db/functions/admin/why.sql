@@ -20,14 +20,14 @@ begin
 		'not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
 		'next_retry_at', case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		'ahead', case when isfinite(p_delivery.due_at)
-			then autopost.rows_ahead(p_channel.workspace_id, p_channel.channel_id, p_delivery.due_at,
-				p_delivery.delivery_id) else 0 end,
+			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at,
+				p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)) else '{"all": 0, "same": 0}' end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
-			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id)
-				else 0 end,
+			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) end,
 		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
 			p_delivery.render_meta, v_now),
+		'credential', autopost.credential_gap(p_channel, v_now),
 		'inflight', v_gate.inflight,
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d

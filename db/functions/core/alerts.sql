@@ -40,6 +40,10 @@ values
 		'{workspace} --reason renewed (X and YouTube: autopost credential link {name}); its channels resume. ' ||
 		'Failed deliveries: autopost credential requeue --credential {name} --workspace {workspace} --reason ' ||
 		'renewed'),
+	('credential_missing', 'error', 'a credential has no secret; the posts of its channels wait',
+		'get the secret from the platform, then: autopost credential set {name} --from-file FILE --workspace ' ||
+		'{workspace} --reason new (a new one: with --platform PLATFORM; X and YouTube: autopost credential link ' ||
+		'{name}); its channels go on automatically'),
 	('auth_expiring', 'warning', 'a credential expires soon',
 		'get a new one from the platform, then: autopost credential set {name} --from-file FILE --workspace ' ||
 		'{workspace} --reason renewed (X and YouTube: autopost credential link {name})'),
@@ -75,6 +79,9 @@ values
 	('alert_target_failing', 'error', 'alerts do not reach a target',
 		'see the error: autopost alert target list --workspace {workspace}; fix it, then: autopost alert ' ||
 		'target test {name} --workspace {workspace} --reason fixed'),
+	('alerts_undelivered', 'error', 'the alerts of a workspace reach nobody',
+		'see the error: autopost alert target list --workspace {name}; fix it, or add a target with another ' ||
+		'credential: autopost alert target add'),
 	('rights_lost', 'error', 'the bot may no longer post in its chat; its posts wait',
 		'restore its rights in the chat: the channel resumes automatically; or disable it: autopost channel ' ||
 		'set {name} --enabled false --workspace {workspace} --reason gone'),

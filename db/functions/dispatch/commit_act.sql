@@ -7,7 +7,7 @@ as $$
 --          "raw"}}. A transient failure or an unknown outcome is retried by the retry policy of
 --          platform and code while attempts are left, because a repeated post change has no further
 --          effect. Any other failure ends it as failed. A wait given by the platform cools its
---          scope down. A failure whose policy costs no attempt and has no bound is not counted, nor
+--          scope down. A missing credential holds the channel. A failure whose policy costs no attempt and has no bound is not counted, nor
 --          is a rate limit with a stated wait. Nothing else of the channel changes: a post that
 --          cannot be edited says nothing about the next one.
 -- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same
@@ -47,6 +47,10 @@ begin
 	end if;
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
 		and c.channel_id = v_act.channel_id;
+	if v_error ->> 'code' = 'credential_missing' then
+		perform autopost.hold_for_credential(p_workspace_id, v_channel);
+		v_error := v_error || '{"category": "TRANSIENT", "scope": "delivery"}';
+	end if;
 	v_policy := autopost.retry_policy(p_workspace_id, v_channel.platform, v_error ->> 'code');
 	v_wait := autopost.retry_delay(v_policy, v_act.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
 	if (v_error ->> 'retry_after_ms')::numeric > 0 and v_error ->> 'scope' in ('channel', 'platform') then

@@ -85,6 +85,10 @@ begin
 	if v_error ? 'moved' then
 		v_error := autopost.move_target(p_workspace_id, v_delivery, v_channel.platform, v_error);
 	end if;
+	if v_error ->> 'code' = 'credential_missing' and v_act = 'commit_outcome' then
+		return autopost.settle_missing_credential(p_workspace_id, v_delivery, v_channel,
+			v_error || '{"category": "TRANSIENT", "scope": "delivery"}');
+	end if;
 	if v_error ->> 'category' = 'PERMANENT' then
 		return autopost.settle_permanent(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;

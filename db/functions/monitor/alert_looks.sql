@@ -23,7 +23,8 @@ create or replace function autopost.look_at_deliveries(p_workspace_id text, p_le
 	returns setof jsonb
 language plpgsql stable
 as $$
--- Purpose: finds dead, failed, unknown and overdue deliveries.
+-- Purpose: finds dead, failed, unknown and overdue deliveries. A delivery that a person skipped is
+--          not reported.
 -- Reads:   deliveries, channels, channel_gates, platform_limits, alerts.
 declare
 	v_most bigint := greatest(1000, (p_level ->> 'alert_dead_threshold')::bigint,
@@ -36,7 +37,7 @@ declare
 begin
 	select count(*) into v_count from (
 		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.status = 'dead'
-			and d.updated_at > v_seen limit v_most) d;
+			and d.updated_at > v_seen and d.last_error ->> 'code' is distinct from 'manual_skip' limit v_most) d;
 	if v_count > 0 then
 		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
 		return query select autopost.finding('dead', 'deliveries',
@@ -130,8 +131,23 @@ begin
 			from (
 				select x.last_error, x.channel_id from autopost.deliveries x
 				where x.workspace_id = p_workspace_id and x.status = p_status and x.updated_at > p_since
+				and x.last_error ->> 'code' is distinct from 'manual_skip'
 				order by x.updated_at desc limit 100) d
 			group by 1, 2 order by 3 desc, 1, 2 limit 3) t);
+end
+$$;
+
+create or replace function autopost.paused_channels(p_workspace_id text, p_now timestamptz) returns bigint
+language plpgsql stable
+as $$
+-- Purpose: counts channels that are paused, and those that a series of failures has disabled. A
+--          channel that a person disabled does not count.
+-- Reads:   channels, settings.
+begin
+	return (
+		select count(*) from autopost.channels c
+		where c.workspace_id = p_workspace_id and case when c.enabled then c.paused_until > p_now
+			else c.error_streak >= autopost.setting('disable_after_permanent_streak') end);
 end
 $$;
 
@@ -144,10 +160,8 @@ as $$
 begin
 	return query select autopost.finding('paused_channels', 'channels', c.n,
 		coalesce(nullif((p_level ->> 'alert_paused_channels')::numeric, 0) + 1, 0),
-		format('%s channels are paused', c.n))
-	from (
-		select count(*) as n from autopost.channels x
-		where x.workspace_id = p_workspace_id and x.paused_until > p_now and x.enabled) c;
+		format('%s channels are paused or disabled by failures', c.n))
+	from (select autopost.paused_channels(p_workspace_id, p_now) as n) c;
 	return query select f.* from (
 		select l.platform, l.rate_group, extract(epoch from p_now - l.breaker_opened_at) as seconds
 			from autopost.platform_limits l
@@ -200,7 +214,7 @@ begin
 	from (
 		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until), '-infinity') <= p_now - v_late * 0.8
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), '-infinity') <= p_now - v_late * 0.8
 		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
 			and a.next_at <= p_now - v_late * 0.8
 		order by a.next_at limit 1) o
@@ -212,9 +226,20 @@ create or replace function autopost.look_at_connections(p_workspace_id text, p_l
 	returns setof jsonb
 language plpgsql stable
 as $$
--- Purpose: finds expiring credentials, failed renewals, and failing or stopped sources.
--- Reads:   credential_health, pull_sources, pull_cursors.
+-- Purpose: finds missing and expiring credentials, failed renewals, and failing or stopped sources.
+-- Reads:   channels, channel_auth, credential_health, pull_sources, pull_cursors.
 begin
+	return query select f.* from (
+		select autopost.current_auth_ref(p_workspace_id, c) as auth_ref, c.platform, count(*) as n
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.enabled and c.credential_missing_at is not null
+		-- between two looks a claim is in flight
+		and c.credential_until > p_now - interval '1 minute'
+		group by 1, 2 order by 1, 2 limit 100) c
+	cross join lateral autopost.finding('credential_missing', 'credential:' || c.auth_ref, c.n, 1,
+		format('%s: the posts of %s channels wait (credential_missing)', coalesce(
+			autopost.credential_fault(p_workspace_id, c.auth_ref, c.platform),
+			format('the secret of credential %s was not found', c.auth_ref)), c.n)) f;
 	return query select f.* from (
 		select h.auth_ref, h.valid_until from autopost.credential_health h
 		where h.workspace_id = p_workspace_id and h.next_refresh_at is null and h.lost_at is null
@@ -250,11 +275,28 @@ begin
 end
 $$;
 
+create or replace function autopost.is_over(p_run_id text, p_reported_at timestamptz, p_now timestamptz)
+	returns boolean
+language plpgsql stable
+as $$
+-- Purpose: true if a daemon, whose monitor last reported at p_reported_at, has ended, is silent, or
+--          was replaced by a later one on its host. A run without a dispatcher is not over.
+-- Reads:   dispatch_runs.
+begin
+	return exists (
+		select 1 from autopost.dispatch_runs r
+		where r.run_id = p_run_id and (r.ended_at is not null
+			or r.seen_at <= p_now - autopost.run_silence() and p_reported_at <= r.seen_at + autopost.run_silence()
+			or exists (select 1 from autopost.dispatch_runs x where x.host = r.host and x.started_at > r.seen_at)));
+end
+$$;
+
 create or replace function autopost.look_at_installation(p_level jsonb, p_now timestamptz) returns setof jsonb
 language plpgsql stable
 as $$
--- Purpose: finds problems of all workspaces: daemons, duties, clocks, partitions of events.
--- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions).
+-- Purpose: finds problems of all workspaces: daemons, duties, clocks, partitions of events, alerts
+--          that reach nobody. Reports of daemons that are over do not count.
+-- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions), alert_targets.
 declare
 	v_late constant interval := interval '15 minutes'; -- failures of a monitor that is silent for longer do not count
 begin
@@ -270,6 +312,7 @@ begin
 		and d.reported_at > p_now - interval '1 day'
 		and exists (select 1 from autopost.monitor_duties x
 			where x.run_id = d.run_id and x.reported_at > p_now - v_late)
+		and not autopost.is_over(d.run_id, d.reported_at, p_now)
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
@@ -284,7 +327,8 @@ begin
 		left(string_agg(d.error, '; ' order by d.error), 500))
 	from (
 		select distinct x.error from autopost.monitor_duties x
-			where x.duty = 'disks' and x.failures > 0 and x.reported_at > p_now - v_late) d;
+			where x.duty = 'disks' and x.failures > 0 and x.reported_at > p_now - v_late
+			and not autopost.is_over(x.run_id, x.reported_at, p_now)) d;
 	return query select autopost.finding('clock_skew', 'clocks',
 		abs(c.skew_ms), (p_level ->> 'alert_clock_skew_ms')::numeric,
 		format('the clock of the daemon%s is %s ms %s the database''s', ' on ' || c.host, abs(c.skew_ms), case
@@ -292,7 +336,8 @@ begin
 	from (
 		select d.skew_ms, r.host from autopost.monitor_duties d
 		left join autopost.dispatch_runs r on r.run_id = d.run_id
-		where d.duty = 'watch' and d.reported_at > p_now - v_late order by abs(d.skew_ms) desc limit 1) c;
+		where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)
+		order by abs(d.skew_ms) desc limit 1) c;
 	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
 		format('the clock of the database jumped by %s', j.jump))
 	from (
@@ -302,7 +347,8 @@ begin
 		format('%s daemons have %s configurations', c.runs, c.n))
 	from (
 		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d
-			where d.duty = 'watch' and d.reported_at > p_now - v_late) c;
+			where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)) c;
+	return query select f.* from autopost.unheard_workspaces() f;
 	return query select autopost.finding('partitions_missing', 'events', count(*), 1,
 		format('%s of the next days have no partition of events', count(*)))
 	from generate_series(0, 1) n

@@ -4,6 +4,15 @@ as $$
 select array_position('{warning,error,critical}', p_severity)
 $$;
 
+create or replace function autopost.over_text(p_alert autopost.alerts) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: an alert that has ended in words: its subject and title. Its description, such as "it is
+--          paused until …", is no longer true.
+select concat_ws(': ', nullif(regexp_replace(p_alert.subject, ':', ' '), p_alert.subject), coalesce((
+	select k.title from autopost.alert_kinds() k where k.kind = p_alert.kind), p_alert.kind))
+$$;
+
 create or replace function autopost.alerts_to_send(p_target autopost.alert_targets, p_now timestamptz)
 	returns setof jsonb
 language plpgsql stable
@@ -20,7 +29,8 @@ declare
 begin
 	return query
 	select jsonb_build_object('alert_id', a.alert_id, 'told', t.change, 'kind', a.kind, 'subject', a.subject,
-		'severity', a.severity, 'what', a.what, 'remedy', a.remedy,
+		'severity', a.severity, 'what', case when t.change = 'resolved' then autopost.over_text(a) else a.what end,
+		'remedy', a.remedy,
 		'amount', a.amount, 'raised_at', a.raised_at, 'ended_at', a.ended_at)
 	from (
 		select o.alert_id from autopost.alerts o where o.workspace_id = p_target.workspace_id and o.ended_at is null

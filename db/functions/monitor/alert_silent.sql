@@ -86,6 +86,23 @@ begin
 end
 $$;
 
+create or replace function autopost.unheard_workspaces() returns setof jsonb
+language plpgsql stable
+as $$
+-- Purpose: finds workspaces whose enabled alert targets all fail.
+-- Reads:   alert_targets.
+begin
+	return query select f.* from (
+		select t.workspace_id, min(t.last_error ->> 'message') as error from autopost.alert_targets t
+		where t.enabled
+		group by t.workspace_id
+		having bool_and(t.failures >= 3 or t.failures > 0 and coalesce(t.last_error ->> 'category' = 'PERMANENT', false))
+		order by t.workspace_id limit 100) w
+	cross join lateral autopost.finding('alerts_undelivered', 'workspace:' || w.workspace_id, 1, 1,
+		format('the alerts of workspace %s reach nobody: %s', w.workspace_id, left(w.error, 200))) f;
+end
+$$;
+
 create or replace function autopost.lost_daemons(p_level jsonb, p_now timestamptz) returns setof jsonb
 language plpgsql stable
 as $$

@@ -72,6 +72,28 @@ begin
 end
 $$;
 
+create or replace function autopost.alert_target_note(p_workspace_id text, p_target_id text,
+	p_fields jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: {"note"} if a target uses the credential of channels and no enabled target uses another
+--          one: an alert about that credential would not arrive. Otherwise {}.
+-- Reads:   channels, channel_auth, alert_targets.
+declare
+	v_auth_ref text := p_fields ->> 'auth_ref';
+begin
+	if p_fields -> 'enabled' <> 'true' or autopost.channels_of_credential(p_workspace_id, v_auth_ref) = '{}'
+		or exists (
+			select 1 from autopost.alert_targets t
+			where t.workspace_id = p_workspace_id and t.target_id <> p_target_id and t.enabled
+			and t.auth_ref is distinct from v_auth_ref) then
+		return '{}';
+	end if;
+	return jsonb_build_object('note', format(
+		'if credential %s is refused, this target cannot be reached: add another one with another credential', v_auth_ref));
+end
+$$;
+
 create or replace function autopost.is_quiet(p_target autopost.alert_targets, p_at timestamptz) returns boolean
 language plpgsql stable
 as $$

@@ -100,17 +100,18 @@ begin
 			(12, 'channels', '{channel_id}', 'next_allowed_at', null),
 			(13, 'channels', '{channel_id}', 'cooldown_until', null),
 			(14, 'channels', '{channel_id}', 'paused_until', null),
-			(15, 'deliveries', '{channel_id, delivery_id}', 'sending_lease_until', '{sending}'),
-			(16, 'deliveries', '{channel_id, delivery_id}', 'send_at', '{sending}'),
-			(17, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
-			(18, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
-			(19, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
-			(20, 'post_acts', '{act_id}', 'next_at', '{retry, sending}'),
-			(21, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
-			(22, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
-			(23, 'webhook_cursors', '{workspace_id}', 'done_at', null),
-			(24, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
-			(25, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
+			(15, 'channels', '{channel_id}', 'credential_until', null),
+			(16, 'deliveries', '{channel_id, delivery_id}', 'sending_lease_until', '{sending}'),
+			(17, 'deliveries', '{channel_id, delivery_id}', 'send_at', '{sending}'),
+			(18, 'deliveries', '{channel_id, delivery_id}', 'claimed_at', '{claimed}'),
+			(19, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
+			(20, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
+			(21, 'post_acts', '{act_id}', 'next_at', '{retry, sending}'),
+			(22, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
+			(23, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
+			(24, 'webhook_cursors', '{workspace_id}', 'done_at', null),
+			(25, 'result_webhooks', '{webhook_id}', 'next_send_at', null),
+			(26, 'webhook_sends', '{webhook_id, event_id}', 'due_at', '{pending, sending}'))
 			as w (place, relation, keys, times, states)
 		order by place
 	loop

@@ -30,8 +30,7 @@ begin
 		'oldest_due_at', (select min(q.oldest_due_at) from autopost.queue_snapshot_rows q
 			where q.workspace_id = p_workspace_id and q.status in ('queued', 'retry') and q.oldest_due_at <= v_now),
 		'submissions', autopost.submission_counts(p_workspace_id),
-		'paused_channels', (select count(*) from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.paused_until > v_now and c.enabled),
+		'paused_channels', autopost.paused_channels(p_workspace_id, v_now),
 		'failed_24h', (select count(*) from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.status in ('dead', 'failed_permanent')
 				and d.updated_at > v_now - interval '24 hours'),

@@ -13,6 +13,7 @@ select case
 	when not p_channel.enabled then 'channel_disabled'
 	when p_oldest_due_at = 'infinity' then 'unknown_outcome'
 	when p_channel.paused_until > p_now then 'channel_paused'
+	when p_channel.credential_until > p_now then 'credential_missing'
 	when p_oldest_due_at > p_now then 'not_due'
 	when p_limit.breaker_opened_at is not null then 'breaker'
 	when p_channel.cooldown_until > p_now then 'channel_cooldown'

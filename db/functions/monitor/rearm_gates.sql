@@ -25,7 +25,7 @@ begin
 	for v_gate in
 		select g.channel_id, g.ready_at, g.inflight, g.late, c.max_parallel, c.window_mode, c.timezone,
 			c.posting_window,
-			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until,
+			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until,
 				case when c.effective_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before,
 			autopost.is_held(c, g.ready_at, autopost.now_ts()) as held
 		from autopost.channel_gates g

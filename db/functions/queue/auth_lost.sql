@@ -10,11 +10,12 @@ select coalesce(p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = '
 		false)
 $$;
 
-create or replace function autopost.auth_lost_error(p_message text) returns jsonb
+create or replace function autopost.auth_lost_error(p_code text, p_message text) returns jsonb
 language sql immutable parallel safe
 as $$
--- Purpose: the error of a delivery that was not called because its credential was refused.
-select jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', 'auth_lost', 'known', true,
+-- Purpose: the error of a delivery that was not called because its credential was refused or is
+--          missing (p_code).
+select jsonb_build_object('category', 'PERMANENT', 'scope', 'channel', 'code', p_code, 'known', true,
 	'message', p_message)
 $$;
 
@@ -108,9 +109,9 @@ $$;
 create or replace function autopost.end_held(p_workspace_id text, p_channel_ids text[], p_limit int) returns jsonb
 language plpgsql
 as $$
--- Purpose: ends waiting deliveries of locked channels that a refused credential pauses. They fail
---          if on_auth_lost says so; else they are dead after auth_lost_hold_days of waiting. Later
---          schedules and deliveries that wait for a person stay.
+-- Purpose: ends waiting deliveries of locked channels whose credential is refused or missing. They
+--          are dead after auth_lost_hold_days of waiting; for a refused credential they fail at once
+--          if on_auth_lost says so. Later schedules and deliveries that wait for a person stay.
 -- Returns: {"failed", "dead"}, together at most p_limit.
 -- Locks:   deliveries with SKIP LOCKED.
 -- Writes:  deliveries, events (failed_permanent, dead_letter).
@@ -122,24 +123,28 @@ declare
 	v_counts int[] := '{0, 0}';
 begin
 	for v_row in
-		select l.delivery, c.on_auth_lost = 'fail' as fails
+		select l.delivery, h.fails, h.refused
 		from autopost.channels c
+		cross join lateral (select r.refused, r.refused and c.on_auth_lost = 'fail' as fails,
+			case when r.refused then c.auth_lost_at else c.credential_missing_at end as since
+			from (select c.auth_held and coalesce(c.paused_until > v_now, false) as refused) r) h
 		cross join lateral (
 			select d as delivery from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
 			and d.due_at < 'infinity'
-			and case c.on_auth_lost when 'fail' then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
-				else greatest(d.due_at, c.auth_lost_at) <= v_since end
+			and case when h.fails then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
+				else greatest(d.due_at, h.since) <= v_since end
 			order by d.due_at, d.delivery_id
 			limit p_limit
 			for no key update of d skip locked) l
-		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.auth_held
-			and c.paused_until > v_now
+		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
+			and (h.refused or c.credential_until > v_now)
 		order by c.channel_id
 		limit p_limit
 	loop
-		v_error := autopost.auth_lost_error(case when v_row.fails
-			then 'the credential is refused' else 'the credential was refused for too long' end);
+		v_error := autopost.auth_lost_error(case when v_row.refused then 'auth_lost' else 'credential_missing' end,
+			format('the credential %s', case when v_row.fails then 'is refused' when v_row.refused
+				then 'was refused for too long' else 'was missing for too long' end));
 		update autopost.deliveries d
 		set status = case when v_row.fails then 'failed_permanent' else 'dead' end, next_retry_at = null,
 			last_error = v_error,

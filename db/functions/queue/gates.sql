@@ -154,14 +154,16 @@ begin
 	perform set_config('autopost.channels_stirred', '', true);
 	for v_changed in
 		select r.workspace_id, r.channel_id, count(distinct (r.platform, r.rate_group)) > 1 as moved,
-			count(distinct (r.enabled, r.paused_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode,
+			count(distinct (r.enabled, r.paused_until, r.credential_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode,
 				r.posting_window)) > 1 as stirred
 		from (
-			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.max_parallel,
+			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.credential_until,
+				o.max_parallel,
 				o.rate_rps, o.timezone, o.window_mode, o.posting_window
 			from before_rows o
 			union
-			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.max_parallel,
+			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.credential_until,
+				n.max_parallel,
 				n.rate_rps, n.timezone, n.window_mode, n.posting_window
 			from after_rows n) r
 		group by r.workspace_id, r.channel_id
@@ -192,14 +194,20 @@ create or replace function autopost.stamp_channel() returns trigger
 language plpgsql
 as $$
 -- Purpose: sets updated_at when the configuration of a channel changes; claims and commits do not
---          count. An enabled channel starts with error_streak 0.
+--          count. An enabled channel starts with error_streak 0. Another credential ends the wait
+--          for a missing one.
 begin
 	new.updated_at := autopost.now_ts();
 	if new.enabled and not old.enabled then
 		new.error_streak := 0;
 	end if;
+	if new.auth_ref <> old.auth_ref then
+		new.credential_missing_at := null;
+		new.credential_until := null;
+	end if;
 	-- for a longer pause, the next claim moves the gate
 	if coalesce(new.paused_until, '-infinity') < old.paused_until
+	or coalesce(new.credential_until, '-infinity') < old.credential_until
 	or (new.platform, new.rate_group, new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode,
 		new.posting_window)
 	is distinct from (old.platform, old.rate_group, old.enabled, old.max_parallel, old.rate_rps, old.timezone,
@@ -244,6 +252,6 @@ as $$
 --          gate far in the future is held, for example by a quota. A gate may not know of a pause
 --          yet.
 select not p_channel.enabled or p_channel.window_mode <> 'immediate'
-	or greatest(p_channel.paused_until, p_channel.cooldown_until, '-infinity') > p_now
+	or greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until, '-infinity') > p_now
 	or p_ready_at > p_now + interval '1 minute'
 $$;

@@ -45,7 +45,7 @@ cross join lateral (
 cross join lateral (select autopost.now_ts() as at) n
 where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
-and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until) <= n.at - autopost.verify_patience()
+and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until, c.credential_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
 	greatest(n.at, case when c.effective_rps > 0 then c.next_allowed_at end))
 and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
@@ -64,7 +64,7 @@ from autopost.post_acts a
 join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
 where a.workspace_id = p_workspace_id and a.status = 'sending'
 	and exists (select 1 from autopost.dispatch_runs r where r.seen_at > autopost.verify_patience()
-		+ greatest(a.next_at, c.paused_until, c.cooldown_until))
+		+ greatest(a.next_at, c.paused_until, c.cooldown_until, c.credential_until))
 union all
 select jsonb_build_object('what', 'expired lease', 'submission_id', s.submission_id, 'lease_until', s.lease_until)
 from autopost.submissions s

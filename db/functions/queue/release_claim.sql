@@ -1,18 +1,21 @@
-create or replace function autopost.release_claim(p_workspace_id text, p_delivery autopost.deliveries, p_reason text)
-	returns void
+create or replace function autopost.release_claim(p_workspace_id text, p_delivery autopost.deliveries, p_reason text,
+	p_error jsonb default null) returns jsonb
 language plpgsql
 as $$
 -- Purpose: returns a locked delivery without a started call to the queue and grants its attempt
 --          again. The gates keep the time of the next try.
+-- Returns: the answer of a commit.
 -- Writes:  deliveries, channel_gates, events (released).
 begin
 	update autopost.deliveries d
 	set granted_attempts = d.granted_attempts + 1
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
-	perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, null,
+	perform autopost.emit_event(p_workspace_id, 'released', 'ok', p_delivery, p_error,
 		jsonb_build_object('reason', p_reason));
-	p_delivery.claim_token := null; -- a late commit with this token is stale
-	perform autopost.finish_attempt(p_workspace_id, p_delivery, 'retry', null,
+	if p_error is null then
+		p_delivery.claim_token := null; -- a late commit with this token is stale
+	end if;
+	return autopost.finish_attempt(p_workspace_id, p_delivery, 'retry', p_error,
 		greatest(p_delivery.due_at, p_delivery.next_retry_at), null);
 end
 $$;
