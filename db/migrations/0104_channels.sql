@@ -99,6 +99,7 @@ create table autopost.channels (
 	auth_lost_at    timestamptz, -- time of the last refusal
 	rights_held     text, -- why the bot may not post; the reason of the pause
 	paused_before   timestamptz, -- paused_until before rights_held
+	moderated       boolean not null default false, -- its posts wait for a decision
 	primary key (workspace_id, channel_id),
 	unique (workspace_id, platform, target_id),
 	-- The strategy for a text over a limit; absent: the delivery fails.
@@ -123,6 +124,7 @@ create table autopost.channels (
 ) with (fillfactor = 70);
 create index channels_enabled on autopost.channels (workspace_id, enabled);
 create index channels_group on autopost.channels (workspace_id, platform, rate_group);
+create index channels_moderated on autopost.channels (workspace_id, channel_id) where moderated;
 create index channels_tags on autopost.channels using gin (tags);
 -- For the monitor: channels that wait for a credential, for rights, or for the end of a pause.
 create index channels_auth_held on autopost.channels (workspace_id, channel_id) where auth_held;

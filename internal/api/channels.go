@@ -29,6 +29,7 @@ type channel struct {
 	ErrorStreak   int            `json:"error_streak"`
 	OnUnknown     string         `json:"on_unknown" example:"reconcile"`
 	OnAuthLost    string         `json:"on_auth_lost" example:"hold"`
+	Moderated     bool           `json:"moderated" doc:"A person decides about its posts."`
 	AuthHeld      bool           `json:"auth_held"`
 	RightsHeld    *string        `json:"rights_held" nullable:"true" doc:"Why the bot may not post, if the channel is paused for that."`
 	AuthLostAt    instant        `json:"auth_lost_at" nullable:"true"`

@@ -9,7 +9,8 @@ as $$
 --          file or page. Only the owner can set the deciding time p_now.
 -- Returns: {"status": "enqueued" | "duplicate" | "rejected", "run_id", "trace_id", "message_id",
 --          "enqueued", "deduped", "invalid", "skipped", "fanout", "deliveries": [first 1,000]}; a
---          rejected post has "errors".
+--          rejected post has "errors". Channels that wait for a decision are counted in "pending",
+--          with "submission_id". A post of a moderated endpoint has status accepted.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   messages, channel_gates.
 -- Writes:  ingest_runs, messages, deliveries, channel_gates, events.
@@ -42,7 +43,7 @@ begin
 			'move the fields into the raw_payload');
 	end if;
 	v_run_id := autopost.open_run(p_workspace_id, p_kind, p_endpoint_id, null);
-	v_answers := autopost.enqueue_posts(p_workspace_id, (
+	v_answers := autopost.take_ready(p_workspace_id, p_endpoint_id, p_kind, (
 		select coalesce(jsonb_agg(jsonb_build_object('raw', case when jsonb_typeof(i.value) = 'object'
 			and i.value ? 'raw_payload' then i.value -> 'raw_payload' else i.value end,
 			'trace_id', autopost.new_id()) order by i.ordinality), '[]')
