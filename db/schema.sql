@@ -376,6 +376,7 @@ CASE
 END) STORED,
     credential_missing_at timestamp with time zone,
     credential_until timestamp with time zone,
+    moderated boolean DEFAULT false NOT NULL,
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
@@ -651,14 +652,14 @@ begin
 	insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, enabled, title,
 		send_mode, rate_rps, max_parallel, timezone,
 		window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter,
-			template_ref, created_at, updated_at)
+			template_ref, moderated, created_at, updated_at)
 	values (p_workspace_id, p_channel_id, p_channel.platform, p_channel.target_id, p_channel.auth_ref,
 		p_channel.rate_group, p_channel.enabled, p_channel.title,
 		p_channel.send_mode, p_channel.rate_rps, p_channel.max_parallel, p_channel.timezone, p_channel.window_mode,
 			p_channel.posting_window,
 		p_channel.dedup_ttl_hours, p_channel.on_unknown, p_channel.on_auth_lost, p_channel.settings, p_channel.tags,
 			p_channel.route_filter,
-		p_channel.template_ref, autopost.now_ts(), autopost.now_ts());
+		p_channel.template_ref, p_channel.moderated, autopost.now_ts(), autopost.now_ts());
 end
 $$;
 
@@ -1166,6 +1167,8 @@ begin
 			'deduped', coalesce(sum((a.value ->> 'deduped')::int), 0),
 			'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
 			'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
+			|| case when bool_or(a.value ? 'pending') then jsonb_build_object('pending',
+				sum((a.value ->> 'pending')::int)) else '{}' end
 		from jsonb_array_elements(p_answers) a);
 end
 $$;
@@ -1429,6 +1432,117 @@ begin
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');
 	end if;
 	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'changes', v_changes);
+end
+$$;
+
+
+--
+-- Name: approvals_needed(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.approvals_needed(p_workspace_id text) RETURNS integer
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: how many people must approve a post.
+select w.approvals_needed from autopost.workspaces w where w.workspace_id = p_workspace_id
+$$;
+
+
+--
+-- Name: submissions; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.submissions (
+    workspace_id text NOT NULL,
+    submission_id uuid NOT NULL,
+    endpoint_id text NOT NULL,
+    kind text NOT NULL,
+    status text NOT NULL,
+    raw_payload jsonb NOT NULL,
+    route_tags text[] DEFAULT '{}'::text[] NOT NULL,
+    source_ref text,
+    run_id uuid NOT NULL,
+    trace_id uuid NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
+    claim_token text,
+    lease_until timestamp with time zone,
+    last_error jsonb,
+    message_id uuid,
+    answer jsonb,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    moderated boolean DEFAULT false NOT NULL,
+    channels text[],
+    plan jsonb,
+    digest text,
+    author text,
+    edited_by text,
+    decision text,
+    decided_by text,
+    decided_at timestamp with time zone,
+    decision_source text,
+    decision_reason text,
+    expires_at timestamp with time zone,
+    CONSTRAINT submissions_check CHECK (((claim_token IS NULL) = (lease_until IS NULL))),
+    CONSTRAINT submissions_check1 CHECK (((status = 'enqueued'::text) = (answer IS NOT NULL))),
+    CONSTRAINT submissions_decision CHECK (((decision IS NULL) = (decided_at IS NULL))),
+    CONSTRAINT submissions_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'reject'::text]))),
+    CONSTRAINT submissions_digest_check CHECK ((digest ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT submissions_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text]))),
+    CONSTRAINT submissions_pending CHECK (((status <> 'pending'::text) OR (moderated AND (digest IS NOT NULL) AND (decision IS NULL)))),
+    CONSTRAINT submissions_status_check CHECK ((status = ANY (ARRAY['new'::text, 'fetching'::text, 'pending'::text, 'skipped'::text, 'enqueued'::text, 'rejected'::text, 'expired'::text, 'failed'::text])))
+);
+
+ALTER TABLE ONLY autopost.submissions FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: approve_submission(autopost.submissions, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.approve_submission(p_submission autopost.submissions, p_approval jsonb, p_by jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: takes an approval of a locked submission. The last one that is needed enqueues it. A plan
+--          that differs from the stored one, by a changed template for example, voids what was
+--          approved before.
+-- Returns: as decide_submission.
+-- Writes:  submissions, approvals, events (submission_approved); as enqueue_posts.
+declare
+	v_submission autopost.submissions := p_submission;
+	v_plan jsonb := autopost.submission_plan(p_submission);
+	v_needed int := autopost.approvals_needed(p_submission.workspace_id);
+	v_given int;
+	v_answer jsonb;
+begin
+	if p_submission.digest is null or autopost.plan_changed(p_submission.plan, v_plan) then
+		perform autopost.store_plan(p_submission, v_plan);
+		select s.* into v_submission from autopost.submissions s
+		where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
+	end if;
+	if p_approval ->> 'digest' <> v_submission.digest then
+		return jsonb_build_object('applied', false, 'reason', 'digest_changed', 'status', v_submission.status, 'digest',
+			v_submission.digest, 'plan', v_submission.plan);
+	end if;
+	perform autopost.record_approval(v_submission, 'approve', p_approval, p_by);
+	select count(distinct a.approver) into v_given from autopost.approvals a
+	where a.workspace_id = v_submission.workspace_id and a.subject = 'submission:' || v_submission.submission_id
+		and a.decision = 'approve' and a.voided_at is null;
+	if v_given < v_needed then
+		return jsonb_build_object('applied', true, 'status', v_submission.status, 'approvals', v_given, 'needed', v_needed);
+	end if;
+	update autopost.submissions s
+	set decision = 'approve', decided_by = p_by ->> 'operator', decided_at = autopost.now_ts(),
+		decision_source = p_approval ->> 'source', status = case when s.status = 'pending' then 'new' else s.status end,
+		updated_at = autopost.now_ts()
+	where s.workspace_id = v_submission.workspace_id and s.submission_id = v_submission.submission_id
+	returning s.* into v_submission;
+	perform autopost.note_submission(v_submission, 'submission_approved', p_by || jsonb_build_object('digest',
+		v_submission.digest, 'source', p_approval -> 'source'));
+	v_answer := case when v_submission.status = 'fetching' then '{"applied": true, "status": "fetching"}'
+		else autopost.enqueue_submission(v_submission) end;
+	return v_answer || jsonb_build_object('approvals', v_given, 'needed', v_needed);
 end
 $$;
 
@@ -1715,6 +1829,36 @@ begin
 		and autopost.is_auth_lost(d.last_error)
 		order by d.finished_at, d.delivery_id
 		limit 1000);
+end
+$$;
+
+
+--
+-- Name: await_decision(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.await_decision(p_workspace_id text, p_submission_id uuid, p_raw jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: a submission with complete media waits for a decision, with its plan.
+-- Writes:  submissions, events (submission_pending).
+declare
+	v_submission autopost.submissions;
+	v_plan jsonb;
+begin
+	update autopost.submissions s
+	set raw_payload = p_raw
+	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
+	returning s.* into v_submission;
+	v_plan := autopost.submission_plan(v_submission);
+	update autopost.submissions s
+	set status = 'pending', claim_token = null, lease_until = null, last_error = null, plan = v_plan,
+		digest = autopost.plan_digest(v_plan), updated_at = autopost.now_ts(),
+		expires_at = autopost.now_ts() + autopost.setting_interval('submission_expire_hours')
+	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
+	returning s.* into v_submission;
+	perform autopost.note_submission(v_submission, 'submission_pending', jsonb_build_object('digest',
+		v_submission.digest));
 end
 $$;
 
@@ -2895,7 +3039,7 @@ begin
 		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown,
 			on_auth_lost = p_new.on_auth_lost,
 		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter,
-			template_ref = p_new.template_ref
+			template_ref = p_new.template_ref, moderated = p_new.moderated
 	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id;
 	update autopost.channels c
 	set target_id = p_new.target_id
@@ -3166,6 +3310,8 @@ CREATE TABLE autopost.workspaces (
     status text DEFAULT 'active'::text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    approvals_needed integer DEFAULT 1 NOT NULL,
+    CONSTRAINT workspaces_approvals_needed_check CHECK ((approvals_needed = ANY (ARRAY[1, 2]))),
     CONSTRAINT workspaces_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text]))),
     CONSTRAINT workspaces_workspace_id_check CHECK (((workspace_id <> ''::text) AND (workspace_id <> '*'::text)))
 );
@@ -3421,6 +3567,7 @@ select '{
 	"dedup_ttl_hours": {"is": "integer", "default": 168, "min": 0, "max": 2160},
 	"on_unknown": {"is": "text", "default": "reconcile", "in": ["reconcile", "hold", "resend"]},
 	"on_auth_lost": {"is": "text", "default": "hold", "in": ["hold", "fail"]},
+	"moderated": {"is": "boolean", "default": false},
 	"settings": {"is": "object", "default": {}},
 	"tags": {"is": "list", "default": []},
 	"route_filter": {"is": "object"},
@@ -3470,8 +3617,8 @@ select
 		then autopost.field_error('settings.utm', 'must be an object of parameters',
 			'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
 	|| case when p_settings ? 'moderated'
-		then autopost.field_error('settings.moderated', 'cannot be: posts cannot wait for a decision yet',
-			'leave it out, and post what is decided') else '[]' end
+		then autopost.field_error('settings.moderated', 'must be absent', 'set the field moderated of the channel')
+		else '[]' end
 $_$;
 
 
@@ -5112,8 +5259,8 @@ CREATE FUNCTION autopost.commit_submission(p_workspace_id text, p_submission_id 
     AS $_$
 -- Purpose: commits the outcome of fetching a submission's media. p_outcome: {"ok": true, "media":
 --          [{"index", "blob_ref", "filename" if the source names it}]} enqueues it in this
---          transaction and forgets its URLs; {"ok": false, "error": {…}} retries it later or fails
---          it.
+--          transaction and forgets its URLs, or makes it wait for a decision; {"ok": false, "error":
+--          {…}} retries it later or fails it.
 -- Returns: {"applied": true, "status", and the answer of the enqueue}, or {"applied": false,
 --          "reason": "stale"}. Repeatable.
 -- Raises:  AP001 for a wrong argument.
@@ -5144,20 +5291,17 @@ begin
 		perform autopost.raise_argument('outcome', 'lacks the blob_ref of a medium',
 			'pass {"media": [{"index": 0, "blob_ref": "sha256:…"}]} for every medium that has a URL');
 	end if;
-	v_answer := autopost.enqueue_posts(p_workspace_id, jsonb_build_array(jsonb_build_object(
-		'raw', v_raw, 'trace_id', v_submission.trace_id, 'route_tags', v_submission.route_tags)), v_submission.run_id,
-			autopost.now_ts()) -> 0;
-	if v_answer ->> 'status' = 'rejected' then
-		return autopost.fail_submission(v_submission,
-			jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
+	if v_submission.moderated and v_submission.decision is null then
+		v_answer := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', v_raw));
+		if v_answer ? 'errors' then
+			return autopost.fail_submission(v_submission,
+				jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
+		end if;
+		perform autopost.await_decision(p_workspace_id, p_submission_id, v_raw);
+		return '{"applied": true, "status": "pending"}';
 	end if;
-	update autopost.submissions s
-	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
-		answer = v_answer - 'deliveries', raw_payload = autopost.without_urls(v_raw), last_error = null, updated_at = autopost.now_ts()
-	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
-	perform autopost.close_run(p_workspace_id, v_submission.run_id,
-		autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);
-	return (v_answer - 'deliveries') || jsonb_build_object('applied', true);
+	v_submission.raw_payload := v_raw;
+	return autopost.enqueue_submission(v_submission);
 end
 $_$;
 
@@ -5316,7 +5460,7 @@ CREATE TABLE autopost.events (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 )
@@ -6009,6 +6153,73 @@ $$;
 
 
 --
+-- Name: decide_submission(text, uuid, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.decide_submission(p_workspace_id text, p_submission_id uuid, p_decision text, p_approval jsonb, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: approves or rejects a moderated submission. The first decision wins. p_approval, all
+--          optional: {"digest": of the plan that the person saw, "source": api, page, command,
+--          telegram, max or file:SOURCE, "nonce": counts once}. p_operator identifies the person:
+--          user:ID, key:ID, telegram:user:ID, max:user:ID or file:SOURCE. An approval before the media
+--          are stored acts when they are.
+-- Returns: {"applied": true, "status", "approvals", "needed", and the answer of the enqueue}; or
+--          {"applied": false, "reason"}: unknown_submission, decided or not_pending (with "status" and
+--          "decision": {"decision", "by", "at", "source", "reason"}), digest_changed (with "digest"
+--          and "plan"), own_approval, repeated, nonce_used.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   submissions, messages, channel_gates, audit_heads, in this order.
+-- Writes:  submissions, approvals, events (submission_approved, submission_rejected),
+--          admin_audit_log; as enqueue_posts.
+declare
+	v_act jsonb;
+	v_approval jsonb := coalesce(p_approval, '{}');
+	v_submission autopost.submissions;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require_argument('submission_id', p_submission_id is not null),
+		autopost.require_argument('approval', jsonb_typeof(v_approval) = 'object');
+	if coalesce(p_decision not in ('approve', 'reject'), true) then
+		perform autopost.raise_argument('decision', format('must be approve or reject, got %s',
+			coalesce(p_decision, 'null')), 'pass approve or reject');
+	end if;
+	v_approval := jsonb_build_object('source', 'sql') || jsonb_strip_nulls(v_approval);
+	select s.* into v_submission from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
+	for no key update of s;
+	v_answer := autopost.refuse_decision(v_submission, p_decision, v_approval, p_operator);
+	if v_answer is not null then
+		return v_answer;
+	elsif p_decision = 'approve' then
+		v_answer := autopost.approve_submission(v_submission, v_approval, v_act);
+		if v_answer -> 'applied' = 'false' then
+			return v_answer;
+		end if;
+	else
+		perform autopost.record_approval(v_submission, 'reject', v_approval, v_act);
+		update autopost.submissions s
+		set status = 'rejected', decision = 'reject', decided_by = p_operator, decided_at = autopost.now_ts(),
+			decision_source = v_approval ->> 'source', decision_reason = autopost.redact(p_reason), claim_token = null,
+			lease_until = null, updated_at = autopost.now_ts()
+		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
+		perform autopost.note_submission(v_submission, 'submission_rejected', v_act || jsonb_build_object('source',
+			v_approval -> 'source'));
+		v_answer := '{"applied": true, "status": "rejected"}';
+	end if;
+	perform autopost.audit(p_workspace_id, autopost.decision_action(v_submission, p_decision),
+		'submission:' || p_submission_id, v_act, jsonb_build_object('status', v_submission.status, 'digest',
+			v_submission.digest), jsonb_build_object('decision', p_decision, 'status', v_answer -> 'status', 'digest',
+			v_approval -> 'digest', 'source', v_approval -> 'source'));
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: deciding_now(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6017,6 +6228,32 @@ CREATE FUNCTION autopost.deciding_now(p_now timestamp with time zone) RETURNS ti
     AS $$
 -- Purpose: the deciding instant: now_ts(), or p_now of the owner (a test or a plan).
 select case when p_now is not null and autopost.is_owner_login() then p_now else autopost.now_ts() end
+$$;
+
+
+--
+-- Name: decision_action(autopost.submissions, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.decision_action(p_submission autopost.submissions, p_decision text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: the audit action of a decision.
+select case when p_submission.kind = 'event' then 'x_post_event_' || p_decision else p_decision || '_submission' end
+$$;
+
+
+--
+-- Name: decision_of(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.decision_of(p_submission autopost.submissions) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: who decided about a submission, when and how; null before a decision.
+select case when p_submission.decision is not null then jsonb_strip_nulls(jsonb_build_object(
+	'decision', p_submission.decision, 'by', p_submission.decided_by, 'at', autopost.utc(p_submission.decided_at),
+	'source', p_submission.decision_source, 'reason', p_submission.decision_reason)) end
 $$;
 
 
@@ -6726,6 +6963,79 @@ $$;
 
 
 --
+-- Name: edit_submission(text, uuid, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.edit_submission(p_workspace_id text, p_submission_id uuid, p_changes jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: changes a post that waits for a decision. p_changes: fields of the raw payload; null removes
+--          one. Approvals given before become void. New media by URL are fetched first.
+-- Returns: {"applied": true, "dry_run", "status", "digest", "before", "after"}, or {"applied": false,
+--          "dry_run", "reason"}: unknown_submission, not_pending (with "status" and "decision"),
+--          unchanged, invalid (with "errors").
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   submissions, audit_heads, in this order.
+-- Writes:  submissions, approvals, events (submission_edited), admin_audit_log.
+declare
+	v_act jsonb;
+	v_old autopost.submissions;
+	v_new autopost.submissions;
+	v_errors jsonb;
+	v_base jsonb := jsonb_build_object('dry_run', p_dry_run);
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('submission_id', p_submission_id is not null),
+		autopost.require_argument('changes', jsonb_typeof(p_changes) = 'object');
+	select s.* into v_old from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
+	for no key update of s;
+	if v_old.submission_id is null then
+		return v_base || '{"applied": false, "reason": "unknown_submission"}';
+	elsif v_old.status <> 'pending' then
+		return v_base || jsonb_strip_nulls(jsonb_build_object('applied', false, 'reason', 'not_pending', 'status',
+			v_old.status, 'decision', autopost.decision_of(v_old)));
+	end if;
+	v_new := v_old;
+	v_new.raw_payload := (select coalesce(jsonb_object_agg(f.key, f.value), '{}')
+		from jsonb_each(v_old.raw_payload || p_changes) f where f.value <> 'null');
+	if v_new.raw_payload = v_old.raw_payload then
+		return v_base || '{"applied": false, "reason": "unchanged"}';
+	end if;
+	v_errors := autopost.post_errors(p_workspace_id, v_new.raw_payload);
+	if v_errors = '[]' then
+		v_errors := autopost.origin_errors(p_workspace_id, v_new.raw_payload -> 'media');
+	end if;
+	if v_errors <> '[]' then
+		return v_base || jsonb_build_object('applied', false, 'reason', 'invalid', 'errors', v_errors);
+	end if;
+	v_new.status := case when autopost.unfetched_media(v_new.raw_payload) then 'fetching' else 'pending' end;
+	v_new.plan := case when v_new.status = 'pending' then autopost.submission_plan(v_new) end;
+	v_new.digest := case when v_new.plan is not null then autopost.plan_digest(v_new.plan) end;
+	if not p_dry_run then
+		update autopost.submissions s
+		set raw_payload = v_new.raw_payload, status = v_new.status, plan = v_new.plan, digest = v_new.digest, attempt = 0,
+			edited_by = p_operator, next_attempt_at = autopost.now_ts(), updated_at = autopost.now_ts(),
+			expires_at = autopost.now_ts() + autopost.setting_interval('submission_expire_hours')
+		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
+		update autopost.approvals a set voided_at = autopost.now_ts()
+		where a.workspace_id = p_workspace_id and a.subject = 'submission:' || p_submission_id and a.voided_at is null;
+		perform autopost.note_submission(v_new, 'submission_edited', v_act || jsonb_strip_nulls(jsonb_build_object(
+			'digest', v_new.digest)));
+		perform autopost.audit(p_workspace_id, 'edit_submission', 'submission:' || p_submission_id, v_act,
+			autopost.fields_that_differ(v_old.raw_payload, v_new.raw_payload),
+			autopost.fields_that_differ(v_new.raw_payload, v_old.raw_payload));
+	end if;
+	return v_base || jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', v_new.status, 'digest', v_new.digest,
+		'before', autopost.fields_that_differ(v_old.raw_payload, v_new.raw_payload), 'after',
+		autopost.fields_that_differ(v_new.raw_payload, v_old.raw_payload)));
+end
+$$;
+
+
+--
 -- Name: edited_payload(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7268,9 +7578,9 @@ begin
 	|| case when p_after -> 'ingress_rps' = '0' and p_old.ingress_rps is distinct from 0
 		then autopost.field_error('ingress_rps', '0 is out of range',
 			autopost.endpoint_rules() -> 'ingress_rps' ->> 'remedy') else '[]' end
-	|| case when p_after -> 'moderated' = 'true' and p_old.moderated is not true
-		then autopost.field_error('moderated', 'cannot be true: posts cannot wait for a decision yet',
-			'leave it out, and post what is decided') else '[]' end
+	|| case when p_after -> 'moderated' = 'true' and v_kind = 'bot_webhook'
+		then autopost.field_error('moderated', 'must be false for kind bot_webhook, got true',
+			'leave it out: updates of bots are not posts') else '[]' end
 	|| case
 		when v_kind <> 'webhook_push' and v_signing is not null
 			then autopost.field_error('signing_ref', format('must be absent for kind %s', v_kind), 'omit it')
@@ -7386,7 +7696,8 @@ CREATE FUNCTION autopost.enqueue_messages_and_deliveries(p_workspace_id text, p_
 -- Returns: {"status": "enqueued" | "duplicate" | "rejected", "run_id", "trace_id", "message_id",
 --          "enqueued", "deduped", "invalid", "skipped", "fanout", "deliveries": [first 1,000]}; a
 --          rejected post has "errors". A repeated source_ref is duplicate, with the ids of the
---          first answer and without "deliveries".
+--          first answer and without "deliveries". Channels that wait for a decision are counted in
+--          "pending", with "submission_id". A post of a moderated endpoint has status accepted.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order.
 -- Writes:  ingest_runs, ingress_receipts, messages, deliveries, channel_gates, events.
@@ -7436,7 +7747,7 @@ CREATE FUNCTION autopost.enqueue_post(p_workspace_id text, p_post jsonb, p_run_i
     LANGUAGE plpgsql
     AS $$
 -- Purpose: makes the deliveries of a post whose message is stored. If it has more channels than one
---          transaction should take, a job makes them.
+--          transaction should take, a job makes them. Moderated channels wait for a decision.
 -- Returns: the enqueue answer; the channels whose gates the caller arms, and for when.
 -- Writes:  deliveries or fanout_jobs, media_blobs, events.
 declare
@@ -7445,23 +7756,29 @@ declare
 	v_most int := case when autopost.planning() then 1000000000 else autopost.setting('fanout_chunk_channels')::int end;
 	v_route record;
 	v_done record;
+	v_held jsonb := '{}';
 begin
 	answer := jsonb_build_object('status', 'enqueued', 'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
 		'message_id', p_post -> 'message_id');
+	if autopost.planning() then
+		v_post := v_post || '{"decided": true}';
+	elsif p_post -> 'decided' is distinct from 'true' then
+		v_held := autopost.hold_part(p_workspace_id, v_post, p_post);
+	end if;
 	select r.ids, r.ttls, r.choices, r.renderings into v_route
 		from autopost.route_post(p_workspace_id, v_post, '', v_most + 1) r;
 	if cardinality(v_route.ids) > v_most then
-		answer := answer || autopost.open_fanout(p_workspace_id, v_post);
+		answer := answer || autopost.open_fanout(p_workspace_id, v_post) || v_held;
 		return;
 	end if;
 	select f.counts, f.armed, f.dropped, f.deliveries into v_done
 	from autopost.fan_out_to(p_workspace_id, v_post, null, (p_post -> 'fresh')::boolean, v_route.ids, v_route.ttls,
 		v_route.choices, v_route.renderings, p_now) f;
-	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts),
+	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts || v_held),
 		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0),
 		autopost.record_source_urls(p_workspace_id, v_post, v_route.ids);
-	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries);
-	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' then
+	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries) || v_held;
+	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' and v_held = '{}' then
 		answer := answer || '{"status": "duplicate"}';
 	end if;
 	armed := v_done.armed;
@@ -7479,7 +7796,8 @@ CREATE FUNCTION autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run
     AS $$
 -- Purpose: the only way into the queue, for one or many posts. It writes all messages in the order
 --          of their hashes, then the deliveries, and last the gates of all channels with new
---          deliveries. p_items: [{"raw", "trace_id", "route_tags"}].
+--          deliveries. p_items: [{"raw", "trace_id", "route_tags"}], for an approved post also
+--          "decided": true, "approved", "channels" and "part_of".
 -- Returns: the enqueue answers in the order of the items.
 -- Locks:   media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id), in
 --          this order; then media_origin (blob_ref) of new messages.
@@ -7518,6 +7836,38 @@ begin
 		array(select (p.post ->> 'message_id')::uuid from unnest(v_posts) p (post) where p.post -> 'fresh' = 'true'), 1);
 	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
 	return to_jsonb(v_answers);
+end
+$$;
+
+
+--
+-- Name: enqueue_submission(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.enqueue_submission(p_submission autopost.submissions) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: enqueues a locked submission whose media are stored. A moderated one was approved.
+-- Returns: {"applied": true, "status", and the answer of the enqueue}.
+-- Locks:   messages, channel_gates, in this order.
+-- Writes:  submissions, ingest_runs; as enqueue_posts.
+declare
+	v_answer jsonb;
+begin
+	v_answer := autopost.enqueue_posts(p_submission.workspace_id, jsonb_build_array(
+		autopost.submission_item(p_submission)), p_submission.run_id, autopost.now_ts()) -> 0;
+	if v_answer ->> 'status' = 'rejected' then
+		return autopost.fail_submission(p_submission,
+			jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
+	end if;
+	update autopost.submissions s
+	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
+		answer = v_answer - 'deliveries', last_error = null,
+		raw_payload = autopost.without_urls(p_submission.raw_payload), updated_at = autopost.now_ts()
+	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
+	perform autopost.close_run(p_submission.workspace_id, p_submission.run_id,
+		autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);
+	return (v_answer - 'deliveries') || jsonb_build_object('applied', true);
 end
 $$;
 
@@ -7888,6 +8238,41 @@ $$;
 
 
 --
+-- Name: expire_submissions(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.expire_submissions(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends submissions that waited too long for a decision, up to 500 per call.
+-- Returns: {"expired", "more"}.
+-- Locks:   submissions (skip locked).
+-- Writes:  submissions, events (submission_expired).
+declare
+	v_submission autopost.submissions;
+	v_count int := 0;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	for v_submission in
+		select s.* from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.status = 'pending' and s.expires_at <= autopost.now_ts()
+		order by s.expires_at
+		limit 500
+		for no key update of s skip locked
+	loop
+		update autopost.submissions s
+		set status = 'expired', updated_at = autopost.now_ts()
+		where s.workspace_id = p_workspace_id and s.submission_id = v_submission.submission_id;
+		perform autopost.note_submission(v_submission, 'submission_expired', '{}');
+		v_count := v_count + 1;
+	end loop;
+	return jsonb_build_object('expired', v_count, 'more', v_count = 500);
+end
+$$;
+
+
+--
 -- Name: export_config(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7908,7 +8293,8 @@ begin
 			order by i.n, i.id collate "C")
 		from (
 			select 1 as n, 'workspace' as kind, w.workspace_id as id, autopost.fields_that_differ(
-				jsonb_build_object('name', w.name, 'status', w.status), '{"name": "", "status": "active"}') as fields
+				jsonb_build_object('name', w.name, 'status', w.status, 'approvals_needed', w.approvals_needed),
+				'{"name": "", "status": "active", "approvals_needed": 1}') as fields
 			from autopost.workspaces w where w.workspace_id = p_workspace_id
 			union all
 			select 2, 'credential', b.auth_ref, jsonb_strip_nulls(jsonb_build_object('platform', b.platform,
@@ -8202,39 +8588,6 @@ $$;
 
 
 --
--- Name: submissions; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.submissions (
-    workspace_id text NOT NULL,
-    submission_id uuid NOT NULL,
-    endpoint_id text NOT NULL,
-    kind text NOT NULL,
-    status text NOT NULL,
-    raw_payload jsonb NOT NULL,
-    route_tags text[] DEFAULT '{}'::text[] NOT NULL,
-    source_ref text,
-    run_id uuid NOT NULL,
-    trace_id uuid NOT NULL,
-    attempt integer DEFAULT 0 NOT NULL,
-    next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
-    claim_token text,
-    lease_until timestamp with time zone,
-    last_error jsonb,
-    message_id uuid,
-    answer jsonb,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT submissions_check CHECK (((claim_token IS NULL) = (lease_until IS NULL))),
-    CONSTRAINT submissions_check1 CHECK (((status = 'enqueued'::text) = (answer IS NOT NULL))),
-    CONSTRAINT submissions_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text]))),
-    CONSTRAINT submissions_status_check CHECK ((status = ANY (ARRAY['new'::text, 'fetching'::text, 'pending'::text, 'skipped'::text, 'enqueued'::text, 'rejected'::text, 'expired'::text, 'failed'::text])))
-);
-
-ALTER TABLE ONLY autopost.submissions FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: fail_submission(autopost.submissions, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8486,6 +8839,13 @@ declare
 begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
 	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
+	for v_n in 1 .. coalesce(cardinality(v_texts), 0) loop
+		if v_verdicts[v_n] = 'queued' and autopost.is_altered(p_post -> 'approved', p_renderings -> v_n - 1, v_texts[v_n])
+			then
+			v_verdicts[v_n] := 'failed_permanent';
+			v_errors[v_n] := '{"category": "PERMANENT", "scope": "delivery", "code": "validation_failed", "known": true, "message": "the text changed after its approval"}';
+		end if;
+	end loop;
 	if p_fresh then
 		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash,
 			not_before, scheduled_for,
@@ -9415,13 +9775,16 @@ CREATE FUNCTION autopost.frozen_post(p_post jsonb, p_run_id uuid, p_now timestam
     AS $$
 -- Purpose: a prepared post with its message, as fan-out takes it now or later: {"payload",
 --          "content_hash", "message_id", "run_id", "trace_id", "tags", "include", "exclude",
---          "scheduled_for", "not_before", "remove_at" if set, "urls" of source_urls}. "tags" are those of the post and of
---          its source. "include" and "exclude" are null if unset.
+--          "scheduled_for", "not_before", "remove_at" if set, "urls" of source_urls, "decided",
+--          "approved"}. "tags" are those of the post and of its source. "include" and "exclude" are
+--          null if unset. A decided post also goes to moderated channels. "approved" has the digest
+--          of each approved text by rendering.
 select jsonb_build_object(
 	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
 	'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
 	'tags', (p_post -> 'tags') || coalesce(p_post -> 'route_tags', '[]'),
-	'include', p_post -> 'raw' -> 'routing' -> 'include_channels', 'exclude',
+	'decided', p_post -> 'decided', 'approved', p_post -> 'approved',
+	'include', coalesce(p_post -> 'channels', p_post -> 'raw' -> 'routing' -> 'include_channels'), 'exclude',
 		p_post -> 'raw' -> 'routing' -> 'exclude_channels',
 	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
 	|| case when p_post -> 'raw' ? 'remove_at' then jsonb_build_object('remove_at',
@@ -9808,15 +10171,22 @@ CREATE FUNCTION autopost.get_submission(p_workspace_id text, p_submission_id uui
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: returns a submission with the post as it was received.
--- Returns: {…, "payload", "answer": of the enqueue}; null if the workspace has no such submission.
--- Reads:   list_submissions (view), submissions.
+-- Purpose: returns a submission with the post as it was received and what a decision is about.
+-- Returns: {…, "payload", "answer": of the enqueue, "plan": {"renderings", "media"}, "channels": those
+--          of a part, "approvals": [{"by", "decision", "at", "source", "digest", "void"}], "needed"};
+--          null if the workspace has no such submission.
+-- Reads:   list_submissions (view), submissions, approvals, workspaces.
 declare
 	v_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('submission_id', p_submission_id is not null);
-	select to_jsonb(v) - 'workspace_id' || jsonb_build_object('payload', s.raw_payload, 'answer', s.answer)
+	select to_jsonb(v) - 'workspace_id' || jsonb_build_object('payload', s.raw_payload, 'answer', s.answer,
+		'plan', s.plan, 'channels', s.channels, 'needed', autopost.approvals_needed(p_workspace_id), 'approvals', (
+			select coalesce(jsonb_agg(jsonb_build_object('by', a.approver, 'decision', a.decision, 'at', a.decided_at,
+				'source', a.source, 'digest', a.digest, 'void', a.voided_at is not null) order by a.decided_at), '[]')
+			from autopost.approvals a
+			where a.workspace_id = p_workspace_id and a.subject = 'submission:' || p_submission_id))
 	into v_answer
 	from autopost.list_submissions_rows v
 	join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
@@ -10498,6 +10868,57 @@ $_$;
 
 
 --
+-- Name: hold_part(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_part(p_workspace_id text, p_post jsonb, p_prepared jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: keeps the moderated channels of a post until a person decides. One submission holds all of
+--          them. A channel that waits already in another part of the same message is counted, and not
+--          held twice. p_post comes from frozen_post, p_prepared from prepare_post.
+-- Returns: {"pending": number of channels, "submission_id"}; {} if no channel is moderated.
+-- Reads:   channels, ingest_runs.
+-- Writes:  submissions, events (submission_pending).
+declare
+	v_all text[];
+	v_new text[];
+	v_id uuid;
+begin
+	select array_agg(c.channel_id order by c.channel_id) into v_all
+	from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.moderated
+	and autopost.is_routed(c, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'),
+		autopost.texts_of(p_post -> 'exclude'));
+	if v_all is null then
+		return '{}';
+	end if;
+	v_new := array(select u.id from unnest(v_all) u (id) except
+		select unnest(s.channels) from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid
+			and s.status = 'pending' order by 1);
+	if v_new = '{}' then
+		select s.submission_id into v_id from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid and s.status = 'pending'
+		order by s.submission_id limit 1;
+	else
+		v_id := autopost.new_id();
+		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+			source_ref, run_id, trace_id, message_id, moderated, channels, author, created_at, updated_at)
+		select p_workspace_id, v_id, r.endpoint_id, r.kind, 'new', p_prepared -> 'raw',
+			array(select jsonb_array_elements_text(coalesce(p_prepared -> 'route_tags', '[]'))),
+			p_prepared ->> 'source_ref', r.run_id, autopost.new_id(), (p_post ->> 'message_id')::uuid, true,
+			v_new, p_prepared ->> 'author', autopost.now_ts(), autopost.now_ts()
+		from autopost.ingest_runs r
+		where r.workspace_id = p_workspace_id and r.run_id = (p_post ->> 'run_id')::uuid;
+		perform autopost.await_decision(p_workspace_id, v_id, p_prepared -> 'raw');
+	end if;
+	return jsonb_build_object('pending', cardinality(v_all), 'submission_id', v_id);
+end
+$$;
+
+
+--
 -- Name: hosts_fault(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10929,6 +11350,20 @@ CREATE FUNCTION autopost.instant_text(p_at timestamp with time zone) RETURNS tex
     AS $$
 -- Purpose: an instant in a sentence: UTC, to the second, the same for each session.
 select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+$$;
+
+
+--
+-- Name: is_altered(jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_altered(p_approved jsonb, p_rendering jsonb, p_text text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a rendering was approved with another text. A rendering that was not in the plan,
+--          such as that of a new channel, is not altered. p_approved: digests of texts by rendering
+--          key.
+select coalesce(p_approved ->> md5(p_rendering::text) <> md5(p_text), false)
 $$;
 
 
@@ -13787,7 +14222,17 @@ CREATE VIEW autopost.list_submissions_rows AS
     s.run_id,
     s.message_id,
     s.created_at,
-    s.updated_at
+    s.updated_at,
+    s.moderated,
+    (s.raw_payload ->> 'text'::text) AS text,
+    s.digest,
+    s.expires_at,
+    s.author,
+    s.decision,
+    s.decided_by,
+    s.decided_at,
+    s.decision_source,
+    s.decision_reason
    FROM autopost.submissions s;
 
 
@@ -13810,7 +14255,17 @@ CREATE VIEW autopost.list_submissions WITH (security_barrier='true') AS
     v.run_id,
     v.message_id,
     v.created_at,
-    v.updated_at
+    v.updated_at,
+    v.moderated,
+    v.text,
+    v.digest,
+    v.expires_at,
+    v.author,
+    v.decision,
+    v.decided_by,
+    v.decided_at,
+    v.decision_source,
+    v.decision_reason
    FROM autopost.list_submissions_rows v
   WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
            FROM autopost.readable_workspaces r)));
@@ -16432,6 +16887,24 @@ $$;
 
 
 --
+-- Name: note_submission(autopost.submissions, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.note_submission(p_submission autopost.submissions, p_action text, p_meta jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: writes an event of a submission and wakes the stages.
+-- Writes:  events.
+begin
+	perform autopost.emit_note(p_submission.workspace_id, p_action, 'ok', null, p_submission.message_id, null,
+		jsonb_build_object('submission_id', p_submission.submission_id, 'run_id', p_submission.run_id, 'trace_id',
+			p_submission.trace_id) || p_meta);
+	perform pg_notify('autopost_wake', 'submissions');
+end
+$$;
+
+
+--
 -- Name: notice_text(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16630,6 +17103,7 @@ begin
 	select count(*) into v_planned
 	from autopost.channels c
 	where c.workspace_id = p_workspace_id
+	and (p_post -> 'decided' = 'true' or not c.moderated)
 	and autopost.is_routed(c, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'),
 		autopost.texts_of(p_post -> 'exclude'));
 	insert into autopost.fanout_jobs (workspace_id, job_id, message_id, run_id, trace_id, post, planned,
@@ -17195,8 +17669,8 @@ CREATE FUNCTION autopost.plan(p_workspace_id text, p_raw_payload jsonb, p_now ti
 --          subtransaction that is rolled back, at the cost of an enqueue. Nothing is written, no
 --          lock is kept and no wake-up is sent.
 -- Returns: {"status": "planned", "counts", "first_at", "last_at", "channels": [the first 1,000 of
---          all channels: {"channel_id", "platform", "verdict": queued | deduped | invalid | skipped
---          | not_routed | disabled, "reason", and for queued "text", "meta", "send_at" (as known
+--          all channels: {"channel_id", "platform", "verdict": queued | pending | deduped | invalid
+--          | skipped | not_routed | disabled, "reason", and for queued "text", "meta", "send_at" (as known
 --          now; null if time alone does not bring it), "held_by"}], "notes", "warnings"}; or
 --          {"status": "rejected", "errors"}.
 -- Raises:  AP001 for a wrong argument.
@@ -17232,6 +17706,22 @@ $$;
 
 
 --
+-- Name: plan_changed(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_changed(p_old jsonb, p_new jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a rendering of the old plan now has another text, or the media differ. A new
+--          channel changes nothing.
+select p_new is null or p_old -> 'media' is distinct from p_new -> 'media' or exists (
+	select 1 from jsonb_array_elements(p_old -> 'renderings') o
+	join jsonb_array_elements(p_new -> 'renderings') n on n.value ->> 'key' = o.value ->> 'key'
+	where (o.value -> 'text', o.value -> 'verdict') is distinct from (n.value -> 'text', n.value -> 'verdict'))
+$$;
+
+
+--
 -- Name: plan_channel(text, autopost.channels, autopost.deliveries, integer, jsonb, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17247,7 +17737,10 @@ declare
 	v_named jsonb := p_post -> 'named' -> p_channel.channel_id;
 	v_refusal text;
 begin
-	if p_delivery.status = 'queued' then
+	if p_delivery.status = 'queued' and p_channel.moderated then
+		return jsonb_build_object('verdict', 'pending', 'reason', 'the channel is moderated: a person decides first', 'text',
+			p_delivery.rendered_text, 'meta', p_delivery.render_meta);
+	elsif p_delivery.status = 'queued' then
 		return jsonb_build_object('verdict', 'queued', 'text', p_delivery.rendered_text, 'meta', p_delivery.render_meta)
 			|| autopost.wait_reasons(p_status, p_channel,
 				jsonb_populate_record(null::autopost.platform_limits, p_limit),
@@ -17298,6 +17791,7 @@ declare
 	v_entry jsonb;
 	v_listed jsonb[] := '{}';
 	v_all int;
+	v_pending int;
 	v_disabled int;
 	v_taken int := (p_answer ->> 'enqueued')::int + (p_answer ->> 'deduped')::int + (p_answer ->> 'invalid')::int + (
 		p_answer ->> 'skipped')::int;
@@ -17337,12 +17831,32 @@ begin
 			greatest(least(p_now, autopost.now_ts()), (v_row.bound ->> 'cooldown_until')::timestamptz,
 				(v_row.bound ->> 'next_allowed_at')::timestamptz), v_due_at) + (v_row.cost - 1)::int * v_step);
 	end loop;
+	select count(*) into v_pending from autopost.deliveries d
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	where d.workspace_id = p_workspace_id and d.message_id = (p_answer ->> 'message_id')::uuid
+		and d.trace_id = (p_answer ->> 'trace_id')::uuid and d.status = 'queued' and c.moderated;
 	return jsonb_build_object('status', 'planned',
-		'counts', jsonb_build_object('channels', v_all, 'queued', p_answer -> 'enqueued', 'deduped',
+		'counts', jsonb_build_object('channels', v_all, 'queued', (p_answer ->> 'enqueued')::int - v_pending, 'pending',
+			v_pending, 'deduped',
 			p_answer -> 'deduped', 'invalid', p_answer -> 'invalid',
 			'skipped', p_answer -> 'skipped', 'not_routed', v_all - v_disabled - v_taken, 'disabled', v_disabled),
 		'first_at', v_first, 'last_at', v_last, 'channels', to_jsonb(v_listed));
 end
+$$;
+
+
+--
+-- Name: plan_digest(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_digest(p_plan jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the digest of a plan: texts, media and platforms, without the channels.
+select encode(sha256(convert_to(jsonb_build_object('media', p_plan -> 'media', 'texts', (
+	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value -> 'text')),
+		'[]')
+	from jsonb_array_elements(p_plan -> 'renderings') r))::text, 'UTF8')), 'hex')
 $$;
 
 
@@ -19515,8 +20029,9 @@ CREATE FUNCTION autopost.put_workspace(p_workspace_id text, p_fields jsonb, p_op
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: adds or changes a workspace. p_fields has changed fields: name, status (active; paused:
---          accepts posts, starts no calls; disabled: refuses posts); null restores the default. The
---          role of the caller must have access to the id of a new workspace.
+--          accepts posts, starts no calls; disabled: refuses posts), approvals_needed (1 or 2 people
+--          for each moderated post); null restores the default. The role of the caller must have
+--          access to the id of a new workspace.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
 --          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
@@ -19525,7 +20040,7 @@ CREATE FUNCTION autopost.put_workspace(p_workspace_id text, p_fields jsonb, p_op
 -- Writes:  workspaces, admin_audit_log.
 declare
 	v_act jsonb;
-	v_rules constant jsonb := '{"name": {"is": "text", "default": ""}, "status": {"is": "text", "default": "active", "in": ["active", "paused", "disabled"]}}';
+	v_rules constant jsonb := '{"name": {"is": "text", "default": ""}, "status": {"is": "text", "default": "active", "in": ["active", "paused", "disabled"]}, "approvals_needed": {"is": "integer", "default": 1, "min": 1, "max": 2}}';
 	v_before jsonb;
 	v_put jsonb;
 	v_answer jsonb;
@@ -19538,11 +20053,11 @@ begin
 	v_put := autopost.put_row(p_fields, v_rules, v_before);
 	v_answer := autopost.put_answer(v_put, null, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
-		insert into autopost.workspaces (workspace_id, name, status, created_at, updated_at)
-		values (p_workspace_id, v_put -> 'after' ->> 'name', v_put -> 'after' ->> 'status', autopost.now_ts(),
-			autopost.now_ts())
+		insert into autopost.workspaces (workspace_id, name, status, approvals_needed, created_at, updated_at)
+		values (p_workspace_id, v_put -> 'after' ->> 'name', v_put -> 'after' ->> 'status',
+			(v_put -> 'after' ->> 'approvals_needed')::int, autopost.now_ts(), autopost.now_ts())
 		on conflict (workspace_id) do update set name = excluded.name, status = excluded.status,
-			updated_at = excluded.updated_at;
+			approvals_needed = excluded.approvals_needed, updated_at = excluded.updated_at;
 		perform autopost.audit(p_workspace_id, 'put_workspace', 'workspace:' || p_workspace_id, v_act,
 			v_answer -> 'before', v_answer -> 'after');
 	end if;
@@ -20543,6 +21058,25 @@ $$;
 
 
 --
+-- Name: record_approval(autopost.submissions, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_approval(p_submission autopost.submissions, p_decision text, p_approval jsonb, p_by jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: stores a decision of one person in the ledger.
+-- Writes:  approvals.
+begin
+	insert into autopost.approvals (workspace_id, approval_id, subject, nonce, source, approver, decision, digest,
+		reason, decided_at)
+	values (p_submission.workspace_id, autopost.new_id(), 'submission:' || p_submission.submission_id,
+		coalesce(p_approval ->> 'nonce', gen_random_uuid()::text), p_approval ->> 'source', p_by ->> 'operator',
+		p_decision, p_submission.digest, autopost.redact(p_by ->> 'reason'), autopost.now_ts());
+end
+$$;
+
+
+--
 -- Name: record_chat_rights(text, text, text, text, timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -21130,6 +21664,42 @@ CREATE FUNCTION autopost.refuse_change() RETURNS trigger
 begin
 	raise exception '% of % is refused: it is append-only', lower(tg_op), tg_table_name
 		using errcode = 'insufficient_privilege', hint = 'write another row that says what is right';
+end
+$$;
+
+
+--
+-- Name: refuse_decision(autopost.submissions, text, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.refuse_decision(p_submission autopost.submissions, p_decision text, p_approval jsonb, p_operator text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the answer to a decision that cannot be taken; null if it can. p_submission is locked.
+-- Reads:   approvals, workspaces.
+declare
+	v_twin autopost.approvals;
+begin
+	if p_submission.submission_id is null then
+		return '{"applied": false, "reason": "unknown_submission"}';
+	end if;
+	select a.* into v_twin from autopost.approvals a
+	where a.workspace_id = p_submission.workspace_id and a.subject = 'submission:' || p_submission.submission_id
+		and a.platform = '*' and a.nonce = p_approval ->> 'nonce';
+	if v_twin.approval_id is not null then
+		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'reason', case when v_twin.decision = p_decision
+			and v_twin.approver = p_operator then 'repeated' else 'nonce_used' end, 'status', p_submission.status,
+			'decision', autopost.decision_of(p_submission), 'message_id', p_submission.message_id));
+	elsif p_submission.status not in ('pending', 'fetching') or not p_submission.moderated
+		or p_submission.decision is not null then
+		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'reason', case
+			when p_submission.decision is not null then 'decided' else 'not_pending' end, 'status', p_submission.status,
+			'decision', autopost.decision_of(p_submission), 'message_id', p_submission.message_id));
+	elsif p_decision = 'approve' and p_operator in (p_submission.author, p_submission.edited_by)
+		and autopost.approvals_needed(p_submission.workspace_id) > 1 then
+		return jsonb_build_object('applied', false, 'reason', 'own_approval', 'status', p_submission.status);
+	end if;
+	return null;
 end
 $$;
 
@@ -22825,7 +23395,7 @@ select jsonb_build_object('workspace_id', p_event.workspace_id, 'message_id', p_
 	'paused_until', case when p_type = 'channel.paused' then autopost.utc((p_event.meta ->> 'until')::timestamptz) end,
 	'auth_ref', case when p_type like 'credential.%' then p_event.meta -> 'auth_ref' end,
 	'valid_until', case when p_type = 'credential.expiring' then p_event.meta -> 'valid_until' end,
-	'submission_id', case when p_type = 'submission.failed' then p_event.meta -> 'submission_id' end,
+	'submission_id', case when p_type like 'submission.%' then p_event.meta -> 'submission_id' end,
 	'counts', case when p_event.action = 'enqueue' then jsonb_build_object('enqueued', p_event.meta -> 'enqueued',
 		'deduped', p_event.meta -> 'deduped',
 		'invalid', p_event.meta -> 'invalid', 'skipped', p_event.meta -> 'skipped') end,
@@ -22850,6 +23420,10 @@ select case p_event.action
 		and p_event.meta -> 'deduped' <> '0' then 'post.duplicate' else 'post.accepted' end
 	when 'ingress_dedup_dropped' then 'post.duplicate'
 	when 'submission_failed' then 'submission.failed'
+	when 'submission_pending' then 'submission.pending'
+	when 'submission_approved' then 'submission.approved'
+	when 'submission_rejected' then 'submission.rejected'
+	when 'submission_expired' then 'submission.expired'
 	when 'dedup_suppressed' then 'delivery.duplicate'
 	when 'sent' then 'delivery.sent'
 	when 'retry_scheduled' then 'delivery.retry'
@@ -22876,7 +23450,7 @@ CREATE FUNCTION autopost.result_types() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: all event types that can be reported.
-select '{post.accepted,post.duplicate,post.completed,submission.failed,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
+select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
 $$;
 
 
@@ -23220,7 +23794,9 @@ CREATE FUNCTION autopost.retry_submission(p_workspace_id text, p_submission_id u
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: failed -> fetching, by an operator: the media of the post are fetched again, with all
---          attempts. A fetching one is tried now instead of at its next attempt.
+--          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
+--          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
+--          final.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
 --          false, "dry_run", "reason": "unknown_submission" | "not_failed"}.
 -- Raises:  AP001 without operator or reason.
@@ -23242,7 +23818,7 @@ begin
 	select s.* into v_submission from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 	if v_submission.submission_id is null or v_submission.claim_token is not null
-		or v_submission.status not in ('fetching', 'failed') then
+		or v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_submission.submission_id is null then 'unknown_submission' else 'not_failed' end);
 	end if;
@@ -23250,7 +23826,7 @@ begin
 	if not p_dry_run then
 		update autopost.submissions s
 		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
-			updated_at = autopost.now_ts()
+			updated_at = autopost.now_ts(), digest = null
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 		perform autopost.audit(p_workspace_id, 'retry_submission', 'submission:' || p_submission_id, v_act, v_before,
 			v_after);
@@ -23640,6 +24216,7 @@ declare
 	v_exclude text[] := autopost.texts_of(p_post -> 'exclude');
 	v_first text := (select min(i.channel_id) from unnest(v_include) i (channel_id));
 	v_last text := (select max(i.channel_id) from unnest(v_include) i (channel_id));
+	v_decided boolean := coalesce(p_post -> 'decided' = 'true', false);
 begin
 	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
 		order by c.channel_id desc limit 1));
@@ -23650,6 +24227,7 @@ begin
 		and c.channel_id > p_after
 		and c.channel_id between coalesce(v_first, '') and v_last
 		and autopost.is_routed(c, v_tags, v_include, v_exclude)
+		and (v_decided or not c.moderated)
 		order by c.channel_id
 		limit p_limit
 	), ways as materialized (
@@ -25738,6 +26316,31 @@ $$;
 
 
 --
+-- Name: store_plan(autopost.submissions, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.store_plan(p_submission autopost.submissions, p_plan jsonb) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: stores a new plan of a locked submission. Approvals of the plan before it become void.
+-- Returns: the digest of the plan.
+-- Writes:  submissions, approvals.
+declare
+	v_digest text := autopost.plan_digest(p_plan);
+begin
+	update autopost.submissions s
+	set plan = p_plan, digest = v_digest, updated_at = autopost.now_ts()
+	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
+	update autopost.approvals a
+	set voided_at = autopost.now_ts()
+	where a.workspace_id = p_submission.workspace_id and a.subject = 'submission:' || p_submission.submission_id
+		and a.voided_at is null and a.digest is distinct from v_digest;
+	return v_digest;
+end
+$$;
+
+
+--
 -- Name: strings_error(jsonb, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25781,6 +26384,61 @@ begin
 			select count(*) as n from (
 				select 1 from autopost.submissions s
 				where s.workspace_id = p_workspace_id and s.status = k.status limit 10000) x) c);
+end
+$$;
+
+
+--
+-- Name: submission_item(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.submission_item(p_submission autopost.submissions) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: a submission as an item of enqueue_posts. An approved one carries the approved texts.
+select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submission.trace_id, 'route_tags',
+		p_submission.route_tags)
+	|| case when p_submission.moderated then jsonb_build_object('decided', true, 'approved', (
+		select coalesce(jsonb_object_agg(r.value ->> 'key', md5(r.value ->> 'text')), '{}')
+		from jsonb_array_elements(p_submission.plan -> 'renderings') r)) else '{}' end
+	|| case when p_submission.channels is not null
+		then jsonb_build_object('channels', p_submission.channels, 'part_of', p_submission.message_id) else '{}' end
+$$;
+
+
+--
+-- Name: submission_plan(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.submission_plan(p_submission autopost.submissions) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: what a decision is about: each different text with its platform and number of channels,
+--          and the media of the post. Shows at most 2,000 channels.
+-- Returns: {"renderings": [{"key", "platform", "verdict", "text", "reason", "channels"}], "media"}; null
+--          for an invalid post.
+-- Reads:   channels, platforms, media_origin, templates.
+declare
+	v_post jsonb := autopost.prepare_post(p_submission.workspace_id, autopost.submission_item(p_submission)
+		|| '{"decided": true}');
+	v_route record;
+	v_shown record;
+begin
+	if v_post ? 'errors' then
+		return null;
+	end if;
+	v_post := autopost.frozen_post(v_post, p_submission.run_id, autopost.now_ts());
+	select r.choices, r.renderings into v_route
+		from autopost.route_post(p_submission.workspace_id, v_post, '', 2000) r;
+	select s.verdicts, s.errors, s.texts into v_shown
+		from autopost.show_post(p_submission.workspace_id, v_post -> 'payload', v_post -> 'tags', v_route.renderings) s;
+	return jsonb_build_object('media', coalesce(v_post -> 'payload' -> 'media', '[]'), 'renderings', (
+		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('key', md5(r.value::text),
+			'platform', r.value -> 'platform', 'verdict', v_shown.verdicts[r.ordinality],
+			'text', v_shown.texts[r.ordinality], 'reason', v_shown.errors[r.ordinality] -> 'message',
+			'channels', (select count(*) from unnest(v_route.choices) c (choice) where c.choice = r.ordinality)))
+			order by r.value ->> 'platform', md5(r.value::text)), '[]')
+		from jsonb_array_elements(v_route.renderings) with ordinality r));
 end
 $$;
 
@@ -25831,18 +26489,23 @@ $$;
 CREATE FUNCTION autopost.submit(p_workspace_id text, p_endpoint_id text, p_kind text, p_item jsonb, p_run_id uuid, p_now timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: keeps a post until its media are fetched. p_item: {"raw", "trace_id", "route_tags"}.
+-- Purpose: keeps a post until its media are fetched and, if it is moderated, until a person decides.
+--          p_item: {"raw", "trace_id", "route_tags", "moderated", "author"}.
 -- Returns: the answer for the post.
--- Writes:  submissions.
+-- Writes:  submissions, events (submission_pending).
 declare
 	v_id uuid := autopost.new_id();
+	v_moderated boolean := coalesce((p_item -> 'moderated')::boolean, false);
 begin
 	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
-		source_ref, run_id, trace_id, next_attempt_at, created_at, updated_at)
+		source_ref, run_id, trace_id, next_attempt_at, created_at, updated_at, moderated, author)
 	values (p_workspace_id, v_id, p_endpoint_id, p_kind, 'fetching', p_item -> 'raw',
 		array(select jsonb_array_elements_text(coalesce(p_item -> 'route_tags', '[]'))),
 			p_item -> 'raw' ->> 'source_ref', p_run_id,
-		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now);
+		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now, v_moderated, p_item ->> 'author');
+	if v_moderated and not autopost.unfetched_media(p_item -> 'raw') then
+		perform autopost.await_decision(p_workspace_id, v_id, p_item -> 'raw');
+	end if;
 	perform pg_notify('autopost_wake', 'submissions');
 	return jsonb_build_object('status', 'accepted', 'run_id', p_run_id, 'trace_id', p_item -> 'trace_id', 'message_id',
 		null, 'submission_id', v_id,
@@ -26162,8 +26825,8 @@ $$;
 CREATE FUNCTION autopost.take_posts(p_workspace_id text, p_endpoint_id text, p_kind text, p_items jsonb, p_run_id uuid, p_now timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: makes submissions (media to fetch) or deliveries of posts with receipts. p_items:
---          [{"raw", "trace_id", "route_tags"}].
+-- Purpose: makes submissions (media to fetch, or a decision to wait for) or deliveries of posts with
+--          receipts. p_items: [{"raw", "trace_id", "route_tags"}].
 -- Returns: the answers in order.
 -- Locks:   messages, channel_gates.
 -- Writes:  submissions; as enqueue_posts.
@@ -26173,12 +26836,15 @@ declare
 	v_ready jsonb := '[]';
 	v_places int[] := '{}';
 	v_done jsonb;
+	v_moderated boolean := (select e.moderated from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id);
 begin
 	for v_item in select i.value, i.ordinality::int as n from jsonb_array_elements(p_items) with ordinality i loop
 		if autopost.post_errors(p_workspace_id, v_item.value -> 'raw') = '[]'
-			and autopost.unfetched_media(v_item.value -> 'raw') then
-			v_answers[v_item.n] := autopost.submit(p_workspace_id, p_endpoint_id, p_kind, v_item.value, p_run_id,
-				p_now);
+			and (autopost.unfetched_media(v_item.value -> 'raw')
+				or (v_moderated and autopost.origin_errors(p_workspace_id, v_item.value -> 'raw' -> 'media') = '[]')) then
+			v_answers[v_item.n] := autopost.submit(p_workspace_id, p_endpoint_id, p_kind,
+				v_item.value || jsonb_build_object('moderated', v_moderated), p_run_id, p_now);
 		else
 			v_ready := v_ready || v_item.value;
 			v_places := v_places || v_item.n;
@@ -26258,7 +26924,8 @@ CREATE FUNCTION autopost.take_request(p_endpoint autopost.workspace_endpoints, p
 -- Purpose: takes the posts of one request in its own run: receipts, and enqueue or submission. A
 --          source_ref counts once per endpoint while its receipt lives; a push without one counts
 --          once in the endpoint's hash window. A rejected post keeps no receipt: it may be sent
---          again after a correction. p_fetch false: the media must be in the media store.
+--          again after a correction. p_fetch false: the media must be in the media store, unless the
+--          endpoint is moderated.
 -- Returns: {"run_id", "results": [one per post, in order]}.
 -- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order; ingress_floods if
 --          nothing is new.
@@ -26297,7 +26964,7 @@ begin
 	end if;
 	select array_agg(f.n order by f.n) into v_fresh from unnest(v_fresh) f (n);
 	v_taken := (select coalesce(jsonb_agg(v_items[f.n] order by f.n), '[]') from unnest(v_fresh) f (n));
-	v_taken := case when p_fetch
+	v_taken := case when p_fetch or p_endpoint.moderated
 		then autopost.take_posts(v_workspace_id, p_endpoint.endpoint_id, p_kind, v_taken, v_run_id, p_now)
 		else autopost.enqueue_posts(v_workspace_id, v_taken, v_run_id, p_now) end;
 	for v_item in select t.value as answer, t.value - 'deliveries' || case when t.value ->> 'status' = 'duplicate'
@@ -27169,7 +27836,7 @@ CREATE FUNCTION autopost.upsert_message(p_workspace_id text, p_post jsonb, p_run
     AS $$
 -- Purpose: stores the content once. For known content it changes last_* and seen_count, keeps
 --          everything else and records differing tags. The row lock makes enqueues of the same
---          content wait for each other.
+--          content wait for each other. An approved part of a message ("part_of") is not a repeat.
 -- Returns: {"message_id", "fresh"}.
 -- Locks:   messages.
 -- Writes:  messages, events (message_tag_mismatch).
@@ -27178,6 +27845,15 @@ declare
 	v_message autopost.messages;
 	v_fresh boolean;
 begin
+	if p_post ? 'part_of' then
+		select m.* into v_message from autopost.messages m
+		where m.workspace_id = p_workspace_id and m.message_id = (p_post ->> 'part_of')::uuid
+			and m.content_hash = p_post ->> 'content_hash'
+		for no key update of m;
+		if found then
+			return jsonb_build_object('message_id', v_message.message_id, 'fresh', false);
+		end if;
+	end if;
 	insert into autopost.messages as m (workspace_id, message_id, hash_version, content_hash, normalization_version,
 		payload, tags,
 		source, source_ref, first_seen_trace_id, first_ingest_run_id, last_seen_at, last_ingest_run_id, created_at)
@@ -29587,6 +30263,11 @@ begin
 					when v_submission.claim_token is null then v_submission.next_attempt_at end,
 					case when v_submission.claim_token is null then 'the next try to fetch them'
 						else 'the end of the running fetch' end, jsonb_build_object('attempt', v_submission.attempt))))
+			when v_submission.status = 'pending'
+				then jsonb_build_object('sentence', 'waits for a decision until '
+					|| to_char(v_submission.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'),
+				'held_by', jsonb_build_array(autopost.hold('decision', v_submission.expires_at,
+					'autopost moderation approve ' || p_id)))
 			else jsonb_build_object('sentence', 'ended without being enqueued: ' || v_submission.status || case
 				when v_submission.last_error is null then ''
 				else ': ' || autopost.failure_text(v_submission.last_error) end,
@@ -30242,6 +30923,33 @@ ALTER TABLE ONLY autopost.api_requests FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: approvals; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.approvals (
+    workspace_id text NOT NULL,
+    approval_id uuid NOT NULL,
+    subject text NOT NULL,
+    platform text DEFAULT '*'::text NOT NULL,
+    nonce text NOT NULL,
+    source text NOT NULL,
+    approver text NOT NULL,
+    decision text NOT NULL,
+    digest text,
+    reason text,
+    voided_at timestamp with time zone,
+    decided_at timestamp with time zone NOT NULL,
+    CONSTRAINT approvals_approver_check CHECK ((approver <> ''::text)),
+    CONSTRAINT approvals_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'reject'::text]))),
+    CONSTRAINT approvals_nonce_check CHECK (((nonce <> ''::text) AND (length(nonce) <= 200))),
+    CONSTRAINT approvals_source_check CHECK ((source <> ''::text)),
+    CONSTRAINT approvals_subject_check CHECK ((subject ~ '^(submission|job):.'::text))
+);
+
+ALTER TABLE ONLY autopost.approvals FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: audit_heads; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -30389,7 +31097,7 @@ CREATE TABLE autopost.events_default (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 );
@@ -30657,6 +31365,22 @@ ALTER TABLE ONLY autopost.api_keys
 
 ALTER TABLE ONLY autopost.api_requests
     ADD CONSTRAINT api_requests_pkey PRIMARY KEY (workspace_id, key_id, idempotency_key);
+
+
+--
+-- Name: approvals approvals_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.approvals
+    ADD CONSTRAINT approvals_pkey PRIMARY KEY (workspace_id, approval_id);
+
+
+--
+-- Name: approvals approvals_workspace_id_subject_platform_nonce_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.approvals
+    ADD CONSTRAINT approvals_workspace_id_subject_platform_nonce_key UNIQUE (workspace_id, subject, platform, nonce);
 
 
 --
@@ -31234,6 +31958,13 @@ CREATE INDEX channels_group ON autopost.channels USING btree (workspace_id, plat
 
 
 --
+-- Name: channels_moderated; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channels_moderated ON autopost.channels USING btree (workspace_id, channel_id) WHERE moderated;
+
+
+--
 -- Name: channels_paused; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -31626,6 +32357,13 @@ CREATE INDEX submissions_due ON autopost.submissions USING btree (workspace_id, 
 
 
 --
+-- Name: submissions_expiry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_expiry ON autopost.submissions USING btree (workspace_id, expires_at) WHERE (status = 'pending'::text);
+
+
+--
 -- Name: submissions_final; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -31637,6 +32375,13 @@ CREATE INDEX submissions_final ON autopost.submissions USING btree (workspace_id
 --
 
 CREATE INDEX submissions_open ON autopost.submissions USING btree (workspace_id, submission_id) WHERE (status = ANY (ARRAY['new'::text, 'fetching'::text, 'pending'::text]));
+
+
+--
+-- Name: submissions_parts; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_parts ON autopost.submissions USING btree (workspace_id, message_id) WHERE (status = 'pending'::text);
 
 
 --
@@ -31888,7 +32633,7 @@ CREATE TRIGGER ring_when_lifted AFTER UPDATE OF rate_rps, cooldown_until ON auto
 -- Name: channels stamp_channel; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER stamp_channel BEFORE UPDATE OF platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel, paused_until, timezone, window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter, template_ref ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.stamp_channel();
+CREATE TRIGGER stamp_channel BEFORE UPDATE OF platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel, paused_until, timezone, window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter, template_ref, moderated ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.stamp_channel();
 
 
 --
@@ -31953,6 +32698,14 @@ ALTER TABLE ONLY autopost.api_keys
 
 ALTER TABLE ONLY autopost.api_requests
     ADD CONSTRAINT api_requests_workspace_id_key_id_fkey FOREIGN KEY (workspace_id, key_id) REFERENCES autopost.api_keys(workspace_id, key_id);
+
+
+--
+-- Name: approvals approvals_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.approvals
+    ADD CONSTRAINT approvals_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -32350,6 +33103,12 @@ ALTER TABLE autopost.api_keys ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.api_requests ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: approvals; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.approvals ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: audit_heads; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -32541,6 +33300,13 @@ CREATE POLICY owner_session ON autopost.api_keys TO autopost_owner USING ((COALE
 --
 
 CREATE POLICY owner_session ON autopost.api_requests TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: approvals owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.approvals TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -32986,6 +33752,13 @@ CREATE POLICY workspace ON autopost.api_keys USING ((workspace_id = current_sett
 --
 
 CREATE POLICY workspace ON autopost.api_requests USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: approvals workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.approvals USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

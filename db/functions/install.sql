@@ -3,8 +3,8 @@
 --     -c 'set role autopost_owner; set check_function_bodies = off' \
 --     -f db/functions/install.sql -f db/grants.sql
 -- Functions with `security definer` are public: see db/grants.sql. All others are helpers.
--- A helper is in the folder of the only stage that calls it; admin/ and monitor/verify/ may call
--- it too. A helper of several stages is in core/, post/ or queue/.
+-- A helper is in the folder of the only stage that calls it; admin/, moderation/ and monitor/verify/
+-- may call it too. A helper of several stages is in core/, post/ or queue/.
 
 -- Read models. They use tables only, because functions return their rows.
 \ir ../views/readable_workspaces.sql
@@ -127,9 +127,15 @@
 \ir ingest/extend_submission.sql
 \ir ingest/put_media_origin.sql
 \ir ingest/get_media_origin.sql
+\ir ingest/submissions.sql
 \ir ingest/commit_submission.sql
 \ir ingest/get_media_blob.sql
 \ir ingest/put_media_blob.sql
+
+-- People decide about moderated posts.
+\ir moderation/decide_submission.sql
+\ir moderation/edit_submission.sql
+\ir moderation/expire_submissions.sql
 
 -- Deliveries leave: claims, calls, outcomes, renewal of credentials, post changes.
 \ir dispatch/claim_from_group.sql

@@ -7,7 +7,9 @@ create table autopost.workspaces (
 	-- active: takes and sends posts. paused: takes posts, sends nothing. disabled: refuses posts.
 	status       text not null default 'active' check (status in ('active', 'paused', 'disabled')),
 	created_at   timestamptz not null default now(),
-	updated_at   timestamptz not null default now()
+	updated_at   timestamptz not null default now(),
+	-- Approvals by different people that a moderated post needs.
+	approvals_needed int not null default 1 check (approvals_needed in (1, 2))
 );
 
 -- The workspaces ('*' = all) of a login role and of its members.

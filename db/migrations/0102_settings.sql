@@ -39,6 +39,7 @@ from (values
 	-- Ingest.
 	('receipt_ttl_hours', '72', 1, 87600, 'time in which a repeated source_ref of a push is a duplicate'),
 	('pull_receipt_ttl_hours', '2160', 1, 876000, 'time in which a repeated item of a source is a duplicate'),
+	('submission_expire_hours', '72', 1, 8760, 'time in which a person must decide about a moderated post'),
 	('signing_overlap_hours', '24', 0, 8760, 'time in which the previous signing key stays valid after rotation'),
 
 	-- Media.

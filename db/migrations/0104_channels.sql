@@ -108,6 +108,7 @@ create table autopost.channels (
 		else least(nullif(rate_rps, 0), round(limited_rps * exp(limited_sends * limited_sends / 400.0), 9)) end) stored,
 	credential_missing_at timestamptz, -- its credential has no secret since then; null if it has
 	credential_until timestamptz, -- the next claim, which looks for the secret again
+	moderated       boolean not null default false, -- its posts wait for a decision
 	primary key (workspace_id, channel_id),
 	unique (workspace_id, platform, target_id),
 	-- The strategy for a text over a limit; absent: the delivery fails.
@@ -132,6 +133,7 @@ create table autopost.channels (
 ) with (fillfactor = 70);
 create index channels_enabled on autopost.channels (workspace_id, enabled);
 create index channels_group on autopost.channels (workspace_id, platform, rate_group);
+create index channels_moderated on autopost.channels (workspace_id, channel_id) where moderated;
 create index channels_tags on autopost.channels using gin (tags);
 -- For the monitor: channels that wait for a credential, for rights, or for the end of a pause.
 create index channels_auth_held on autopost.channels (workspace_id, channel_id) where auth_held;

@@ -166,7 +166,21 @@ create table autopost.submissions (
 	answer        jsonb, -- of the enqueue
 	created_at    timestamptz not null default now(),
 	updated_at    timestamptz not null default now(),
+	moderated     boolean not null default false, -- a person decides about it
+	channels      text[], -- only these channels of its message; null: all that routing gives
+	plan          jsonb, -- what a decision is about: {"renderings": [{"key", "platform", "text", …}], "media"}
+	digest        text check (digest ~ '^[0-9a-f]{64}$'), -- of the plan
+	author        text, -- identity of the person that submitted it
+	edited_by     text, -- identity of the last editor
+	decision      text check (decision in ('approve', 'reject')),
+	decided_by    text,
+	decided_at    timestamptz,
+	decision_source text,
+	decision_reason text,
+	expires_at    timestamptz, -- a pending one expires then
 	primary key (workspace_id, submission_id),
+	constraint submissions_decision check ((decision is null) = (decided_at is null)),
+	constraint submissions_pending check (status <> 'pending' or (moderated and digest is not null and decision is null)),
 	foreign key (workspace_id, endpoint_id) references autopost.workspace_endpoints (workspace_id, endpoint_id),
 	check ((claim_token is null) = (lease_until is null)),
 	check ((status = 'enqueued') = (answer is not null))
@@ -180,6 +194,29 @@ create index submissions_open on autopost.submissions (workspace_id, submission_
 	where status in ('new', 'fetching', 'pending');
 -- For lists, counts and alerts by status.
 create index submissions_status on autopost.submissions (workspace_id, status, submission_id desc);
+
+-- For expire_submissions.
+create index submissions_expiry on autopost.submissions (workspace_id, expires_at) where status = 'pending';
+-- Parts of a message that wait for a decision.
+create index submissions_parts on autopost.submissions (workspace_id, message_id) where status = 'pending';
+
+-- Approvals and rejections, from every way to decide. Each nonce of a source counts once.
+create table autopost.approvals (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	approval_id  uuid not null,
+	subject      text not null check (subject ~ '^(submission|job):.'),
+	platform     text not null default '*',
+	nonce        text not null check (nonce <> '' and length(nonce) <= 200),
+	source       text not null check (source <> ''), -- api, page, command, telegram, max, file:SOURCE
+	approver     text not null check (approver <> ''), -- identity of the person
+	decision     text not null check (decision in ('approve', 'reject')),
+	digest       text, -- of the plan that it is about
+	reason       text,
+	voided_at    timestamptz, -- the plan changed before the decision
+	decided_at   timestamptz not null,
+	primary key (workspace_id, approval_id),
+	unique (workspace_id, subject, platform, nonce)
+);
 
 -- Row of claim_submissions. Attributes may be appended, never changed.
 create type autopost.claimed_submission as (

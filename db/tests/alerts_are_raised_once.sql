@@ -163,8 +163,9 @@ select is((select count(*)::int from autopost.channel_gates g where g.late), 0);
 
 -- posts that wait for a decision
 select test.put('alert_moderation_backlog', '2');
-insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, run_id, trace_id)
-select 'w', gen_random_uuid(), 'in', 'push', 'pending', '{}', gen_random_uuid(), gen_random_uuid()
+insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, moderated, digest, raw_payload,
+	run_id, trace_id)
+select 'w', gen_random_uuid(), 'in', 'push', 'pending', true, repeat('0', 64), '{}', gen_random_uuid(), gen_random_uuid()
 	from generate_series(1, 2);
 select is(test.look(), '{moderation_backlog submissions 2}');
 update autopost.submissions set status = 'rejected';

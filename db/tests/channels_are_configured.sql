@@ -201,7 +201,7 @@ update autopost.platforms set setting_keys = null where platform = 'telegram';
 select is(test.put('{"settings": {"bogus": true, "more": 1}}') -> 'note', null,
 	'an adapter that does not say what it reads may read anything');
 select is(test.wrong('{"settings": {"moderated": true}}'),
-	'settings.moderated cannot be: posts cannot wait for a decision yet');
+	'settings.moderated must be absent');
 
 -- Only a new id is judged: what has another is changed and taken away as ever.
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group)

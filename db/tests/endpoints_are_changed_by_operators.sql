@@ -114,8 +114,7 @@ select is(test.put(id, f, true) -> 'errors' -> 0 ->> 'field', e, f::text) from (
 		'ingress_rps'), ('in', '{"ingress_rps": "5"}', 'ingress_rps'),
 	('in', '{"max_payload_bytes": 0}', 'max_payload_bytes'), ('in', '{"max_payload_bytes": 1.5}', 'max_payload_bytes'),
 		('in', '{"max_payload_bytes": 16777217}', 'max_payload_bytes'),
-	('in', '{"hash_drop_window_sec": -1}', 'hash_drop_window_sec'), ('in', '{"moderated": "yes"}', 'moderated'), ('in',
-		'{"moderated": true}', 'moderated'), ('new', '{"kind": "bot_webhook", "moderated": true}', 'moderated'), ('in',
+	('in', '{"hash_drop_window_sec": -1}', 'hash_drop_window_sec'), ('in', '{"moderated": "yes"}', 'moderated'), ('new', '{"kind": "bot_webhook", "moderated": true}', 'moderated'), ('in',
 		'{"meta": []}', 'meta'), ('new', '{}', 'kind'),
 	('new', jsonb_build_object('kind', 'bot_webhook', 'secret_hash', repeat('d', 64), 'signing_ref', 'k'),
 		'signing_ref'), ('new', '{"kind": "pull_source"}', 'source_id'),
@@ -123,11 +122,9 @@ select is(test.put(id, f, true) -> 'errors' -> 0 ->> 'field', e, f::text) from (
 		jsonb_build_object('kind', 'pull_source', 'source_id', 'feed', 'secret_hash', repeat('d', 64)), 'secret_hash'),
 	('new', '{"kind": "pull_source", "source_id": "feed", "signing_ref": "k"}', 'signing_ref')) x (id, f, e);
 
--- Nothing can wait for a decision yet, and nothing says that it does; a row that says so all the
--- same can be changed, and put right.
-select is(test.put('in', '{"moderated": true}') #>> '{errors,0,reason}',
-	'cannot be true: posts cannot wait for a decision yet');
-update autopost.workspace_endpoints set moderated = true where endpoint_id = 'in';
+-- Posts of an endpoint can wait for a decision.
+select is(test.put('in', '{"moderated": true}') -> 'applied', 'true');
+select is((select e.moderated from autopost.workspace_endpoints e where e.endpoint_id = 'in'), true);
 select is(test.put('in', '{"hash_drop_window_sec": 11}', true) -> 'applied', 'true');
 select is(test.put('in', '{"moderated": false}') #> '{after,moderated}', 'false');
 

@@ -59,7 +59,7 @@ create temp table p on commit drop as select test.plan('{"text": "Hello #news", 
 select is(test.rows(), (select rows from before), 'nothing is written');
 select is(test.verdicts(plan), 'a queued, b queued, c-all not_routed, c-any not_routed, c-none not_routed, d-off disabled, e-media skipped, f-had deduped') from p;
 select is(plan -> 'counts',
-	'{"channels": 8, "queued": 2, "deduped": 1, "invalid": 0, "skipped": 1, "not_routed": 3, "disabled": 1}') from p;
+	'{"channels": 8, "queued": 2, "pending": 0, "deduped": 1, "invalid": 0, "skipped": 1, "not_routed": 3, "disabled": 1}') from p;
 select is(plan ->> 'status', 'planned') from p;
 create temp table said on commit drop as select c.value ->> 'channel_id' as channel_id, c.value as entry
 	from p, jsonb_array_elements(plan -> 'channels') c;

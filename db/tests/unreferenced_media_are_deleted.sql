@@ -87,8 +87,9 @@ select is(autopost.remove_media_origin('w', test.ref(3)), '{"applied": false, "r
 select is(test.picture(3) ->> 'enqueued', '1');
 
 -- A submission that waits keeps its media.
-insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, run_id, trace_id)
-values ('w', gen_random_uuid(), 'in', 'push', 'pending',
+insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, moderated, digest, raw_payload,
+	run_id, trace_id)
+values ('w', gen_random_uuid(), 'in', 'push', 'pending', true, repeat('0', 64),
 	jsonb_build_object('media', jsonb_build_array(jsonb_build_object('blob_ref', test.ref(4)))), gen_random_uuid(),
 	gen_random_uuid());
 select is(autopost.forget_media_origin('w', test.ref(4)), '{"applied": false, "reason": "referenced"}');

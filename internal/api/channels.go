@@ -32,6 +32,7 @@ type channel struct {
 	OnAuthLost          string         `json:"on_auth_lost" example:"hold"`
 	AuthHeld            bool           `json:"auth_held"`
 	RightsHeld          *string        `json:"rights_held" nullable:"true" doc:"Why the bot may not post, if the channel is paused for that."`
+	Moderated           bool           `json:"moderated" doc:"A person decides about its posts."`
 	CredentialMissingAt instant        `json:"credential_missing_at" nullable:"true" doc:"The last claim found no secret for the credential; its posts wait since then."`
 	AuthLostAt          instant        `json:"auth_lost_at" nullable:"true"`
 	Settings            map[string]any `json:"settings"`

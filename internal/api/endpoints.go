@@ -21,7 +21,7 @@ type endpoint struct {
 	IngressRPS        float64        `json:"ingress_rps" example:"5"`
 	MaxPayloadBytes   int            `json:"max_payload_bytes" example:"262144"`
 	HashDropWindowSec int            `json:"hash_drop_window_sec" example:"10"`
-	Moderated         bool           `json:"moderated" example:"false" doc:"Always false: moderation does not exist yet."`
+	Moderated         bool           `json:"moderated" example:"false" doc:"A person decides about its posts."`
 	HasSecret         bool           `json:"has_secret"`
 	Meta              map[string]any `json:"meta"`
 	CreatedAt         time.Time      `json:"created_at"`

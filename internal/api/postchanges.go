@@ -194,10 +194,19 @@ func registerEdits(d *server) {
 	})
 }
 
-func (d *server) editSent(ctx context.Context, in rest.AuditedWrite, dry rest.Dry, body edit, r ActRequest) (rest.Reply, error) {
-	changes, err := withoutSurrogates(body.Changes)
+// given returns the changes of an edit as JSON that PostgreSQL accepts.
+func (e edit) given() (json.RawMessage, error) {
+	changes, err := withoutSurrogates(e.Changes)
 	if err != nil {
-		return rest.Reply{}, rest.Wrong("body.changes", "must be a JSON object", "send the new fields of the post: {\"text\": \"…\"}")
+		return nil, rest.Wrong("body.changes", "must be a JSON object", "send the new fields of the post: {\"text\": \"…\"}")
+	}
+	return changes, nil
+}
+
+func (d *server) editSent(ctx context.Context, in rest.AuditedWrite, dry rest.Dry, body edit, r ActRequest) (rest.Reply, error) {
+	changes, err := body.given()
+	if err != nil {
+		return rest.Reply{}, err
 	}
 	r.Kind, r.Changes = autopost.ChangeEdit, changes
 	return d.request(ctx, in, dry, afterwards{At: body.At, Reasoned: body.Reasoned}, r)

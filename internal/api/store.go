@@ -42,6 +42,9 @@ type postWrites interface {
 	ManualRequeue(ctx context.Context, a rest.OperatorAction, deliveries []string) (rest.Written, error)
 	SkipDeliveries(ctx context.Context, a rest.OperatorAction, deliveries []string) (rest.Written, error)
 	RetrySubmission(ctx context.Context, a rest.OperatorAction, submission string) (rest.Written, error)
+	// DecideSubmission takes the decision approve or reject, and an Approval.
+	DecideSubmission(ctx context.Context, a rest.OperatorAction, submission, decision string, approval any) (rest.Written, error)
+	EditSubmission(ctx context.Context, a rest.OperatorAction, submission string, changes json.RawMessage) (rest.Written, error)
 	// ResolveUnknown takes the verdict found, with the platform's id of the message, or absent.
 	ResolveUnknown(ctx context.Context, a rest.OperatorAction, delivery, verdict, messageID string) (rest.Written, error)
 	ReleaseStale(ctx context.Context, a rest.OperatorAction, olderThan time.Duration) (rest.Written, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"autopost/internal/api/rest"
@@ -25,12 +26,82 @@ type SubmissionRow struct {
 	MessageID     *string        `json:"message_id" format:"uuid" nullable:"true" doc:"The message that it became."`
 	CreatedAt     time.Time      `json:"created_at"`
 	UpdatedAt     time.Time      `json:"updated_at"`
+	Moderated     bool           `json:"moderated" doc:"A person decides about it."`
+	Text          *string        `json:"text" nullable:"true" example:"Hello" doc:"The whole text."`
+	Digest        *string        `json:"digest" nullable:"true" doc:"Identifies what a decision is about: texts, media and platforms."`
+	ExpiresAt     instant        `json:"expires_at" nullable:"true" doc:"It expires then without a decision."`
+	Author        *string        `json:"author" nullable:"true" example:"key:0199c6a0-0000-7000-8000-000000000000"`
+	Decision      *string        `json:"decision" nullable:"true" enum:"approve,reject"`
+	DecidedBy     *string        `json:"decided_by" nullable:"true" example:"user:olga"`
+	DecidedAt     instant        `json:"decided_at" nullable:"true"`
+	Source        *string        `json:"decision_source" nullable:"true" example:"api"`
+	Reason        *string        `json:"decision_reason" nullable:"true"`
 }
 
 type submission struct {
 	SubmissionRow
-	Payload map[string]any `json:"payload" doc:"The post as it was received."`
-	Answer  map[string]any `json:"answer" nullable:"true" doc:"The answer of the enqueue."`
+	Payload   map[string]any  `json:"payload" doc:"The post as it was received."`
+	Answer    map[string]any  `json:"answer" nullable:"true" doc:"The answer of the enqueue."`
+	Plan      *submissionPlan `json:"plan"`
+	Channels  []string        `json:"channels" nullable:"true" doc:"Only these channels of its message wait; null: all."`
+	Needed    int             `json:"needed" doc:"How many people must approve it."`
+	Approvals []approval      `json:"approvals" nullable:"false"`
+}
+
+// submissionPlan is what a decision is about.
+type submissionPlan struct {
+	Renderings []rendering      `json:"renderings" nullable:"false" doc:"Each different text."`
+	Media      []map[string]any `json:"media" nullable:"false"`
+}
+
+type rendering struct {
+	Platform string   `json:"platform" example:"telegram"`
+	Verdict  string   `json:"verdict" example:"queued"`
+	Text     string   `json:"text"`
+	Reason   string   `json:"reason,omitempty" doc:"Why these channels would not get it."`
+	Channels int      `json:"channels" doc:"How many channels get this text."`
+	_        struct{} `additionalProperties:"true"`
+}
+
+type approval struct {
+	By       string    `json:"by" example:"user:olga"`
+	Decision string    `json:"decision" enum:"approve,reject"`
+	At       time.Time `json:"at"`
+	Source   string    `json:"source" example:"api"`
+	Digest   *string   `json:"digest" nullable:"true"`
+	Void     bool      `json:"void" doc:"The post changed after it."`
+}
+
+// decided is the answer to a decision.
+type decided struct {
+	Applied   bool     `json:"applied"`
+	Status    string   `json:"status" example:"enqueued"`
+	MessageID string   `json:"message_id,omitempty" format:"uuid"`
+	Approvals int      `json:"approvals,omitempty" example:"1"`
+	Needed    int      `json:"needed,omitempty" example:"1"`
+	_         struct{} `additionalProperties:"true"`
+}
+
+type decisionInput struct {
+	rest.AuditedWrite
+	SubmissionID string `path:"submission_id" format:"uuid" doc:"The submission_id in the answer to a push."`
+	Body         struct {
+		Digest string `json:"digest,omitempty" pattern:"^[0-9a-f]{64}$" doc:"The digest of the plan that the person saw. A changed plan is refused."`
+		rest.Reasoned
+	}
+}
+
+// submissionEditing is the documented body of an edit.
+type submissionEditing struct {
+	Changes map[string]any `json:"changes" doc:"New values of the fields of the post; null removes a field."`
+	rest.Reasoned
+}
+
+type submissionEditInput struct {
+	rest.AuditedWrite
+	rest.Dry
+	SubmissionID string `path:"submission_id" format:"uuid" doc:"The submission_id in the answer to a push."`
+	Body         edit
 }
 
 type submissionsInput struct {
@@ -73,6 +144,39 @@ func registerSubmissions(d *server) {
 	}, func(ctx context.Context, in *submissionActInput) (rest.Reply, error) {
 		return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: why(in.Body), DryRun: in.DryRun, Subject: in.SubmissionID}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
 			return d.db.RetrySubmission(ctx, a, in.SubmissionID)
+		})
+	})
+	d.registerDecisions()
+}
+
+// registerDecisions registers what people do with submissions that wait for them.
+func (d *server) registerDecisions() {
+	for _, decision := range []string{"approve", "reject"} {
+		rest.Register(d.Server, rest.Operation{
+			ID: decision + "-submission", Method: http.MethodPost, Path: "/submissions/{submission_id}/" + decision,
+			Summary: strings.ToUpper(decision[:1]) + decision[1:] + " a submission", Answer: decided{}, Example: reasonExample,
+			Description: "Decides about a post that waits. The first decision wins: a later one is 409 and names it.",
+		}, func(ctx context.Context, in *decisionInput) (rest.Reply, error) {
+			approval := map[string]any{"source": "api", "digest": nil}
+			if in.Body.Digest != "" {
+				approval["digest"] = in.Body.Digest
+			}
+			return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: in.Body.Reason, Subject: in.SubmissionID}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+				return d.db.DecideSubmission(ctx, a, in.SubmissionID, decision, approval)
+			})
+		})
+	}
+	rest.Register(d.Server, rest.Operation{
+		ID: "edit-submission", Method: http.MethodPost, Path: "/submissions/{submission_id}/edit", Summary: "Edit a submission", Answer: put{}, Body: submissionEditing{},
+		Example:     map[string]any{"changes": map[string]any{"text": "Sale, from Friday on"}, "reason": "typo"},
+		Description: "Changes a post that waits for a decision. Approvals given before become void.",
+	}, func(ctx context.Context, in *submissionEditInput) (rest.Reply, error) {
+		changes, err := in.Body.given()
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: in.Body.Reason, DryRun: in.DryRun, Subject: in.SubmissionID}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+			return d.db.EditSubmission(ctx, a, in.SubmissionID, changes)
 		})
 	})
 }

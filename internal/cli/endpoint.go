@@ -30,7 +30,7 @@ func (f *endpointFields) flags(cmd *cobra.Command) {
 	cmd.Flags().Float64Var(&f.rps, "rps", 5, "accepted posts per second")
 	cmd.Flags().IntVar(&f.maxBytes, "max-bytes", 262144, "largest accepted body in bytes")
 	durationFlag(cmd, &f.hashWindow, "hash-window", 10*time.Second, "time in which the same body without source_ref is a duplicate")
-	cmd.Flags().BoolVar(&f.moderated, "moderated", false, "must be false: moderation of endpoints is not supported yet")
+	cmd.Flags().BoolVar(&f.moderated, "moderated", false, "whether a person decides about its posts")
 	cmd.Flags().StringVar(&f.meta, "meta", "{}", "notes as a JSON object, without secrets")
 }
 

@@ -43,6 +43,7 @@ var Kinds = []Resource{
 	{"workspace", "", []Field{
 		{"name", Text, "display name"},
 		{"status", Text, "active; paused: accepts posts and sends nothing; disabled: rejects posts"},
+		{"approvals_needed", Number, "how many people must approve a moderated post: 1 or 2 (default: 1)"},
 	}},
 	{"credential", "credentials", []Field{
 		{"platform", Text, "platform: telegram, max, x, youtube, webhook, smtp, http or postgres; cannot be changed later"},
@@ -76,6 +77,7 @@ var Kinds = []Resource{
 		{"dedup_ttl_hours", Number, "dedup window in hours: the same content is not sent again (default: 168)"},
 		{"on_unknown", Text, "what follows an unknown outcome: reconcile, hold or resend (default: reconcile)"},
 		{"on_auth_lost", Text, "what happens to waiting deliveries while the credential is refused: hold or fail (default: hold)"},
+		{"moderated", Boolean, "whether a person decides about its posts (default: false)"},
 		{"settings", Object, `settings of texts and platform as JSON, like {"long_text": "split"}`},
 		{"tags", List, "tags of the channel"},
 		{"route_filter", Object, `filter of the posts as JSON, like {"include_any": ["news"]} (default: all posts)`},
@@ -111,7 +113,7 @@ var Kinds = []Resource{
 		{"ingress_rps", Number, "accepted posts per second (default: 5)"},
 		{"max_payload_bytes", Number, "largest accepted body in bytes (default: 262144)"},
 		{"hash_drop_window_sec", Number, "time in seconds in which the same body without source_ref is a duplicate (default: 10)"},
-		{"moderated", Boolean, "must be false: moderation of endpoints is not supported yet"},
+		{"moderated", Boolean, "whether a person decides about its posts (default: false)"},
 		{"meta", Object, "notes as JSON, without secrets"},
 	}},
 	{"webhook", "webhooks", []Field{

@@ -129,6 +129,7 @@ func (m *Monitor) duties() []duty {
 		{name: "clock", every: min(m.cfg.Interval, observeInterval), run: m.observeClock},
 		{name: "leases", every: m.cfg.Interval, run: m.recoverLeases, wake: m.cfg.LeaseWake},
 		{name: "auth_lost", every: m.cfg.Interval, run: m.expireAuthLost},
+		{name: "decisions", every: m.cfg.Interval, run: m.expireSubmissions},
 		{name: "floods", every: m.cfg.Interval, run: m.closeDropCounters},
 		{name: "credentials", every: m.cfg.Interval, run: m.renewCredentials},
 		{name: "bots", every: m.cfg.Interval, run: m.checkBots},

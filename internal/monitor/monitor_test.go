@@ -120,6 +120,10 @@ func (s *store) WarnExpiring(ctx context.Context, workspace string) (int, error)
 	return s.ask(ctx, "warn "+workspace)
 }
 
+func (s *store) ExpireSubmissions(ctx context.Context, workspace string) (int, error) {
+	return s.ask(ctx, "expire submissions "+workspace)
+}
+
 func (s *store) ExpireAuthLost(ctx context.Context, workspace string) (int, error) {
 	return s.ask(ctx, "auth "+workspace)
 }

@@ -22,6 +22,8 @@ type Store interface {
 	// RecoverSendingLeases and RecoverClaimedLeases end the leases of dead holders and count the deliveries.
 	RecoverSendingLeases(ctx context.Context, workspace string) (int, error)
 	RecoverClaimedLeases(ctx context.Context, workspace string) (int, error)
+	// ExpireSubmissions ends submissions that waited too long for a decision.
+	ExpireSubmissions(ctx context.Context, workspace string) (int, error)
 	// ExpireAuthLost ends deliveries that have waited too long for a refused credential.
 	ExpireAuthLost(ctx context.Context, workspace string) (int, error)
 	// CloseIngressFloods writes the events of drop counters whose period is over.

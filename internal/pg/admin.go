@@ -197,6 +197,18 @@ func (s *Store) RetrySubmission(ctx context.Context, a OperatorAction, submissio
 	return s.write(ctx, a, `autopost.retry_submission(@workspace, @submission::text::uuid, @operator, @reason, @dry_run)`, args{"submission": submission})
 }
 
+// DecideSubmission approves or rejects a submission. approval has digest, source and nonce; all are optional.
+func (s *Store) DecideSubmission(ctx context.Context, a OperatorAction, submission, decision string, approval any) (Written, error) {
+	return s.write(ctx, a, `autopost.decide_submission(@workspace, @submission::text::uuid, @decision, @approval, @operator, @reason)`,
+		args{"submission": submission, "decision": decision, "approval": approval})
+}
+
+// EditSubmission changes fields of a post that waits for a decision. null removes a field.
+func (s *Store) EditSubmission(ctx context.Context, a OperatorAction, submission string, changes json.RawMessage) (Written, error) {
+	return s.write(ctx, a, `autopost.edit_submission(@workspace, @submission::text::uuid, @changes, @operator, @reason, @dry_run)`,
+		args{"submission": submission, "changes": changes})
+}
+
 // RequestActs requests changes of sent posts.
 func (s *Store) RequestActs(ctx context.Context, a OperatorAction, r api.ActRequest) (Written, error) {
 	return s.write(ctx, a, `autopost.request_acts(@workspace, @kind, nullif(@message, '')::uuid, @deliveries::text[]::uuid[], @changes, nullif(@at, '')::timestamptz,

@@ -57,6 +57,11 @@ func (s *Store) RecoverClaimedLeases(ctx context.Context, workspace string) (int
 	return s.counted(ctx, "recover_claimed_leases", "recovered", workspace)
 }
 
+// ExpireSubmissions ends submissions that waited too long for a decision.
+func (s *Store) ExpireSubmissions(ctx context.Context, workspace string) (int, error) {
+	return s.counted(ctx, "expire_submissions", "expired", workspace)
+}
+
 // ExpireAuthLost ends deliveries that have waited too long for a refused credential.
 func (s *Store) ExpireAuthLost(ctx context.Context, workspace string) (int, error) {
 	return s.counted(ctx, "expire_auth_lost", "ended", workspace)

@@ -98,7 +98,7 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"channel", "set", "on-max", "--enabled", "yes", because}, 2, "must be true or false"},
 		{[]string{"channel", "set", "on-max", "--settings", "{", because}, 2, "must be JSON"},
 		{[]string{"channel", "set", "on-max", "--settings", `{"bogus": true}`, because}, 0, "platform max reads no settings.bogus"},
-		{[]string{"channel", "set", "on-max", "--settings", `{"moderated": true}`, because}, 1, "posts cannot wait for a decision yet"},
+		{[]string{"channel", "set", "on-max", "--settings", `{"moderated": true}`, because}, 1, "settings.moderated must be absent"},
 		{[]string{"channel", "set", "on-max", "--unset", "colour", because}, 2, "target_id"},
 		{[]string{"channel", "set", "on-max", "--title", "x", "--unset", "title", because}, 2, "that is also set"},
 		{[]string{"channel", "set", "on-max", "--title", "x", "--from", "f.json", because}, 2, "must not be used with field flags"},

@@ -49,6 +49,7 @@ select '{
 	"dedup_ttl_hours": {"is": "integer", "default": 168, "min": 0, "max": 2160},
 	"on_unknown": {"is": "text", "default": "reconcile", "in": ["reconcile", "hold", "resend"]},
 	"on_auth_lost": {"is": "text", "default": "hold", "in": ["hold", "fail"]},
+	"moderated": {"is": "boolean", "default": false},
 	"settings": {"is": "object", "default": {}},
 	"tags": {"is": "list", "default": []},
 	"route_filter": {"is": "object"},
@@ -121,8 +122,8 @@ select
 		then autopost.field_error('settings.utm', 'must be an object of parameters',
 			'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
 	|| case when p_settings ? 'moderated'
-		then autopost.field_error('settings.moderated', 'cannot be: posts cannot wait for a decision yet',
-			'leave it out, and post what is decided') else '[]' end
+		then autopost.field_error('settings.moderated', 'must be absent', 'set the field moderated of the channel')
+		else '[]' end
 $$;
 
 create or replace function autopost.channel_note(p_workspace_id text, p_changed jsonb, p_channel jsonb) returns jsonb
@@ -312,14 +313,14 @@ begin
 	insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, enabled, title,
 		send_mode, rate_rps, max_parallel, timezone,
 		window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter,
-			template_ref, created_at, updated_at)
+			template_ref, moderated, created_at, updated_at)
 	values (p_workspace_id, p_channel_id, p_channel.platform, p_channel.target_id, p_channel.auth_ref,
 		p_channel.rate_group, p_channel.enabled, p_channel.title,
 		p_channel.send_mode, p_channel.rate_rps, p_channel.max_parallel, p_channel.timezone, p_channel.window_mode,
 			p_channel.posting_window,
 		p_channel.dedup_ttl_hours, p_channel.on_unknown, p_channel.on_auth_lost, p_channel.settings, p_channel.tags,
 			p_channel.route_filter,
-		p_channel.template_ref, autopost.now_ts(), autopost.now_ts());
+		p_channel.template_ref, p_channel.moderated, autopost.now_ts(), autopost.now_ts());
 end
 $$;
 
@@ -341,7 +342,7 @@ begin
 		posting_window = p_new.posting_window, dedup_ttl_hours = p_new.dedup_ttl_hours, on_unknown = p_new.on_unknown,
 			on_auth_lost = p_new.on_auth_lost,
 		settings = p_new.settings, tags = p_new.tags, route_filter = p_new.route_filter,
-			template_ref = p_new.template_ref
+			template_ref = p_new.template_ref, moderated = p_new.moderated
 	where c.workspace_id = p_workspace_id and c.channel_id = p_old.channel_id;
 	update autopost.channels c
 	set target_id = p_new.target_id

@@ -54,9 +54,9 @@ begin
 	|| case when p_after -> 'ingress_rps' = '0' and p_old.ingress_rps is distinct from 0
 		then autopost.field_error('ingress_rps', '0 is out of range',
 			autopost.endpoint_rules() -> 'ingress_rps' ->> 'remedy') else '[]' end
-	|| case when p_after -> 'moderated' = 'true' and p_old.moderated is not true
-		then autopost.field_error('moderated', 'cannot be true: posts cannot wait for a decision yet',
-			'leave it out, and post what is decided') else '[]' end
+	|| case when p_after -> 'moderated' = 'true' and v_kind = 'bot_webhook'
+		then autopost.field_error('moderated', 'must be false for kind bot_webhook, got true',
+			'leave it out: updates of bots are not posts') else '[]' end
 	|| case
 		when v_kind <> 'webhook_push' and v_signing is not null
 			then autopost.field_error('signing_ref', format('must be absent for kind %s', v_kind), 'omit it')

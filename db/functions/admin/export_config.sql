@@ -14,7 +14,8 @@ begin
 			order by i.n, i.id collate "C")
 		from (
 			select 1 as n, 'workspace' as kind, w.workspace_id as id, autopost.fields_that_differ(
-				jsonb_build_object('name', w.name, 'status', w.status), '{"name": "", "status": "active"}') as fields
+				jsonb_build_object('name', w.name, 'status', w.status, 'approvals_needed', w.approvals_needed),
+				'{"name": "", "status": "active", "approvals_needed": 1}') as fields
 			from autopost.workspaces w where w.workspace_id = p_workspace_id
 			union all
 			select 2, 'credential', b.auth_ref, jsonb_strip_nulls(jsonb_build_object('platform', b.platform,

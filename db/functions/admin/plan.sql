@@ -5,8 +5,8 @@ as $$
 --          subtransaction that is rolled back, at the cost of an enqueue. Nothing is written, no
 --          lock is kept and no wake-up is sent.
 -- Returns: {"status": "planned", "counts", "first_at", "last_at", "channels": [the first 1,000 of
---          all channels: {"channel_id", "platform", "verdict": queued | deduped | invalid | skipped
---          | not_routed | disabled, "reason", and for queued "text", "meta", "send_at" (as known
+--          all channels: {"channel_id", "platform", "verdict": queued | pending | deduped | invalid
+--          | skipped | not_routed | disabled, "reason", and for queued "text", "meta", "send_at" (as known
 --          now; null if time alone does not bring it), "held_by"}], "notes", "warnings"}; or
 --          {"status": "rejected", "errors"}.
 -- Raises:  AP001 for a wrong argument.

@@ -140,7 +140,10 @@ declare
 	v_named jsonb := p_post -> 'named' -> p_channel.channel_id;
 	v_refusal text;
 begin
-	if p_delivery.status = 'queued' then
+	if p_delivery.status = 'queued' and p_channel.moderated then
+		return jsonb_build_object('verdict', 'pending', 'reason', 'the channel is moderated: a person decides first', 'text',
+			p_delivery.rendered_text, 'meta', p_delivery.render_meta);
+	elsif p_delivery.status = 'queued' then
 		return jsonb_build_object('verdict', 'queued', 'text', p_delivery.rendered_text, 'meta', p_delivery.render_meta)
 			|| autopost.wait_reasons(p_status, p_channel,
 				jsonb_populate_record(null::autopost.platform_limits, p_limit),
@@ -187,6 +190,7 @@ declare
 	v_entry jsonb;
 	v_listed jsonb[] := '{}';
 	v_all int;
+	v_pending int;
 	v_disabled int;
 	v_taken int := (p_answer ->> 'enqueued')::int + (p_answer ->> 'deduped')::int + (p_answer ->> 'invalid')::int + (
 		p_answer ->> 'skipped')::int;
@@ -226,8 +230,13 @@ begin
 			greatest(least(p_now, autopost.now_ts()), (v_row.bound ->> 'cooldown_until')::timestamptz,
 				(v_row.bound ->> 'next_allowed_at')::timestamptz), v_due_at) + (v_row.cost - 1)::int * v_step);
 	end loop;
+	select count(*) into v_pending from autopost.deliveries d
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	where d.workspace_id = p_workspace_id and d.message_id = (p_answer ->> 'message_id')::uuid
+		and d.trace_id = (p_answer ->> 'trace_id')::uuid and d.status = 'queued' and c.moderated;
 	return jsonb_build_object('status', 'planned',
-		'counts', jsonb_build_object('channels', v_all, 'queued', p_answer -> 'enqueued', 'deduped',
+		'counts', jsonb_build_object('channels', v_all, 'queued', (p_answer ->> 'enqueued')::int - v_pending, 'pending',
+			v_pending, 'deduped',
 			p_answer -> 'deduped', 'invalid', p_answer -> 'invalid',
 			'skipped', p_answer -> 'skipped', 'not_routed', v_all - v_disabled - v_taken, 'disabled', v_disabled),
 		'first_at', v_first, 'last_at', v_last, 'channels', to_jsonb(v_listed));

@@ -3,7 +3,9 @@ create or replace function autopost.retry_submission(p_workspace_id text, p_subm
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: failed -> fetching, by an operator: the media of the post are fetched again, with all
---          attempts. A fetching one is tried now instead of at its next attempt.
+--          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
+--          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
+--          final.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
 --          false, "dry_run", "reason": "unknown_submission" | "not_failed"}.
 -- Raises:  AP001 without operator or reason.
@@ -25,7 +27,7 @@ begin
 	select s.* into v_submission from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 	if v_submission.submission_id is null or v_submission.claim_token is not null
-		or v_submission.status not in ('fetching', 'failed') then
+		or v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_submission.submission_id is null then 'unknown_submission' else 'not_failed' end);
 	end if;
@@ -33,7 +35,7 @@ begin
 	if not p_dry_run then
 		update autopost.submissions s
 		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
-			updated_at = autopost.now_ts()
+			updated_at = autopost.now_ts(), digest = null
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 		perform autopost.audit(p_workspace_id, 'retry_submission', 'submission:' || p_submission_id, v_act, v_before,
 			v_after);

@@ -99,6 +99,11 @@ begin
 					when v_submission.claim_token is null then v_submission.next_attempt_at end,
 					case when v_submission.claim_token is null then 'the next try to fetch them'
 						else 'the end of the running fetch' end, jsonb_build_object('attempt', v_submission.attempt))))
+			when v_submission.status = 'pending'
+				then jsonb_build_object('sentence', 'waits for a decision until '
+					|| to_char(v_submission.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'),
+				'held_by', jsonb_build_array(autopost.hold('decision', v_submission.expires_at,
+					'autopost moderation approve ' || p_id)))
 			else jsonb_build_object('sentence', 'ended without being enqueued: ' || v_submission.status || case
 				when v_submission.last_error is null then ''
 				else ': ' || autopost.failure_text(v_submission.last_error) end,

@@ -96,6 +96,8 @@ begin
 			'deduped', coalesce(sum((a.value ->> 'deduped')::int), 0),
 			'validation_failed', coalesce(sum((a.value ->> 'invalid')::int), 0),
 			'skipped', coalesce(sum((a.value ->> 'skipped')::int), 0))
+			|| case when bool_or(a.value ? 'pending') then jsonb_build_object('pending',
+				sum((a.value ->> 'pending')::int)) else '{}' end
 		from jsonb_array_elements(p_answers) a);
 end
 $$;

@@ -54,14 +54,41 @@ begin
 end
 $$;
 
+create or replace function autopost.enqueue_submission(p_submission autopost.submissions) returns jsonb
+language plpgsql
+as $$
+-- Purpose: enqueues a locked submission whose media are stored. A moderated one was approved.
+-- Returns: {"applied": true, "status", and the answer of the enqueue}.
+-- Locks:   messages, channel_gates, in this order.
+-- Writes:  submissions, ingest_runs; as enqueue_posts.
+declare
+	v_answer jsonb;
+begin
+	v_answer := autopost.enqueue_posts(p_submission.workspace_id, jsonb_build_array(
+		autopost.submission_item(p_submission)), p_submission.run_id, autopost.now_ts()) -> 0;
+	if v_answer ->> 'status' = 'rejected' then
+		return autopost.fail_submission(p_submission,
+			jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
+	end if;
+	update autopost.submissions s
+	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
+		answer = v_answer - 'deliveries', last_error = null,
+		raw_payload = autopost.without_urls(p_submission.raw_payload), updated_at = autopost.now_ts()
+	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
+	perform autopost.close_run(p_submission.workspace_id, p_submission.run_id,
+		autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);
+	return (v_answer - 'deliveries') || jsonb_build_object('applied', true);
+end
+$$;
+
 create or replace function autopost.commit_submission(p_workspace_id text, p_submission_id uuid, p_claim_token text,
 	p_outcome jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: commits the outcome of fetching a submission's media. p_outcome: {"ok": true, "media":
 --          [{"index", "blob_ref", "filename" if the source names it}]} enqueues it in this
---          transaction and forgets its URLs; {"ok": false, "error": {…}} retries it later or fails
---          it.
+--          transaction and forgets its URLs, or makes it wait for a decision; {"ok": false, "error":
+--          {…}} retries it later or fails it.
 -- Returns: {"applied": true, "status", and the answer of the enqueue}, or {"applied": false,
 --          "reason": "stale"}. Repeatable.
 -- Raises:  AP001 for a wrong argument.
@@ -92,19 +119,16 @@ begin
 		perform autopost.raise_argument('outcome', 'lacks the blob_ref of a medium',
 			'pass {"media": [{"index": 0, "blob_ref": "sha256:…"}]} for every medium that has a URL');
 	end if;
-	v_answer := autopost.enqueue_posts(p_workspace_id, jsonb_build_array(jsonb_build_object(
-		'raw', v_raw, 'trace_id', v_submission.trace_id, 'route_tags', v_submission.route_tags)), v_submission.run_id,
-			autopost.now_ts()) -> 0;
-	if v_answer ->> 'status' = 'rejected' then
-		return autopost.fail_submission(v_submission,
-			jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
+	if v_submission.moderated and v_submission.decision is null then
+		v_answer := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', v_raw));
+		if v_answer ? 'errors' then
+			return autopost.fail_submission(v_submission,
+				jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
+		end if;
+		perform autopost.await_decision(p_workspace_id, p_submission_id, v_raw);
+		return '{"applied": true, "status": "pending"}';
 	end if;
-	update autopost.submissions s
-	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
-		answer = v_answer - 'deliveries', raw_payload = autopost.without_urls(v_raw), last_error = null, updated_at = autopost.now_ts()
-	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
-	perform autopost.close_run(p_workspace_id, v_submission.run_id,
-		autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);
-	return (v_answer - 'deliveries') || jsonb_build_object('applied', true);
+	v_submission.raw_payload := v_raw;
+	return autopost.enqueue_submission(v_submission);
 end
 $$;

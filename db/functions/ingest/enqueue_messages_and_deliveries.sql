@@ -11,7 +11,8 @@ as $$
 -- Returns: {"status": "enqueued" | "duplicate" | "rejected", "run_id", "trace_id", "message_id",
 --          "enqueued", "deduped", "invalid", "skipped", "fanout", "deliveries": [first 1,000]}; a
 --          rejected post has "errors". A repeated source_ref is duplicate, with the ids of the
---          first answer and without "deliveries".
+--          first answer and without "deliveries". Channels that wait for a decision are counted in
+--          "pending", with "submission_id". A post of a moderated endpoint has status accepted.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order.
 -- Writes:  ingest_runs, ingress_receipts, messages, deliveries, channel_gates, events.

@@ -23,7 +23,7 @@ language plpgsql
 as $$
 -- Purpose: stores the content once. For known content it changes last_* and seen_count, keeps
 --          everything else and records differing tags. The row lock makes enqueues of the same
---          content wait for each other.
+--          content wait for each other. An approved part of a message ("part_of") is not a repeat.
 -- Returns: {"message_id", "fresh"}.
 -- Locks:   messages.
 -- Writes:  messages, events (message_tag_mismatch).
@@ -32,6 +32,15 @@ declare
 	v_message autopost.messages;
 	v_fresh boolean;
 begin
+	if p_post ? 'part_of' then
+		select m.* into v_message from autopost.messages m
+		where m.workspace_id = p_workspace_id and m.message_id = (p_post ->> 'part_of')::uuid
+			and m.content_hash = p_post ->> 'content_hash'
+		for no key update of m;
+		if found then
+			return jsonb_build_object('message_id', v_message.message_id, 'fresh', false);
+		end if;
+	end if;
 	insert into autopost.messages as m (workspace_id, message_id, hash_version, content_hash, normalization_version,
 		payload, tags,
 		source, source_ref, first_seen_trace_id, first_ingest_run_id, last_seen_at, last_ingest_run_id, created_at)
@@ -158,7 +167,7 @@ create or replace function autopost.enqueue_post(
 language plpgsql
 as $$
 -- Purpose: makes the deliveries of a post whose message is stored. If it has more channels than one
---          transaction should take, a job makes them.
+--          transaction should take, a job makes them. Moderated channels wait for a decision.
 -- Returns: the enqueue answer; the channels whose gates the caller arms, and for when.
 -- Writes:  deliveries or fanout_jobs, media_blobs, events.
 declare
@@ -167,23 +176,29 @@ declare
 	v_most int := case when autopost.planning() then 1000000000 else autopost.setting('fanout_chunk_channels')::int end;
 	v_route record;
 	v_done record;
+	v_held jsonb := '{}';
 begin
 	answer := jsonb_build_object('status', 'enqueued', 'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
 		'message_id', p_post -> 'message_id');
+	if autopost.planning() then
+		v_post := v_post || '{"decided": true}';
+	elsif p_post -> 'decided' is distinct from 'true' then
+		v_held := autopost.hold_part(p_workspace_id, v_post, p_post);
+	end if;
 	select r.ids, r.ttls, r.choices, r.renderings into v_route
 		from autopost.route_post(p_workspace_id, v_post, '', v_most + 1) r;
 	if cardinality(v_route.ids) > v_most then
-		answer := answer || autopost.open_fanout(p_workspace_id, v_post);
+		answer := answer || autopost.open_fanout(p_workspace_id, v_post) || v_held;
 		return;
 	end if;
 	select f.counts, f.armed, f.dropped, f.deliveries into v_done
 	from autopost.fan_out_to(p_workspace_id, v_post, null, (p_post -> 'fresh')::boolean, v_route.ids, v_route.ttls,
 		v_route.choices, v_route.renderings, p_now) f;
-	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts),
+	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts || v_held),
 		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0),
 		autopost.record_source_urls(p_workspace_id, v_post, v_route.ids);
-	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries);
-	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' then
+	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries) || v_held;
+	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' and v_held = '{}' then
 		answer := answer || '{"status": "duplicate"}';
 	end if;
 	armed := v_done.armed;
@@ -197,7 +212,8 @@ language plpgsql
 as $$
 -- Purpose: the only way into the queue, for one or many posts. It writes all messages in the order
 --          of their hashes, then the deliveries, and last the gates of all channels with new
---          deliveries. p_items: [{"raw", "trace_id", "route_tags"}].
+--          deliveries. p_items: [{"raw", "trace_id", "route_tags"}], for an approved post also
+--          "decided": true, "approved", "channels" and "part_of".
 -- Returns: the enqueue answers in the order of the items.
 -- Locks:   media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id), in
 --          this order; then media_origin (blob_ref) of new messages.

@@ -5,13 +5,16 @@ language sql stable
 as $$
 -- Purpose: a prepared post with its message, as fan-out takes it now or later: {"payload",
 --          "content_hash", "message_id", "run_id", "trace_id", "tags", "include", "exclude",
---          "scheduled_for", "not_before", "remove_at" if set, "urls" of source_urls}. "tags" are those of the post and of
---          its source. "include" and "exclude" are null if unset.
+--          "scheduled_for", "not_before", "remove_at" if set, "urls" of source_urls, "decided",
+--          "approved"}. "tags" are those of the post and of its source. "include" and "exclude" are
+--          null if unset. A decided post also goes to moderated channels. "approved" has the digest
+--          of each approved text by rendering.
 select jsonb_build_object(
 	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
 	'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
 	'tags', (p_post -> 'tags') || coalesce(p_post -> 'route_tags', '[]'),
-	'include', p_post -> 'raw' -> 'routing' -> 'include_channels', 'exclude',
+	'decided', p_post -> 'decided', 'approved', p_post -> 'approved',
+	'include', coalesce(p_post -> 'channels', p_post -> 'raw' -> 'routing' -> 'include_channels'), 'exclude',
 		p_post -> 'raw' -> 'routing' -> 'exclude_channels',
 	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
 	|| case when p_post -> 'raw' ? 'remove_at' then jsonb_build_object('remove_at',
@@ -53,6 +56,7 @@ declare
 	v_exclude text[] := autopost.texts_of(p_post -> 'exclude');
 	v_first text := (select min(i.channel_id) from unnest(v_include) i (channel_id));
 	v_last text := (select max(i.channel_id) from unnest(v_include) i (channel_id));
+	v_decided boolean := coalesce(p_post -> 'decided' = 'true', false);
 begin
 	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
 		order by c.channel_id desc limit 1));
@@ -63,6 +67,7 @@ begin
 		and c.channel_id > p_after
 		and c.channel_id between coalesce(v_first, '') and v_last
 		and autopost.is_routed(c, v_tags, v_include, v_exclude)
+		and (v_decided or not c.moderated)
 		order by c.channel_id
 		limit p_limit
 	), ways as materialized (
@@ -75,6 +80,15 @@ begin
 	from routed r
 	full join ways w using (rendering); -- full, though each row matches: the planner never uses a nested loop for it
 end
+$$;
+
+create or replace function autopost.is_altered(p_approved jsonb, p_rendering jsonb, p_text text) returns boolean
+language sql immutable parallel safe
+as $$
+-- Purpose: true if a rendering was approved with another text. A rendering that was not in the plan,
+--          such as that of a new channel, is not altered. p_approved: digests of texts by rendering
+--          key.
+select coalesce(p_approved ->> md5(p_rendering::text) <> md5(p_text), false)
 $$;
 
 create or replace function autopost.fan_out_to(
@@ -114,6 +128,13 @@ declare
 begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
 	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
+	for v_n in 1 .. coalesce(cardinality(v_texts), 0) loop
+		if v_verdicts[v_n] = 'queued' and autopost.is_altered(p_post -> 'approved', p_renderings -> v_n - 1, v_texts[v_n])
+			then
+			v_verdicts[v_n] := 'failed_permanent';
+			v_errors[v_n] := '{"category": "PERMANENT", "scope": "delivery", "code": "validation_failed", "known": true, "message": "the text changed after its approval"}';
+		end if;
+	end loop;
 	if p_fresh then
 		insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash,
 			not_before, scheduled_for,

@@ -137,7 +137,8 @@ as $$
 -- Purpose: takes the posts of one request in its own run: receipts, and enqueue or submission. A
 --          source_ref counts once per endpoint while its receipt lives; a push without one counts
 --          once in the endpoint's hash window. A rejected post keeps no receipt: it may be sent
---          again after a correction. p_fetch false: the media must be in the media store.
+--          again after a correction. p_fetch false: the media must be in the media store, unless the
+--          endpoint is moderated.
 -- Returns: {"run_id", "results": [one per post, in order]}.
 -- Locks:   ingress_receipts (source_ref), messages, channel_gates, in this order; ingress_floods if
 --          nothing is new.
@@ -176,7 +177,7 @@ begin
 	end if;
 	select array_agg(f.n order by f.n) into v_fresh from unnest(v_fresh) f (n);
 	v_taken := (select coalesce(jsonb_agg(v_items[f.n] order by f.n), '[]') from unnest(v_fresh) f (n));
-	v_taken := case when p_fetch
+	v_taken := case when p_fetch or p_endpoint.moderated
 		then autopost.take_posts(v_workspace_id, p_endpoint.endpoint_id, p_kind, v_taken, v_run_id, p_now)
 		else autopost.enqueue_posts(v_workspace_id, v_taken, v_run_id, p_now) end;
 	for v_item in select t.value as answer, t.value - 'deliveries' || case when t.value ->> 'status' = 'duplicate'

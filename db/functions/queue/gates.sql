@@ -223,7 +223,7 @@ create or replace trigger stamp_channel
 	before update of platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel,
 		paused_until, timezone, window_mode,
 		posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter,
-			template_ref on autopost.channels
+			template_ref, moderated on autopost.channels
 	for each row execute function autopost.stamp_channel();
 
 create or replace function autopost.ring_when_lifted() returns trigger

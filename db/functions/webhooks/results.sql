@@ -9,6 +9,10 @@ select case p_event.action
 		and p_event.meta -> 'deduped' <> '0' then 'post.duplicate' else 'post.accepted' end
 	when 'ingress_dedup_dropped' then 'post.duplicate'
 	when 'submission_failed' then 'submission.failed'
+	when 'submission_pending' then 'submission.pending'
+	when 'submission_approved' then 'submission.approved'
+	when 'submission_rejected' then 'submission.rejected'
+	when 'submission_expired' then 'submission.expired'
 	when 'dedup_suppressed' then 'delivery.duplicate'
 	when 'sent' then 'delivery.sent'
 	when 'retry_scheduled' then 'delivery.retry'
@@ -88,7 +92,7 @@ select jsonb_build_object('workspace_id', p_event.workspace_id, 'message_id', p_
 	'paused_until', case when p_type = 'channel.paused' then autopost.utc((p_event.meta ->> 'until')::timestamptz) end,
 	'auth_ref', case when p_type like 'credential.%' then p_event.meta -> 'auth_ref' end,
 	'valid_until', case when p_type = 'credential.expiring' then p_event.meta -> 'valid_until' end,
-	'submission_id', case when p_type = 'submission.failed' then p_event.meta -> 'submission_id' end,
+	'submission_id', case when p_type like 'submission.%' then p_event.meta -> 'submission_id' end,
 	'counts', case when p_event.action = 'enqueue' then jsonb_build_object('enqueued', p_event.meta -> 'enqueued',
 		'deduped', p_event.meta -> 'deduped',
 		'invalid', p_event.meta -> 'invalid', 'skipped', p_event.meta -> 'skipped') end,
@@ -167,5 +171,5 @@ create or replace function autopost.result_types() returns text[]
 language sql immutable parallel safe
 as $$
 -- Purpose: all event types that can be reported.
-select '{post.accepted,post.duplicate,post.completed,submission.failed,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
+select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
 $$;
