@@ -13,7 +13,7 @@ import (
 	"autopost/internal/testing/pgtest"
 )
 
-var jsonBlock = regexp.MustCompile("(?ms)^```json\n(.*?)^```$")
+var jsonBlock = regexp.MustCompile("(?ms)^```json[^\n]*\n(.*?)^```$")
 
 // The example of docs/posts.md is a valid post, and the page names every field that a post may have.
 func TestPostsPageIsComplete(t *testing.T) {

@@ -100,14 +100,6 @@ select is(test.look(), '{"older config_differs daemons 1"}');
 select test.report('watch', null, 'two');
 select is(test.over(), '{}');
 
--- Stages that panicked, at once and without a failing duty.
-select test.report('stage:dispatch', 'panic: runtime error');
-select test.report('stage:dispatch', 'panic: runtime error', 'two') from generate_series(1, 4);
-select is(test.look(), '{"older stage_panicked stage:dispatch 5"}');
-select is((select a.what from autopost.alerts a where a.kind = 'stage_panicked'),
-	'the stage dispatch panicked 5 times: panic: runtime error');
-select test.tick('16 minutes');
-select is(test.over(), '{}', 'a stage that works for a while is healthy');
 -- A daemon that was restarted with another environment does not differ from itself.
 create function test.found() returns text[]
 language sql
@@ -134,6 +126,14 @@ select is(test.found(), '{config_differs}', 'its monitor reports, so it is alive
 delete from autopost.monitor_duties where run_id in ('three', 'four', 'five');
 delete from autopost.dispatch_runs where host = 'web-1';
 
+-- Stages that panicked, at once and without a failing duty.
+select test.report('stage:dispatch', 'panic: runtime error');
+select test.report('stage:dispatch', 'panic: runtime error', 'two') from generate_series(1, 4);
+select is(test.look(), '{"older stage_panicked stage:dispatch 5"}');
+select is((select a.what from autopost.alerts a where a.kind = 'stage_panicked'),
+	'the stage dispatch panicked 5 times: panic: runtime error');
+select test.tick('16 minutes');
+select is(test.over(), '{}', 'a stage that works for a while is healthy');
 -- A workspace whose targets all fail is reported to those of the installation.
 select test.bind();
 select autopost.put_alert_target('w', t, jsonb_build_object('kind', 'telegram', 'address', '-1', 'auth_ref', 'bot', 'enabled',
