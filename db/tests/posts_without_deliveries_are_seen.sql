@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(28);
+select plan(31);
 
 select test.channel('a');
 select autopost.receive_push('w', 'in', '[{"text": "Look", "source_ref": "r1", "media": [{"type": "image", "url": "https://e.x/1.png"}]}]');
@@ -77,6 +77,18 @@ select test.tick('2 hours');
 select is((select violations::int from autopost.verify('w') where invariant = 'I18'), 0, 'no daemon runs');
 select autopost.touch_run('run-1');
 select is((select sample #>> '{0,submission_id}' from autopost.verify('w') where invariant = 'I18'), test.id()::text);
+
+-- A source, a fan-out job or a call of a result webhook that no stage takes.
+insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss');
+insert into autopost.pull_cursors (workspace_id, source_id, next_poll_at) values ('w', 'feed', autopost.now_ts());
+select test.tick('40 minutes');
+select is((test.alert('oldest_due', 'other_work')).alert_id, null, 'sources are polled in turn');
+select test.tick('5 hours');
+select is((test.alert('oldest_due', 'other_work')).what, 'source without progress for 340 minutes: feed');
+update autopost.pull_sources set enabled = false;
+select test.alert('oldest_due', 'other_work') from test.tick('3 minutes');
+select test.alert('oldest_due', 'other_work') from test.tick('3 minutes');
+select is((test.alert('oldest_due', 'other_work')).alert_id, null, 'a disabled source is not late');
 
 -- Errors are a list of their own.
 select is((select array_agg(l.action) from autopost.list_events('w', '{"result": "error"}', 10) l), '{submission_failed}');

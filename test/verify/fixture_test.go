@@ -178,6 +178,13 @@ func (h *fixture) beginFanout() {
 	require.Equal(h.t, [][]any{{"running"}}, h.rows(`select autopost.run_fanout('w', 1) ->> 'status'`))
 }
 
+// forgotten lets this time pass, while a daemon lives that takes everything else.
+func (h *fixture) forgotten(by string) {
+	h.t.Helper()
+	h.ahead(by)
+	h.all(`select autopost.recover_sending_leases('w')`, `select autopost.recover_claimed_leases('w')`, `select autopost.touch_run('run-1')`)
+}
+
 // fail begins the next call of a channel's delivery and lets it fail.
 func (h *fixture) fail(channel, becomes, failure string) {
 	h.t.Helper()

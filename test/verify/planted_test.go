@@ -90,6 +90,21 @@ var inStates = []planted{
 		h.ahead("3 minutes")
 	}},
 	{invariant: "I18", bug: "nobody recovers leases", plant: func(h *fixture) { h.ahead("10 minutes") }},
+	{invariant: "I18", bug: "no stage sees fan-out jobs", plant: func(h *fixture) {
+		h.beginFanout()
+		h.forgotten("5 minutes")
+	}},
+	{invariant: "I18", bug: "no stage sees due sources", plant: func(h *fixture) {
+		h.do(`insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'unseen', 'rss')`)
+		h.do(`insert into autopost.pull_cursors (workspace_id, source_id, next_poll_at) values ('w', 'unseen', autopost.now_ts())`)
+		h.forgotten("30 minutes")
+	}},
+	{invariant: "I18", bug: "no stage sees calls of result webhooks", plant: func(h *fixture) {
+		h.do(`insert into autopost.result_webhooks (workspace_id, webhook_id, url, signing_ref, enabled_at, next_send_at) values ('w', 'shop', 'https://e.x/', 'key', autopost.now_ts(), autopost.now_ts())`)
+		h.do(`insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at, created_at)
+			values ('w', 'shop', gen_random_uuid(), 'delivery.sent', autopost.now_ts(), '{}', autopost.now_ts(), autopost.now_ts())`)
+		h.forgotten("5 minutes")
+	}},
 	{invariant: "I29", bug: "a clock that jumped took a slot", plant: edit(`update autopost.channels set next_allowed_at = autopost.now_ts() + interval '1 day' where channel_id = 'plain'`)},
 	{invariant: "I29", bug: "a claim does not look at quotas", plant: func(h *fixture) {
 		h.breaks("within_quota", "q.max_sends - u.n", "1000")
@@ -132,7 +147,7 @@ var inHistory = []planted{
 	{invariant: "I25", bug: "an event has the next attempt", plant: edit(`update autopost.events e set attempt = attempt + 1
 		where e.action = 'unknown_outcome' and e.channel_id = 'reconcile' and e.attempt = 1`)},
 	{invariant: "I27", bug: "a sent does not end the streak", plant: func(h *fixture) {
-		h.breaks("settle_all_sent", "c.error_streak <> 0", "false")
+		h.breaks("speed_up", "c.error_streak <> 0", "false")
 		h.do(`select test.say('plain', 'no')`)
 		h.fail("plain", "failed_permanent", forbidden)
 		h.ahead("2 hours")

@@ -186,8 +186,8 @@ create or replace function autopost.look_at_submissions(p_workspace_id text, p_l
 language plpgsql stable
 as $$
 -- Purpose: finds posts that failed before they had deliveries, and those without progress although
---          their time has come: submissions and post changes.
--- Reads:   submissions, post_acts, channels, alerts.
+--          their time has come: submissions, post changes, and what left_work finds.
+-- Reads:   submissions, post_acts, channels, alerts; as left_work.
 declare
 	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'submission_failed');
 	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
@@ -219,6 +219,14 @@ begin
 			and a.next_at <= p_now - v_late * 0.8
 		order by a.next_at limit 1) o
 	where v_late > interval '0';
+	return query select autopost.finding('oldest_due', 'other_work', floor(extract(epoch from p_now - o.since)),
+		extract(epoch from v_late), format('%s for %s minutes: %s', o.work ->> 'what',
+			floor(extract(epoch from p_now - o.since) / 60), coalesce(o.work ->> 'webhook_id', o.work ->> 'source_id',
+				o.work ->> 'job_id')))
+	from (
+		select l.work, l.since from autopost.left_work(p_workspace_id, v_late * 0.8) l
+		where v_late > interval '0'
+		order by l.since limit 1) o;
 end
 $$;
 

@@ -12,19 +12,38 @@ import (
 	"autopost/internal/problem"
 )
 
-// maxDigits and maxExponent are below the limits of numbers in the database.
+// maxValues bounds the memory of a request. maxDigits and maxExponent are below the limits of numbers in the database.
 const (
+	maxValues   = 20_000
 	maxDigits   = 1000
 	maxExponent = 308
 )
 
 // unstorable refuses a JSON body with a value that the database cannot store; nil means that it has none.
 func unstorable(body []byte) *problem.Problem {
+	if values(body) > maxValues {
+		return wrong("body", fmt.Sprintf("must have at most %d values", maxValues), "send several requests")
+	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var value any
 	_ = decoder.Decode(&value) // the body is empty or valid JSON
 	return unstorableAt("", value)
+}
+
+// values counts the commas and brackets of valid JSON: about one a value. Values need much more memory than their text.
+func values(body []byte) (n int) {
+	for i, quoted := 0, false; i < len(body); i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ',' || c == '[' || c == '{'):
+			n++
+		}
+	}
+	return n
 }
 
 func unstorableAt(at string, value any) *problem.Problem {

@@ -31,7 +31,14 @@ type span struct{ from, to int }
 // findURLs returns the links of a text, in order.
 func findURLs(text []rune) []span {
 	var found []span
-	for i := 0; i < len(text); {
+	first := 0
+	if len(text) > 1 && text[0] > unicode.MaxASCII {
+		// A letter that is not Latin ends before a link; only otherwise is it a part of the first one.
+		if link, _ := urlAt(text, 1); link.to > 1 {
+			first = 1
+		}
+	}
+	for i := first; i < len(text); {
 		link, valid := urlAt(text, i)
 		if link.to == i {
 			i++

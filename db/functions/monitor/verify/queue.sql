@@ -28,13 +28,47 @@ where c.workspace_id = p_workspace_id
 and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel)
 $$;
 
+create or replace function autopost.left_work(p_workspace_id text, p_for interval)
+	returns table (work jsonb, since timestamptz)
+language sql stable
+as $$
+-- Purpose: finds work that is due for p_for although its stage could take it: calls of result
+--          webhooks that have sent nothing since then, sources, and fan-out jobs. Sources have ten
+--          times as long, because many are polled in turn.
+-- Reads:   webhook_sends, result_webhooks, pull_cursors, pull_sources, fanout_jobs, workspaces.
+select x.work, x.since
+from (
+	select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id, 'due_at',
+		s.due_at), greatest(s.due_at, w.next_send_at), p_for, w.workspace_id
+	from autopost.result_webhooks w
+	cross join lateral (
+		select s.event_id, s.due_at from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending')
+		order by s.due_at limit 1) s
+	where w.workspace_id = p_workspace_id and w.enabled
+	union all
+	select jsonb_build_object('what', 'source without progress', 'source_id', c.source_id, 'next_poll_at', c.next_poll_at),
+		c.next_poll_at, p_for * 10, c.workspace_id
+	from autopost.pull_cursors c
+	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id and s.enabled
+	where c.workspace_id = p_workspace_id
+	union all
+	select jsonb_build_object('what', 'fan-out without progress', 'job_id', j.job_id, 'updated_at', j.updated_at),
+		greatest(j.next_attempt_at, j.updated_at), p_for, j.workspace_id
+	from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running'
+) x (work, since, patience, workspace_id)
+join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
+where x.since <= autopost.now_ts() - x.patience
+$$;
+
 create or replace function autopost.verify_i18(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
 -- Purpose: finds violations of I18. Finds deliveries that could start, now or at the opening of the
 --          posting window, while the gate is closed, and expired leases: of deliveries, of post
 --          changes and of submissions. The last two have no sweep: a later claim takes them over,
---          so they count only if a daemon ran since.
+--          so they count only if a daemon ran since. So does other work that no stage takes.
 select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
 from autopost.channels c
 join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
@@ -71,6 +105,9 @@ from autopost.submissions s
 where s.workspace_id = p_workspace_id and s.status = 'fetching'
 	and exists (select 1 from autopost.dispatch_runs r
 		where r.seen_at > s.lease_until + autopost.verify_patience())
+union all
+select l.work from autopost.left_work(p_workspace_id, autopost.verify_patience()) l
+where exists (select 1 from autopost.dispatch_runs r where r.seen_at > l.since + autopost.verify_patience())
 $$;
 
 create or replace function autopost.verify_i29(p_workspace_id text) returns setof jsonb

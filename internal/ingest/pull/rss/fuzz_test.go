@@ -1,6 +1,7 @@
 package rss
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"os"
@@ -13,7 +14,7 @@ import (
 )
 
 // FuzzFeed: any document is read or rejected. Items are acceptable to the database: valid text, one
-// item per reference, absolute addresses of bounded length.
+// item per reference, absolute addresses of bounded length. Bytes that are not UTF-8 count as U+FFFD.
 func FuzzFeed(f *testing.F) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil {
@@ -27,10 +28,17 @@ func FuzzFeed(f *testing.F) {
 		f.Add(raw, "text/xml")
 		f.Add(raw[:len(raw)/2], "application/xml; charset=windows-1251")
 	}
+	f.Add([]byte("<rss><channel><item><title>a\xff\xfeb</title></item></channel></rss>"), "text/xml")
 	f.Add([]byte(`<rss xml:base="a"><channel><item xml:base="//[" ><link href="%zz" url='x'/></item></channel></rss>`), "")
 	address := &url.URL{Scheme: "https", Host: "feed.example", Path: "/a/b"}
 	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
 		read, err := parse(body, contentType, address)
+		if declared := strings.Contains(contentType, "charset") || bytes.Contains(body, []byte("encoding")); !declared && !utf8.Valid(body) {
+			mended, mendedErr := parse(bytes.ToValidUTF8(body, []byte("\ufffd")), contentType, address)
+			if (err == nil) != (mendedErr == nil) || len(read.entries) != len(mended.entries) {
+				t.Errorf("%d entries, %v; with its bad bytes replaced %d entries, %v", len(read.entries), err, len(mended.entries), mendedErr)
+			}
+		}
 		if err != nil {
 			return
 		}
