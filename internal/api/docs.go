@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -44,12 +45,13 @@ type operation struct {
 
 type failure struct{ Status, Words string }
 
-// docs serves a page that loads nothing from other hosts. It is rendered once.
+// docs serves a page that loads nothing from other hosts. The first request renders it.
 func docs(api huma.API) http.Handler {
-	page, err := renderDocs(api.OpenAPI())
+	rendered := sync.OnceValues(func() ([]byte, error) { return renderDocs(api.OpenAPI()) })
 	sum := sha256.Sum256([]byte(docsStyle))
 	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		page, err := rendered()
 		if err != nil {
 			problem.Write(w, problem.New(http.StatusInternalServerError, "The page could not be rendered."))
 			return
