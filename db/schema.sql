@@ -11326,16 +11326,21 @@ CREATE FUNCTION autopost.links_to_add(p_text text, p_link text, p_links jsonb) R
     AS $$
 -- Purpose: the link of a post and its further links, in order, without those that the text holds and without
 --          repeats. They become the last paragraph, one line each.
+declare
+	v_added text[] := '{}';
+	v_earlier text[] := '{}';
+	v_url text;
 begin
-	return array(
-		select l.url
-		from (select p_link as url, 0 as n
-			union all select e.value, e.ordinality from jsonb_array_elements_text(p_links) with ordinality e) l
-		where l.url <> '' and not autopost.text_has_link(p_text, l.url)
-		and not (l.n > 0 and p_link is not null and autopost.same_url(l.url, p_link))
-		and not exists (select 1 from jsonb_array_elements_text(p_links) with ordinality before
-			where before.ordinality < l.n and autopost.same_url(before.value, l.url))
-		order by l.n);
+	foreach v_url in array p_link || array(select jsonb_array_elements_text(p_links)) loop
+		continue when coalesce(v_url, '') = '';
+		if not autopost.text_has_link(p_text, v_url)
+			and not exists (select 1 from unnest(v_earlier) u (url) where autopost.same_url(u.url, v_url))
+		then
+			v_added := v_added || v_url;
+		end if;
+		v_earlier := v_earlier || v_url;
+	end loop;
+	return v_added;
 end
 $$;
 
@@ -17055,6 +17060,8 @@ declare
 	v_raw jsonb := p_item -> 'raw';
 	v_errors jsonb := autopost.post_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
+	v_unknown jsonb;
+	v_source jsonb;
 begin
 	if v_errors = '[]' then
 		v_errors := autopost.origin_errors(p_workspace_id, v_raw -> 'media');
@@ -17063,13 +17070,16 @@ begin
 		return jsonb_build_object('errors', v_errors);
 	end if;
 	v_payload := autopost.normalize_payload(v_raw);
+	v_unknown := autopost.unknown_fields(v_raw);
+	if v_unknown <> '[]' then
+		v_source := (select jsonb_object_agg(f.key, f.value) from jsonb_each(v_raw) f where v_unknown ? f.key);
+	end if;
 	return p_item || jsonb_build_object(
 		'payload', v_payload,
 		'content_hash', autopost.content_hash(v_payload),
 		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
 		'source_ref', v_raw -> 'source_ref',
-		'source', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
-			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
+		'source', v_source);
 end
 $$;
 
@@ -20036,11 +20046,12 @@ CREATE FUNCTION autopost.redact(p_value jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: redact_deep if the JSON text contains anything to mask. Most events do not, and the
---          check is cheaper.
+--          check is cheaper. A phone number follows no letter, digit or dash, unlike a part of a UUID;
+--          JSON writes a line feed before it as an escape.
 begin
 	if lower(p_value::text collate "C") like any (
 		'{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%upload_id%,%bearer%,%basic%,%@%}')
-		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}|8[ (-]{1,2}\d{3}|89\d{9}|\(\d{3,5}\) ?\d' then
+		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}|\(\d{3,5}\) ?\d|(?:^|[^\w-]|\\[bfnrt]|\\u[0-9a-f]{4})(?:8[ (-]{1,2}\d{3}|89\d{9})' then
 		return autopost.redact_deep(p_value);
 	end if;
 	return p_value;
@@ -20082,16 +20093,22 @@ CREATE FUNCTION autopost.redact_deep(p_value jsonb) RETURNS jsonb
 -- Purpose: redact for every string of a JSON value, and for every value under a key that names a
 --          secret. Keys stay.
 begin
-	return case jsonb_typeof(p_value)
-		when 'string' then to_jsonb(autopost.redact(p_value #>> '{}'))
-		when 'array' then (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
-			from jsonb_array_elements(p_value) with ordinality e)
-		when 'object' then (select coalesce(jsonb_object_agg(o.key, case
-			when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token'
-				and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
-			else autopost.redact_deep(o.value) end), '{}')
-			from jsonb_each(p_value) o)
-		else p_value end;
+	-- Branches, not one expression: its plan for a string would also hold the queries of the others.
+	case jsonb_typeof(p_value)
+		when 'string' then
+			return to_jsonb(autopost.redact(p_value #>> '{}'));
+		when 'array' then
+			return (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
+				from jsonb_array_elements(p_value) with ordinality e);
+		when 'object' then
+			return (select coalesce(jsonb_object_agg(o.key, case
+				when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token'
+					and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
+				else autopost.redact_deep(o.value) end), '{}')
+				from jsonb_each(p_value) o);
+		else
+			return p_value;
+	end case;
 end
 $_$;
 
@@ -25290,18 +25307,18 @@ CREATE FUNCTION autopost.template_form_errors(p_template jsonb) RETURNS jsonb
 -- Purpose: the errors in the form of a post's {"name", "vars"}. template_errors checks that the
 --          template exists.
 begin
+	if p_template is null then
+		return '[]';
+	elsif coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true) then
+		return autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}');
+	elsif jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object' then
+		return autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}');
+	end if;
 	return (
-		select case
-			when p_template is null then '[]'::jsonb
-			when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
-				then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
-			when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
-				then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
-			else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
-				'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
-				from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
-				where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000)
-					end);
+		select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
+			'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
+		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000);
 end
 $$;
 

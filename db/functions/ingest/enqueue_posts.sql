@@ -68,6 +68,8 @@ declare
 	v_raw jsonb := p_item -> 'raw';
 	v_errors jsonb := autopost.post_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
+	v_unknown jsonb;
+	v_source jsonb;
 begin
 	if v_errors = '[]' then
 		v_errors := autopost.origin_errors(p_workspace_id, v_raw -> 'media');
@@ -76,13 +78,16 @@ begin
 		return jsonb_build_object('errors', v_errors);
 	end if;
 	v_payload := autopost.normalize_payload(v_raw);
+	v_unknown := autopost.unknown_fields(v_raw);
+	if v_unknown <> '[]' then
+		v_source := (select jsonb_object_agg(f.key, f.value) from jsonb_each(v_raw) f where v_unknown ? f.key);
+	end if;
 	return p_item || jsonb_build_object(
 		'payload', v_payload,
 		'content_hash', autopost.content_hash(v_payload),
 		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
 		'source_ref', v_raw -> 'source_ref',
-		'source', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
-			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
+		'source', v_source);
 end
 $$;
 
