@@ -115,7 +115,7 @@ from (values
 		'pause between two checks of a webhook subscription or of the rights of a bot'),
 	('ingress_drops_per_second', '5', 0, 1000000,
 		'rejected requests of an endpoint per second that get a run of their own'),
-	('event_partition_days', '14', 1, 366, 'days of event partitions that exist in advance'),
+	('event_partition_days', '3', 1, 366, 'days of event partitions that exist in advance'),
 	('webhook_poll_ms', '1000', 0, 1000000000, 'pause between two readings of the events of a workspace'),
 	('webhook_overlap_seconds', '2', 0, 3600,
 		'largest clock difference between successive primaries, and longest time from an event to its write'),

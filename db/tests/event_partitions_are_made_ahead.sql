@@ -6,7 +6,7 @@ begin;
 select plan(7);
 
 select test.set_clock('2031-03-30 23:30:00+00');
-select is(autopost.ensure_event_partitions() - 'in_default', '{"made": 15}', 'today, and fourteen days ahead');
+select is(autopost.ensure_event_partitions() - 'in_default', '{"made": 4}', 'today, and three days ahead');
 select is(autopost.ensure_event_partitions() - 'in_default', '{"made": 0}', 'again: they are there');
 select test.tick('1 hour');
 select is(autopost.ensure_event_partitions() - 'in_default', '{"made": 1}', 'another day, another partition');

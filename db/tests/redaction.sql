@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(35);
+select plan(40);
 
 -- Inside JSON a line feed and a tab are written as escapes.
 select is(autopost.redact(jsonb_build_object('message', 'Basic' || space || 'dXNlcjpwYXNz')) ->> 'message',
@@ -33,6 +33,10 @@ select is(autopost.redact(t), e, t) from (values
 	('the token was refused', 'the token was refused'),
 	('chat -1001234567890 not found', 'chat -1001234567890 not found')) x (t, e);
 select is(autopost.redact('{"a": "call 8 (916) 123-45-67"}'::jsonb), '{"a": "call [redacted]"}');
+select is(autopost.redact(jsonb_build_object('a', 'call' || space || '8 (916) 123-45-67')) ->> 'a', 'call' || space || '[redacted]',
+	'a phone number after white space that JSON escapes')
+from (values (e'\n'), (e'\t'), (e'\r'), (e'\u000b')) v (space);
+select is(autopost.redact('{"id": "01935f2e-7b8-8-123-89161234567"}'::jsonb), '{"id": "01935f2e-7b8-8-123-89161234567"}');
 select is(autopost.redact(null::text), null);
 select is(autopost.redact('{"at": "https://a.b/?upload_id=AEnB2U"}'::jsonb),
 	'{"at": "https://a.b/?upload_id=[redacted]"}');

@@ -24,7 +24,6 @@ $$;
 
 -- Events by whole days.
 select test.set_clock('2026-06-01 12:00:00+00');
-update autopost.settings set value = '3' where key = 'event_partition_days';
 select autopost.ensure_event_partitions();
 select test.push('first', false);
 select test.round('a', test.sent('1'));

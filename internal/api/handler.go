@@ -31,27 +31,35 @@ type Deps struct {
 
 // Handler serves /api/, /openapi.json, /docs, /healthz and /readyz.
 func Handler(deps Deps) http.Handler {
-	inner := http.NewServeMux()
-	api := newAPI(inner, deps)
-	inner.HandleFunc("/", notFound(inner))
-
+	// The first request that needs the operations registers them: that is a quarter of the work of a start.
+	operations := sync.OnceValue(func() pages { return newPages(deps) })
 	mux := http.NewServeMux()
-	mux.Handle("GET /openapi.json", description(api.API))
-	mux.Handle("GET /docs", docs(api.API))
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) { operations().description.ServeHTTP(w, r) })
+	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, r *http.Request) { operations().docs.ServeHTTP(w, r) })
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", readiness{checks: deps.Checks, log: deps.Log})
 	mux.HandleFunc("/", notFound(mux))
-
-	guarded := api.Authenticate(api.Bound(inner))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// This comes before any routing, so that a caller without a key cannot learn from a redirect or a 404 which
 		// paths exist.
 		if at := path.Clean("/" + r.URL.Path); at == "/api" || strings.HasPrefix(at, "/api/") {
-			guarded.ServeHTTP(w, r)
+			operations().guarded.ServeHTTP(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// pages are the handlers of the operations and of their description.
+type pages struct {
+	guarded, description, docs http.Handler
+}
+
+func newPages(deps Deps) pages {
+	inner := http.NewServeMux()
+	api := newAPI(inner, deps)
+	inner.HandleFunc("/", notFound(inner))
+	return pages{guarded: api.Authenticate(api.Bound(inner)), description: description(api.API), docs: docs(api.API)}
 }
 
 // server runs the operations of the API.

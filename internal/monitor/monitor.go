@@ -36,7 +36,7 @@ type Config struct {
 	Interval time.Duration
 	// GateSweep is the period of the search for gates that should be open. Default 30 s.
 	GateSweep time.Duration
-	// Partitions is the period of the creation of event partitions, two weeks ahead. Default 24 h.
+	// Partitions is the period of the creation of event partitions, event_partition_days ahead. Default 24 h.
 	Partitions time.Duration
 	// Retention is the period of the removal of expired rows and media. autopost.settings has the retention times.
 	// Default 1 h.
@@ -118,6 +118,8 @@ type duty struct {
 	name  string
 	every time.Duration
 	run   func(ctx context.Context) error
+	// delay is the pause before the first run. A start leaves the processor to the posts; what is days old can wait.
+	delay time.Duration
 	// wake runs the duty before its time. It may be nil.
 	wake <-chan struct{}
 	// sign makes every result a report: it is a sign of life, with this machine's clock and configuration.
@@ -136,17 +138,17 @@ func (m *Monitor) duties() []duty {
 		{name: "gates", every: m.cfg.GateSweep, run: m.rearmGates},
 		{name: "partitions", every: m.cfg.Partitions, run: m.ensurePartitions},
 		{name: "statistics", every: min(m.cfg.Interval, statisticsInterval), run: m.refreshStatistics},
-		{name: "retention", every: m.cfg.Retention, run: m.purgeAll},
-		{name: "media", every: m.cfg.Retention, run: m.sweepMedia},
-		{name: "stray_media", every: m.cfg.Integrity, run: m.sweepStrays},
+		{name: "retention", every: m.cfg.Retention, delay: m.cfg.Interval, run: m.purgeAll},
+		{name: "media", every: m.cfg.Retention, delay: m.cfg.Interval, run: m.sweepMedia},
+		{name: "stray_media", every: m.cfg.Integrity, delay: m.cfg.Interval, run: m.sweepStrays},
 		{name: "disks", every: m.cfg.Interval, run: m.checkDisks},
-		{name: "watch", every: m.cfg.Interval, run: m.checkAlerts, sign: true},
+		{name: "watch", every: m.cfg.Interval, delay: m.cfg.Interval, run: m.checkAlerts, sign: true},
 		{name: "tell", every: m.cfg.Interval, run: m.sendNotices, wake: m.cfg.AlertWake},
-		{name: "integrity", every: m.cfg.Integrity, run: m.checkIntegrity},
+		{name: "integrity", every: m.cfg.Integrity, delay: m.cfg.Interval, run: m.checkIntegrity},
 	}
 }
 
-// Run runs every duty at once and then periodically, each at its own pace, until ctx ends. It returns nil.
+// Run runs every duty after its delay and then periodically, each at its own pace, until ctx ends. It returns nil.
 func (m *Monitor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, d := range m.duties() {
@@ -162,7 +164,7 @@ func (m *Monitor) loop(d duty) worker.Loop {
 	retry := min(d.every, m.cfg.Interval)
 	reported := false // the last report was a success
 	return worker.Loop{
-		Interval: d.every, Wake: d.wake, Backoff: worker.Backoff{Least: retry, Most: retry},
+		Interval: d.every, Delay: d.delay, Wake: d.wake, Backoff: worker.Backoff{Least: retry, Most: retry},
 		Poll: func(ctx context.Context) (time.Duration, error) {
 			err := worker.Contained(ctx, func() error { return d.run(ctx) })()
 			if ctx.Err() != nil {

@@ -180,6 +180,20 @@ func TestEachDutyRunsAtItsOwnPace(t *testing.T) {
 	require.Equal(t, 2, s.count("partitions"))
 }
 
+// A start leaves the processor and the database to what waits for it.
+func TestAStartDelaysWhatCanWait(t *testing.T) {
+	start, later := newStore(), newStore()
+	watch(t, start, time.Minute-time.Second)
+	watch(t, later, time.Minute+time.Second)
+	for _, what := range []string{"alerts acme", "installation", "drop", "receipts acme", "orphans acme"} {
+		require.Zero(t, start.count(what), what)
+		require.Equal(t, 1, later.count(what), what)
+	}
+	for _, what := range []string{"sending acme", "claimed acme", "gates acme", "partitions", "due acme", "statistics"} {
+		require.NotZero(t, start.count(what), what)
+	}
+}
+
 func TestOneFailureStopsNothingElse(t *testing.T) {
 	for _, fails := range []string{"sending acme", "claimed acme", "auth acme", "flood acme", "gates acme", "partitions", "due acme", "refresh acme x1", "warn acme"} {
 		t.Run(fails, func(t *testing.T) {

@@ -55,7 +55,7 @@ var diagnoses = []diagnosis{
 		"alter role … set statement_timeout = '30s', and set idle_in_transaction_session_timeout = '30s': external callers must not hold locks for long"},
 	{"row security", `select count(*) filter (where not c.relforcerowsecurity) = 0, count(*) filter (where c.relforcerowsecurity) || ' tables' from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' where c.relnamespace = to_regnamespace('autopost') and c.relkind in ('r', 'p')`,
 		"run autopost migrate; a table with workspace_id must have forced row-level security"},
-	{"partitions", `select count(*) > 3, count(*) || ' days ahead' from pg_class c where c.relnamespace = to_regnamespace('autopost') and c.relname ~ '^events_\d{8}$' and c.relname > 'events_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')`,
+	{"partitions", `select count(*) > 1, count(*) || ' days ahead' from pg_class c where c.relnamespace = to_regnamespace('autopost') and c.relname ~ '^events_\d{8}$' and c.relname > 'events_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')`,
 		"let a daemon run the monitor stage, or select autopost.ensure_event_partitions() as the engine"},
 }
 

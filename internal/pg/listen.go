@@ -122,10 +122,11 @@ func (s *Store) DueStages(ctx context.Context, within time.Duration) ([]string, 
 }
 
 // Poll asks every period which stages have work, and wakes them, until ctx ends. It covers work that becomes due by
-// time, and lost notifications. If the database does not answer, Poll wakes all stages.
+// time, and lost notifications. If the database does not answer, Poll wakes all stages. The first period passes
+// first, because each stage begins with a poll of its own.
 func Poll(ctx context.Context, store *Store, wakeups Wakeups, period time.Duration, log *slog.Logger) error {
 	return worker.Loop{
-		Interval: period, Backoff: worker.Backoff{Least: period, Most: period}, Name: "due", Log: log,
+		Interval: period, Delay: period, Backoff: worker.Backoff{Least: period, Most: period}, Name: "due", Log: log,
 		Poll: func(ctx context.Context) (time.Duration, error) {
 			stages, err := store.DueStages(ctx, period)
 			if err != nil && ctx.Err() == nil {

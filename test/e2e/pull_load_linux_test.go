@@ -27,7 +27,7 @@ var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 // and in little memory. AUTOPOST_LONG=1 asks for the full size.
 func TestManyFeedsAtOnce(t *testing.T) {
 	t.Parallel()
-	many := 20
+	many := 10
 	if pgtest.Long() {
 		many = 200
 	}

@@ -46,8 +46,8 @@ func TestNobodyElseWaitsForADeadPlatformOrALongQueue(t *testing.T) {
 			h.Until("calls hang", func() bool { return len(h.Sends(sim.Filter{Platform: harness.Telegram})) >= 10 })
 		},
 		"a long queue": func(h *harness.Harness, d *harness.Daemon) {
-			h.GroupRate("loud", harness.Telegram, harness.Telegram, 30)
-			for n := range 80 {
+			h.GroupRate("loud", harness.Telegram, harness.Telegram, 15)
+			for n := range 40 { // 1600 deliveries, for 106 seconds
 				h.Push(d, "secret-loud", harness.Post("text", fmt.Sprint("One of very many ", n)))
 			}
 		},

@@ -23,16 +23,22 @@ as $$
 -- Purpose: redact for every string of a JSON value, and for every value under a key that names a
 --          secret. Keys stay.
 begin
-	return case jsonb_typeof(p_value)
-		when 'string' then to_jsonb(autopost.redact(p_value #>> '{}'))
-		when 'array' then (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
-			from jsonb_array_elements(p_value) with ordinality e)
-		when 'object' then (select coalesce(jsonb_object_agg(o.key, case
-			when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token'
-				and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
-			else autopost.redact_deep(o.value) end), '{}')
-			from jsonb_each(p_value) o)
-		else p_value end;
+	-- Branches, not one expression: its plan for a string would also hold the queries of the others.
+	case jsonb_typeof(p_value)
+		when 'string' then
+			return to_jsonb(autopost.redact(p_value #>> '{}'));
+		when 'array' then
+			return (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
+				from jsonb_array_elements(p_value) with ordinality e);
+		when 'object' then
+			return (select coalesce(jsonb_object_agg(o.key, case
+				when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token'
+					and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
+				else autopost.redact_deep(o.value) end), '{}')
+				from jsonb_each(p_value) o);
+		else
+			return p_value;
+	end case;
 end
 $$;
 
@@ -40,11 +46,12 @@ create or replace function autopost.redact(p_value jsonb) returns jsonb
 language plpgsql immutable parallel safe
 as $$
 -- Purpose: redact_deep if the JSON text contains anything to mask. Most events do not, and the
---          check is cheaper.
+--          check is cheaper. A phone number follows no letter, digit or dash, unlike a part of a UUID;
+--          JSON writes a line feed before it as an escape.
 begin
 	if lower(p_value::text collate "C") like any (
 		'{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%upload_id%,%bearer%,%basic%,%@%}')
-		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}|8[ (-]{1,2}\d{3}|89\d{9}|\(\d{3,5}\) ?\d' then
+		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}|\(\d{3,5}\) ?\d|(?:^|[^\w-]|\\[bfnrt]|\\u[0-9a-f]{4})(?:8[ (-]{1,2}\d{3}|89\d{9})' then
 		return autopost.redact_deep(p_value);
 	end if;
 	return p_value;

@@ -142,6 +142,8 @@ declare
 	v_raw jsonb := p_item -> 'raw';
 	v_errors jsonb := autopost.entry_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
+	v_unknown jsonb;
+	v_fields jsonb;
 begin
 	if v_errors = '[]' and v_raw ? 'media' then
 		v_errors := autopost.unfetched_errors(v_raw -> 'media');
@@ -150,13 +152,16 @@ begin
 		return jsonb_build_object('errors', v_errors);
 	end if;
 	v_payload := autopost.normalize_payload(v_raw);
+	v_unknown := autopost.unknown_fields(v_raw);
+	if v_unknown <> '[]' then
+		v_fields := (select jsonb_object_agg(f.key, f.value) from jsonb_each(v_raw) f where v_unknown ? f.key);
+	end if;
 	return p_item || jsonb_build_object(
 		'payload', v_payload,
 		'content_hash', autopost.content_hash(v_payload),
 		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
 		'source_ref', v_raw -> 'source_ref',
-		'fields', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
-			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
+		'fields', v_fields);
 end
 $$;
 

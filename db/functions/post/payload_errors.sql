@@ -206,18 +206,18 @@ as $$
 -- Purpose: the errors in the form of a post's {"name", "vars"}. template_errors checks that the
 --          template exists.
 begin
+	if p_template is null then
+		return '[]';
+	elsif coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true) then
+		return autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}');
+	elsif jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object' then
+		return autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}');
+	end if;
 	return (
-		select case
-			when p_template is null then '[]'::jsonb
-			when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
-				then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
-			when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
-				then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
-			else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
-				'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
-				from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
-				where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000)
-					end);
+		select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
+			'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
+		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000);
 end
 $$;
 

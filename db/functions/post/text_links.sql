@@ -36,16 +36,21 @@ language plpgsql immutable parallel safe
 as $$
 -- Purpose: the link of a post and its further links, in order, without those that the text holds and without
 --          repeats. They become the last paragraph, one line each.
+declare
+	v_added text[] := '{}';
+	v_earlier text[] := '{}';
+	v_url text;
 begin
-	return array(
-		select l.url
-		from (select p_link as url, 0 as n
-			union all select e.value, e.ordinality from jsonb_array_elements_text(p_links) with ordinality e) l
-		where l.url <> '' and not autopost.text_has_link(p_text, l.url)
-		and not (l.n > 0 and p_link is not null and autopost.same_url(l.url, p_link))
-		and not exists (select 1 from jsonb_array_elements_text(p_links) with ordinality before
-			where before.ordinality < l.n and autopost.same_url(before.value, l.url))
-		order by l.n);
+	foreach v_url in array p_link || array(select jsonb_array_elements_text(p_links)) loop
+		continue when coalesce(v_url, '') = '';
+		if not autopost.text_has_link(p_text, v_url)
+			and not exists (select 1 from unnest(v_earlier) u (url) where autopost.same_url(u.url, v_url))
+		then
+			v_added := v_added || v_url;
+		end if;
+		v_earlier := v_earlier || v_url;
+	end loop;
+	return v_added;
 end
 $$;
 
