@@ -653,6 +653,31 @@ $$;
 
 
 --
+-- Name: add_data_key(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.add_data_key(p_workspace_id text, p_version integer, p_key_id text, p_wrapped_key text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds a version of the data key of a workspace, wrapped (base64) by a master key. The
+--          first caller wins. Only the engine may call it.
+-- Returns: {"applied"}: false if the version exists.
+-- Raises:  AP001 for a wrong argument.
+-- Writes:  data_keys.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('version', p_version > 0), autopost.require_argument('key_id', p_key_id <> ''),
+		autopost.require_argument('wrapped_key', p_wrapped_key <> '');
+	insert into autopost.data_keys (workspace_id, version, key_id, wrapped_key, created_at)
+	values (p_workspace_id, p_version, p_key_id, decode(p_wrapped_key, 'base64'), autopost.now_ts())
+	on conflict (workspace_id, version) do nothing;
+	return jsonb_build_object('applied', found);
+end
+$$;
+
+
+--
 -- Name: api_keys; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -1898,6 +1923,31 @@ begin
 	update autopost.platform_limits l
 	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
 	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
+end
+$$;
+
+
+--
+-- Name: begin_raw(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_raw(p_workspace_id text, p_payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: prepares a raw payload for its storage: masks secrets and personal data, and returns the
+--          data key that seals it. Only the engine may call it.
+-- Returns: {"payload", "key": {"version", "key_id", "wrapped_key"}}; key is null before the first.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   data_keys.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('payload', p_payload is not null);
+	return jsonb_build_object('payload', autopost.redact(p_payload), 'key', (
+		select autopost.shown_data_key(k) from autopost.data_keys k
+		where k.workspace_id = p_workspace_id
+		order by k.version desc
+		limit 1));
 end
 $$;
 
@@ -3808,6 +3858,10 @@ begin
 				'shorten channels.dedup_ttl_hours first');
 		end if;
 	end if;
+	if autopost.setting('raw_retention_days') >= autopost.setting('delivery_retention_days') then
+		perform autopost.raise_argument('value', 'raw_retention_days must be less than delivery_retention_days',
+			'raise delivery_retention_days first, or choose a smaller value');
+	end if;
 	if autopost.setting('event_retention_days') > autopost.setting('delivery_retention_days') then
 		perform autopost.raise_argument('value', 'event_retention_days must not exceed delivery_retention_days',
 			'raise delivery_retention_days first, or choose a smaller value');
@@ -4721,13 +4775,14 @@ CREATE FUNCTION autopost.commit_act(p_workspace_id text, p_act_id uuid, p_claim_
     AS $$
 -- Purpose: commits the outcome of the call of a post change. p_outcome: {"ok": true} or {"ok":
 --          false, "error": {"category", "scope", "code", "known", "retry_after_ms", "message",
---          "raw"}}. A transient failure or an unknown outcome is retried by the retry policy of
+--          "raw"}, "has_raw": as in commit_outcome_batch}. A transient failure or an unknown outcome is retried by the retry policy of
 --          platform and code while attempts are left, because a repeated post change has no further
 --          effect. Any other failure ends it as failed. A wait given by the platform cools its
 --          scope down. A failure whose policy costs no attempt and has no bound is not counted, nor
 --          is a rate limit with a stated wait. Nothing else of the channel changes: a post that
 --          cannot be edited says nothing about the next one.
--- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same
+-- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at",
+--          "payload_ref"}, the same
 --          with "repeated" for a repeated commit, or {"applied": false, "reason": "stale" |
 --          "unknown_act"}.
 -- Raises:  AP001 for a wrong argument.
@@ -4750,7 +4805,8 @@ begin
 			'pass {"ok": true} or {"ok": false, "error": {…}}');
 	end if;
 	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
-	v_error := case when p_outcome -> 'ok' = 'false' then autopost.normalised_error(p_outcome -> 'error') end;
+	v_error := case when p_outcome -> 'ok' = 'false' then autopost.named_raw(
+		autopost.normalised_error(p_outcome -> 'error'), coalesce(p_outcome -> 'has_raw' = 'true', false)) end;
 	perform autopost.lock_for_commit(p_workspace_id, array[v_act.delivery_id],
 		coalesce((v_error ->> 'retry_after_ms')::numeric > 0, false));
 	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id
@@ -4891,8 +4947,11 @@ CREATE FUNCTION autopost.commit_outcome_batch(p_workspace_id text, p_items jsonb
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: commit_outcome for many deliveries in one transaction. p_items: [{"delivery_id",
---          "claim_token", "outcome"}].
--- Returns: an array of its answers in the same order.
+--          "claim_token", "outcome", "has_raw": true if the caller has the whole answer of the
+--          platform to a failed call}].
+-- Returns: an array of its answers in the same order. After a failure with has_raw, and while raw
+--          payloads are kept, the answer and the events have a "payload_ref": the caller then
+--          stores the payload under that name.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, p_items);
@@ -5533,6 +5592,58 @@ begin
 	return jsonb_build_object('applied', true, 'id', v_key.key_id);
 end
 $$;
+
+
+--
+-- Name: create_raw_link(text, uuid, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.create_raw_link(p_workspace_id text, p_event_id uuid, p_token text, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: makes a link to the raw payload of an event that works once, for five minutes. p_token:
+--          32 random bytes in hexadecimal, of which only a hash is stored. Links that ended a day
+--          ago are removed, up to 1,000. Only the engine may call it.
+-- Returns: {"applied": true, "event_id", "payload_ref", "token", "expires_at"}; or {"applied":
+--          false, "reason": "unknown_raw"}: the workspace has no such event with a raw payload.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   audit_heads.
+-- Reads:   events.
+-- Writes:  raw_links, admin_audit_log.
+declare
+	v_act jsonb;
+	v_ref text;
+	v_now timestamptz;
+	v_until timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require_argument('event_id', p_event_id is not null);
+	if coalesce(p_token !~ '^[0-9a-f]{64}$', true) then
+		perform autopost.raise_argument('token', 'must be 64 hexadecimal digits', 'pass 32 random bytes');
+	end if;
+	select e.payload_ref into v_ref from autopost.events e
+	where e.workspace_id = p_workspace_id and e.id = p_event_id and e.payload_ref is not null;
+	if v_ref is null then
+		return '{"applied": false, "reason": "unknown_raw"}';
+	end if;
+	v_now := autopost.now_ts();
+	v_until := v_now + interval '5 minutes';
+	delete from autopost.raw_links l
+	where l.workspace_id = p_workspace_id and l.token_hash = any (array(
+		select x.token_hash from autopost.raw_links x
+		where x.workspace_id = p_workspace_id and x.expires_at < v_now - interval '1 day'
+		limit 1000));
+	insert into autopost.raw_links (workspace_id, token_hash, event_id, payload_ref, operator, reason, expires_at)
+	values (p_workspace_id, encode(sha256(convert_to(p_token, 'UTF8')), 'hex'), p_event_id, v_ref, p_operator,
+		autopost.redact(p_reason), v_until);
+	perform autopost.audit(p_workspace_id, 'create_raw_link', 'event:' || p_event_id, v_act, '{}',
+		jsonb_build_object('payload_ref', v_ref, 'expires_at', v_until));
+	return jsonb_build_object('applied', true, 'event_id', p_event_id, 'payload_ref', v_ref, 'token', p_token,
+		'expires_at', v_until);
+end
+$_$;
 
 
 --
@@ -6416,13 +6527,15 @@ $$;
 CREATE FUNCTION autopost.emit_event(p_workspace_id text, p_action text, p_result text, p_delivery autopost.deliveries, p_error jsonb, p_meta jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: writes the event of a transition of a delivery, with its current attempt.
+-- Purpose: writes the event of a transition of a delivery, with its current attempt. payload_ref of
+--          p_error (named_raw) becomes that of the event; so in emit_note.
 -- Writes:  events.
 begin
 	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
-		error, meta)
+		error, payload_ref, meta)
 	values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id,
-		autopost.now_ts(), p_action, p_delivery.attempt, p_result, autopost.redact(p_error),
+		autopost.now_ts(), p_action, p_delivery.attempt, p_result,
+		autopost.redact(p_error - 'payload_ref'), p_error ->> 'payload_ref',
 		autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}') || jsonb_build_object('trace_id',
 			p_delivery.trace_id))));
 end
@@ -6440,9 +6553,11 @@ CREATE FUNCTION autopost.emit_note(p_workspace_id text, p_action text, p_result 
 --          attempt is 0.
 -- Writes:  events.
 begin
-	insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, error, meta)
+	insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, error,
+		payload_ref, meta)
 	values (p_workspace_id, autopost.new_id(), p_message_id, p_channel_id, autopost.now_ts(), p_action, 0, p_result,
-		autopost.redact(p_error), autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}'))));
+		autopost.redact(p_error - 'payload_ref'), p_error ->> 'payload_ref',
+		autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}'))));
 end
 $$;
 
@@ -6532,11 +6647,11 @@ CREATE FUNCTION autopost.end_act(p_act autopost.post_acts, p_status text, p_erro
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
-		'attempt', p_act.attempt, 'next_at', p_next_at));
+		'attempt', p_act.attempt, 'next_at', p_next_at, 'payload_ref', p_error -> 'payload_ref'));
 	v_other autopost.post_acts;
 begin
 	update autopost.post_acts a
-	set status = p_status, last_error = coalesce(p_error, a.last_error), next_at = coalesce(p_next_at, a.next_at),
+	set status = p_status, last_error = coalesce(p_error - 'payload_ref', a.last_error), next_at = coalesce(p_next_at, a.next_at),
 		settled = jsonb_build_object('token', p_act.claim_token, 'answer', v_answer),
 		claim_token = null, claimed_by = null, send_at = null, updated_at = v_now,
 		finished_at = case when p_status <> 'retry' then v_now end
@@ -8361,7 +8476,7 @@ declare
 	v_call_at timestamptz := autopost.call_started_at(p_delivery);
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
-		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
+		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at, 'payload_ref', p_error -> 'payload_ref'));
 begin
 	if p_delivery.quota_held then
 		perform autopost.settle_quota(p_workspace_id, p_delivery),
@@ -8378,7 +8493,7 @@ begin
 		-- After an unknown outcome it stays the time of that call, whatever failed later.
 		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false'
 			then coalesce(v_call_at, d.last_call_at) else d.last_call_at end,
-		last_error = coalesce(p_error, d.last_error),
+		last_error = coalesce(p_error - 'payload_ref', d.last_error),
 		next_retry_at = p_next_retry_at,
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
 		sent_at = case when p_status = 'sent' then v_now end,
@@ -9121,6 +9236,29 @@ begin
 		left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
 			and s.retired_at is null
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+end
+$$;
+
+
+--
+-- Name: get_data_key(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_data_key(p_workspace_id text, p_version integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: returns a data key of a workspace, which seals its raw payloads. Only the engine may
+--          call it.
+-- Returns: {"version", "key_id", "wrapped_key"} (base64), or null.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   data_keys.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('version', p_version is not null);
+	return (
+		select autopost.shown_data_key(k) from autopost.data_keys k
+		where k.workspace_id = p_workspace_id and k.version = p_version);
 end
 $$;
 
@@ -12222,6 +12360,29 @@ $$;
 
 
 --
+-- Name: list_data_keys(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_data_keys(p_workspace_id text, p_not_key_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the data keys of a workspace that another master key than p_not_key_id wraps. Only
+--          the engine may call it.
+-- Returns: an array of data keys as in get_data_key.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   data_keys.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('not_key_id', p_not_key_id <> '');
+	return (
+		select coalesce(jsonb_agg(autopost.shown_data_key(k) order by k.version), '[]') from autopost.data_keys k
+		where k.workspace_id = p_workspace_id and k.key_id <> p_not_key_id);
+end
+$$;
+
+
+--
 -- Name: list_deliveries(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12484,7 +12645,8 @@ CREATE VIEW autopost.list_events_rows AS
     e.message_id,
     e.channel_id,
     e.error,
-    e.meta
+    e.meta,
+    e.payload_ref
    FROM autopost.events e;
 
 
@@ -12503,7 +12665,8 @@ CREATE VIEW autopost.list_events WITH (security_barrier='true') AS
     v.message_id,
     v.channel_id,
     v.error,
-    v.meta
+    v.meta,
+    v.payload_ref
    FROM autopost.list_events_rows v
   WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
            FROM autopost.readable_workspaces r)));
@@ -12573,17 +12736,21 @@ CREATE FUNCTION autopost.list_master_keys() RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: counts sealed secrets per master key: {"key id": n}. Works across workspaces. Only the
---          engine may call it.
--- Reads:   sealed_secrets.
+-- Purpose: counts sealed secrets and data keys per master key: {"key id": n}. Works across
+--          workspaces. Only the engine may call it.
+-- Reads:   sealed_secrets, data_keys.
 begin
 	perform autopost.enter_all_workspaces();
 	return (
-		select coalesce(jsonb_object_agg(k.key_id, k.secrets), '{}')
+		select coalesce(jsonb_object_agg(t.key_id, t.secrets), '{}')
 		from (
-			select s.key_id, count(*) as secrets from autopost.sealed_secrets s
-			where autopost.may_access(s.workspace_id)
-			group by s.key_id) k);
+			select k.key_id, count(*) as secrets
+			from (
+				select s.workspace_id, s.key_id from autopost.sealed_secrets s
+				union all
+				select d.workspace_id, d.key_id from autopost.data_keys d) k
+			where autopost.may_access(k.workspace_id)
+			group by k.key_id) t);
 end
 $$;
 
@@ -15284,6 +15451,23 @@ $$;
 
 
 --
+-- Name: named_raw(jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.named_raw(p_error jsonb, p_has_raw boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the error with a new payload_ref if the caller has a raw payload of it and raw payloads
+--          are kept (raw_retention_days). emit_event and emit_note move the name to the event. The
+--          caller stores the object after the commit, so an object is never without its event.
+begin
+	return case when p_has_raw and autopost.setting('raw_retention_days') > 0
+		then p_error || jsonb_build_object('payload_ref', autopost.new_payload_ref()) else p_error end;
+end
+$$;
+
+
+--
 -- Name: names_medium(jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15305,6 +15489,18 @@ CREATE FUNCTION autopost.new_id() RETURNS uuid
     AS $$
 -- Purpose: a new UUID version 7.
 select autopost.uuid_v7_of(clock_timestamp(), gen_random_uuid()::text)
+$$;
+
+
+--
+-- Name: new_payload_ref(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.new_payload_ref() RETURNS text
+    LANGUAGE sql
+    AS $$
+-- Purpose: a new name of a raw payload: raw/YYYYMMDD/UUID. The day (UTC) decides its retention.
+select format('raw/%s/%s', to_char(autopost.now_ts() at time zone 'UTC', 'YYYYMMDD'), gen_random_uuid())
 $$;
 
 
@@ -19221,7 +19417,7 @@ begin
 	v_alert.workspace_id := p_workspace_id;
 	v_alert.kind := p_kind;
 	v_alert.subject := p_subject;
-	v_alert.error := p_error;
+	v_alert.error := p_error - 'payload_ref';
 	v_alert.meta := p_meta;
 	v_alert.what := concat_ws(': ', p_subject, coalesce((select k.title from autopost.alert_kinds() k
 		where k.kind = p_kind), p_kind), left(p_error ->> 'message', 200));
@@ -19267,6 +19463,27 @@ from (values
 			jsonb_build_object('rate_rps', p_limit.rate_rps, 'ahead', p_row -> 'group_ahead'), true)
 ) h (n, gate, until, lifts, more, holds)
 where h.holds and (h.until > p_from or h.n = 1)
+$$;
+
+
+--
+-- Name: raw_kept_since(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.raw_kept_since() RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the first day (UTC, YYYYMMDD) whose raw payloads are kept, by raw_retention_days, and no
+--          longer than their events. All earlier ones must be removed; with raw_retention_days 0
+--          that is every one. Works across workspaces. Only the engine may call it.
+-- Reads:   settings.
+declare
+	v_days int := least(autopost.setting('raw_retention_days'), autopost.setting('event_retention_days'));
+begin
+	perform autopost.enter_all_workspaces();
+	return to_char((autopost.now_ts() at time zone 'UTC')::date - v_days + (v_days = 0)::int, 'YYYYMMDD');
+end
 $$;
 
 
@@ -22419,6 +22636,33 @@ $$;
 
 
 --
+-- Name: rewrap_data_key(text, integer, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rewrap_data_key(p_workspace_id text, p_version integer, p_from_key_id text, p_key_id text, p_wrapped_key text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: replaces the master key that wraps a data key (base64). The data key does not change.
+--          Only the engine may call it.
+-- Returns: {"applied"}: false if p_from_key_id does not wrap the row any more.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   data_keys.
+-- Writes:  data_keys.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('version', p_version > 0),
+		autopost.require_argument('from_key_id', p_from_key_id <> ''),
+		autopost.require_argument('key_id', p_key_id <> ''),
+		autopost.require_argument('wrapped_key', p_wrapped_key <> '');
+	update autopost.data_keys k set key_id = p_key_id, wrapped_key = decode(p_wrapped_key, 'base64')
+	where k.workspace_id = p_workspace_id and k.version = p_version and k.key_id = p_from_key_id;
+	return jsonb_build_object('applied', found);
+end
+$$;
+
+
+--
 -- Name: rewrap_secret(text, text, integer, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23540,11 +23784,11 @@ CREATE FUNCTION autopost.settle_item(p_workspace_id text, p_item jsonb) RETURNS 
     LANGUAGE plpgsql
     AS $$
 -- Purpose: settles one locked delivery by the outcome of its call. p_item: {"delivery_id",
---          "claim_token", "outcome", "not_before", "act"}; "act" limits the result to mark_sent,
---          schedule_retry or fail_permanent, otherwise the outcome decides. Acknowledged steps of
---          the outcome ("raw": {"steps": {step: ids}}) are kept in any case. So is the price of
---          further uses ("used": {use: times}) if the claim was under a budget. A success with
---          missing earlier steps is refused, and the claim continues.
+--          "claim_token", "outcome", "not_before", "act", "has_raw" (commit_outcome_batch)}; "act"
+--          limits the result to mark_sent, schedule_retry or fail_permanent, otherwise the outcome
+--          decides. Acknowledged steps of the outcome ("raw": {"steps": {step: ids}}) are kept in
+--          any case. So is the price of further uses ("used": {use: times}) if the claim was under
+--          a budget. A success with missing earlier steps is refused, and the claim continues.
 declare
 	v_token text := p_item ->> 'claim_token';
 	v_act text := coalesce(p_item ->> 'act', 'commit_outcome');
@@ -23587,7 +23831,8 @@ begin
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
 	end if;
-	v_error := autopost.error_of(v_act, v_outcome -> 'error');
+	v_error := autopost.named_raw(autopost.error_of(v_act, v_outcome -> 'error'),
+		coalesce(p_item -> 'has_raw' = 'true', false));
 	if v_error -> 'known' = 'false' then
 		return autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
@@ -23920,6 +24165,36 @@ begin
 		templates[v_n] := coalesce(v_shown ->> 'template_version', 'text-1');
 	end loop;
 end
+$$;
+
+
+--
+-- Name: data_keys; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.data_keys (
+    workspace_id text NOT NULL,
+    version integer NOT NULL,
+    key_id text NOT NULL,
+    wrapped_key bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT data_keys_key_id_check CHECK ((key_id <> ''::text)),
+    CONSTRAINT data_keys_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE ONLY autopost.data_keys FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: shown_data_key(autopost.data_keys); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shown_data_key(p_key autopost.data_keys) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: a data key as the engine reads it; null without a row.
+select case when p_key.version is not null then jsonb_build_object('version', p_key.version, 'key_id', p_key.key_id,
+	'wrapped_key', encode(p_key.wrapped_key, 'base64')) end
 $$;
 
 
@@ -26201,6 +26476,44 @@ begin
 		then '?' else v_part[2] || '&' end || v_new || coalesce(v_part[3], '');
 end
 $_$;
+
+
+--
+-- Name: use_raw_link(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.use_raw_link(p_workspace_id text, p_token text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: uses up a link to a raw payload and records who reads it, by the operator and the reason
+--          of the link. Call it before the payload is read. Only the engine may call it.
+-- Returns: {"applied": true, "event_id", "payload_ref"}; or {"applied": false, "reason":
+--          "unknown_link"}: unknown, used or expired.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   raw_links, audit_heads.
+-- Writes:  raw_links, admin_audit_log.
+declare
+	v_link autopost.raw_links;
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('token', p_token is not null);
+	select l.* into v_link from autopost.raw_links l
+	where l.workspace_id = p_workspace_id and l.token_hash = encode(sha256(convert_to(p_token, 'UTF8')), 'hex')
+	for no key update of l;
+	v_now := autopost.now_ts();
+	if v_link.used_at is not null or coalesce(v_link.expires_at <= v_now, true) then
+		return '{"applied": false, "reason": "unknown_link"}';
+	end if;
+	update autopost.raw_links l set used_at = v_now
+	where l.workspace_id = p_workspace_id and l.token_hash = v_link.token_hash;
+	perform autopost.audit(p_workspace_id, 'read_raw', 'event:' || v_link.event_id,
+		jsonb_build_object('operator', v_link.operator, 'reason', v_link.reason), '{}',
+		jsonb_build_object('payload_ref', v_link.payload_ref));
+	return jsonb_build_object('applied', true, 'event_id', v_link.event_id, 'payload_ref', v_link.payload_ref);
+end
+$$;
 
 
 --
@@ -29355,6 +29668,25 @@ ALTER TABLE ONLY autopost.quota_uses FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: raw_links; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.raw_links (
+    workspace_id text NOT NULL,
+    token_hash text NOT NULL,
+    event_id uuid NOT NULL,
+    payload_ref text NOT NULL,
+    operator text NOT NULL,
+    reason text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT raw_links_token_hash_check CHECK ((token_hash ~ '^[0-9a-f]{64}$'::text))
+);
+
+ALTER TABLE ONLY autopost.raw_links FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: schema_migrations; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -29618,6 +29950,14 @@ ALTER TABLE ONLY autopost.credential_health
 
 
 --
+-- Name: data_keys data_keys_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.data_keys
+    ADD CONSTRAINT data_keys_pkey PRIMARY KEY (workspace_id, version);
+
+
+--
 -- Name: deliveries deliveries_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -29823,6 +30163,14 @@ ALTER TABLE ONLY autopost.quota_uses
 
 ALTER TABLE ONLY autopost.quotas
     ADD CONSTRAINT quotas_pkey PRIMARY KEY (workspace_id, subject, window_seconds);
+
+
+--
+-- Name: raw_links raw_links_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.raw_links
+    ADD CONSTRAINT raw_links_pkey PRIMARY KEY (workspace_id, token_hash);
 
 
 --
@@ -30241,6 +30589,20 @@ CREATE INDEX events_default_workspace_id_delivery_id_ts_idx ON autopost.events_d
 
 
 --
+-- Name: events_raw; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX events_raw ON ONLY autopost.events USING btree (workspace_id, id) WHERE (payload_ref IS NOT NULL);
+
+
+--
+-- Name: events_default_workspace_id_id_idx; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX events_default_workspace_id_id_idx ON autopost.events_default USING btree (workspace_id, id) WHERE (payload_ref IS NOT NULL);
+
+
+--
 -- Name: events_message; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -30539,6 +30901,13 @@ ALTER INDEX autopost.events_ts ATTACH PARTITION autopost.events_default_ts_idx;
 --
 
 ALTER INDEX autopost.events_delivery ATTACH PARTITION autopost.events_default_workspace_id_delivery_id_ts_idx;
+
+
+--
+-- Name: events_default_workspace_id_id_idx; Type: INDEX ATTACH; Schema: autopost; Owner: -
+--
+
+ALTER INDEX autopost.events_raw ATTACH PARTITION autopost.events_default_workspace_id_id_idx;
 
 
 --
@@ -30869,6 +31238,14 @@ ALTER TABLE ONLY autopost.credential_health
 
 
 --
+-- Name: data_keys data_keys_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.data_keys
+    ADD CONSTRAINT data_keys_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: deliveries deliveries_workspace_id_channel_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -31042,6 +31419,14 @@ ALTER TABLE ONLY autopost.quotas
 
 ALTER TABLE ONLY autopost.quotas
     ADD CONSTRAINT quotas_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: raw_links raw_links_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.raw_links
+    ADD CONSTRAINT raw_links_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -31239,6 +31624,12 @@ ALTER TABLE autopost.credential_bindings ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.credential_health ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: data_keys; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.data_keys ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: deliveries; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -31446,6 +31837,13 @@ CREATE POLICY owner_session ON autopost.credential_health TO autopost_owner USIN
 
 
 --
+-- Name: data_keys owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.data_keys TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: deliveries owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -31579,6 +31977,13 @@ CREATE POLICY owner_session ON autopost.quotas TO autopost_owner USING ((COALESC
 
 
 --
+-- Name: raw_links owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.raw_links TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: result_webhooks owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -31703,6 +32108,12 @@ ALTER TABLE autopost.quota_uses ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.quotas ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: raw_links; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.raw_links ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: result_webhooks; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -31891,6 +32302,13 @@ CREATE POLICY workspace ON autopost.credential_health USING ((workspace_id = cur
 
 
 --
+-- Name: data_keys workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.data_keys USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: deliveries workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -32021,6 +32439,13 @@ CREATE POLICY workspace ON autopost.quota_uses USING ((workspace_id = current_se
 --
 
 CREATE POLICY workspace ON autopost.quotas USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: raw_links workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.raw_links USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -24,12 +24,14 @@ import (
 type Deps struct {
 	Store Store
 	Media Media
+	// Raw reads raw payloads.
+	Raw RawPayloads
 	// Checks are the checks of /readyz. Their names are public.
 	Checks []Check
 	Log    *slog.Logger
 }
 
-// Handler serves /api/, /openapi.json, /docs, /healthz and /readyz.
+// Handler serves /api/, /raw/, /openapi.json, /docs, /healthz and /readyz.
 func Handler(deps Deps) http.Handler {
 	inner := http.NewServeMux()
 	api := newAPI(inner, deps)
@@ -40,6 +42,7 @@ func Handler(deps Deps) http.Handler {
 	mux.Handle("GET /docs", docs(api.API))
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", readiness{checks: deps.Checks, log: deps.Log})
+	mux.Handle("GET /raw/{workspace_id}/{token}", rawReader{deps.Store, deps.Raw, deps.Log})
 	mux.HandleFunc("/", notFound(mux))
 
 	guarded := api.Authenticate(api.Bound(inner))
