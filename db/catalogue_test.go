@@ -22,7 +22,7 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 // engineOnly are public functions that n8n, psql and scripts may not call: they
 // return the locations of secrets, or change settings of all workspaces.
 var engineOnly = []string{
-	"add_data_key", "apply_config", "apply_settings", "begin_media_removal", "begin_raw", "begin_refresh", "create_raw_link", "get_data_key", "list_data_keys", "raw_kept_since",
+	"add_data_key", "apply_config", "apply_settings", "begin_media_removal", "begin_raw", "begin_refresh", "create_raw_link", "get_data_key", "list_data_keys", "name_rejected", "raw_kept_since",
 	"rewrap_data_key", "use_raw_link", "begin_request", "begin_subscription",
 	"check_installation", "claim_notices", "claim_webhooks", "commit_webhook", "commit_webhook_batch", "create_api_key", "disable_api_key", "drop_event_partitions", "due_stages",
 	"end_media_removal", "enqueue_webhooks", "ensure_event_partitions", "export_config", "fail_refresh", "finish_notice", "finish_refresh",

@@ -103,6 +103,7 @@
 \ir ingest/resolve_signed_endpoint.sql
 \ir ingest/guard_ingress.sql
 \ir ingest/receive_push.sql
+\ir ingest/name_rejected.sql
 \ir ingest/receive_signed_push.sql
 \ir ingest/bots.sql
 \ir ingest/telegram_update.sql

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(42);
+select plan(46);
 select test.channel('a');
 insert into autopost.workspaces (workspace_id) values ('v');
 create function test.fail(p_error jsonb, p_has_raw boolean) returns jsonb
@@ -109,6 +109,27 @@ select is(autopost.list_data_keys('w', 'k2'), '[{"version": 1, "key_id": "k1", "
 select is(autopost.rewrap_data_key('w', 1, 'k1', 'k2', 'BBBB'), '{"applied": true}');
 select is(autopost.rewrap_data_key('w', 1, 'k1', 'k3', 'CCCC'), '{"applied": false}');
 select is(autopost.list_master_keys(), '{"k2": 2}');
+
+-- Rejected posts of a run share one payload.
+create function test.rejected() returns uuid
+language plpgsql
+as $$
+declare
+	v_run uuid := gen_random_uuid();
+begin
+	perform autopost.emit_note('w', 'ingress_payload_rejected', 'error', null, null, null, jsonb_build_object('run_id', v_run))
+	from generate_series(1, 2);
+	return v_run;
+end
+$$;
+create temp table rejection on commit drop as
+select r.run_id, autopost.name_rejected('w', r.run_id) as named from (select test.rejected() as run_id) r;
+select is((select array_agg(distinct e.payload_ref) from autopost.events e
+	where e.meta ->> 'run_id' = (select run_id::text from rejection)), (select array[named ->> 'payload_ref'] from rejection));
+select is((select named -> 'kept' from rejection), 'true');
+select is(autopost.name_rejected('w', gen_random_uuid()), '{"kept": true, "payload_ref": null}', 'a run without events');
+select autopost.apply_settings('{"raw_retention_days": 0}', 'o', 'r', false);
+select is(autopost.name_rejected('w', test.rejected()), '{"kept": false, "payload_ref": null}');
 
 select * from finish();
 rollback;

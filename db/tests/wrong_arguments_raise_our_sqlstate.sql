@@ -171,6 +171,8 @@ insert into calls values
 	('create_raw_link', $c$autopost.create_raw_link('w', gen_random_uuid(), 'short', 'o', 'r')$c$, 'token'),
 	('create_raw_link', $c$autopost.create_raw_link('w', gen_random_uuid(), repeat('a', 64), '', 'r')$c$, 'operator'),
 	('create_raw_link', $c$autopost.create_raw_link('w', gen_random_uuid(), repeat('a', 64), 'o', '')$c$, 'reason'),
+	('name_rejected', $c$autopost.name_rejected(null, gen_random_uuid())$c$, 'workspace_id'),
+	('name_rejected', $c$autopost.name_rejected('w', null)$c$, 'run_id'),
 	('use_raw_link', $c$autopost.use_raw_link(null, repeat('a', 64))$c$, 'workspace_id'),
 	('use_raw_link', $c$autopost.use_raw_link('w', null)$c$, 'token'),
 	('put_retry_policy', $c$autopost.put_retry_policy(null, 'x', '*', '{}', 'olga', 'r', false)$c$, 'workspace_id'),

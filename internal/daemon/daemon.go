@@ -161,8 +161,8 @@ func (d *Daemon) addStages(only []string) error {
 func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 	mux := http.NewServeMux()
 	if withIngest {
-		mux.Handle("/hooks/push", push.New(instrumentedPush{d.store, d.watch.Recorder}, d.log))
-		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(instrumentedPush{d.store, d.watch.Recorder}, d.vault, d.log))
+		mux.Handle("/hooks/push", push.New(rejectedPushes{instrumentedPush{d.store, d.watch.Recorder}, d.raw}, d.log))
+		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(rejectedPushes{instrumentedPush{d.store, d.watch.Recorder}, d.raw}, d.vault, d.log))
 		mux.Handle("/hooks/telegram", botupdates.New(autopost.Telegram, d.store, d.log))
 		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
 	}
@@ -199,7 +199,7 @@ func (d *Daemon) addIngest(runID string) error {
 		return err
 	}
 	loop, err := pull.NewLoop(pull.Config{
-		Store: d.store, ChunkSize: d.cfg.PullChunkSize,
+		Store: rejectedItems{d.store, d.raw}, ChunkSize: d.cfg.PullChunkSize,
 		Wake: d.wakeups.Sources, Interval: fallbackInterval, Log: d.log,
 		Fetchers: instrumentedFetchers(d.watch.Recorder, Fetchers(guarded, d.vault)),
 	})

@@ -59,6 +59,19 @@ func (s *Store) RewrapDataKey(ctx context.Context, workspace, from string, key r
 	return a.Applied, nil
 }
 
+// NameRejected names the raw payload of the posts that a run rejected. kept is false while raw payloads are off; ref is
+// "" if the run has no such event.
+func (s *Store) NameRejected(ctx context.Context, workspace, run string) (kept bool, ref string, err error) {
+	a, err := call[struct {
+		Kept       bool   `json:"kept"`
+		PayloadRef string `json:"payload_ref"`
+	}](ctx, s, `select * from autopost.name_rejected($1, $2)`, workspace, run)
+	if err != nil {
+		return false, "", fmt.Errorf("name rejected ws=%s run=%s: %w", workspace, run, err)
+	}
+	return a.Kept, a.PayloadRef, nil
+}
+
 // RawLink is the answer to CreateRawLink.
 type RawLink struct {
 	whole

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"autopost/internal/secret"
@@ -27,6 +28,8 @@ const (
 	maxRunning = 8
 	// storeTime bounds the wait and the write of one payload.
 	storeTime = 30 * time.Second
+	// offTime is how long rejected posts are ignored after the database said that raw payloads are off.
+	offTime = 30 * time.Second
 	// keyName is the binding of data keys.
 	keyName = "raw payloads"
 	// header is the first line of an object, with the version of the data key.
@@ -44,6 +47,9 @@ type Key struct {
 type Store interface {
 	// BeginRaw masks a payload and returns the newest data key; nil before the first.
 	BeginRaw(ctx context.Context, workspace string, payload json.RawMessage) (json.RawMessage, *Key, error)
+	// NameRejected names the payload of the posts that a run rejected. kept is false while raw payloads are off; ref is ""
+	// if the run has no such event.
+	NameRejected(ctx context.Context, workspace, run string) (kept bool, ref string, err error)
 	// GetDataKey returns a data key; nil if it does not exist.
 	GetDataKey(ctx context.Context, workspace string, version int) (*Key, error)
 	// AddDataKey returns false if the version exists.
@@ -76,6 +82,8 @@ type Keeper struct {
 	cfg              Config
 	pending, running chan struct{}
 	open             sync.WaitGroup
+	// offUntil is when the database is asked again whether rejected posts are kept, in nanoseconds.
+	offUntil atomic.Int64
 }
 
 // New returns a Keeper. It has no effects.
@@ -86,10 +94,58 @@ func New(cfg Config) *Keeper {
 // Keep stores what show returns under ref, in the background. It never waits: a payload above the number of pending
 // ones, or one whose storage fails, is dropped with a log line.
 func (k *Keeper) Keep(workspace, ref string, show func() json.RawMessage) {
+	k.start(workspace, ref, func(ctx context.Context) error { return k.store(ctx, workspace, ref, show()) })
+}
+
+// KeepRejected stores the posts that a run rejected, in the background, like Keep.
+func (k *Keeper) KeepRejected(workspace, run string, posts []json.RawMessage) {
+	if time.Now().UnixNano() < k.offUntil.Load() {
+		return
+	}
+	k.start(workspace, "run "+run, func(ctx context.Context) error {
+		kept, ref, err := k.cfg.Store.NameRejected(ctx, workspace, run)
+		if err != nil {
+			return err
+		}
+		if !kept {
+			k.offUntil.Store(time.Now().Add(offTime).UnixNano())
+		}
+		if ref == "" {
+			return nil
+		}
+		payload, err := plain(map[string]any{"posts": posts})
+		if err != nil {
+			return err
+		}
+		return k.store(ctx, workspace, ref, bounded(payload))
+	})
+}
+
+// plain encodes a value so that no escape hides a text from the masks.
+func plain(value any) (json.RawMessage, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var decoded any
+	if err := decoder.Decode(&decoded); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err = encoder.Encode(decoded)
+	return bytes.TrimSpace(out.Bytes()), err
+}
+
+// start runs work in the background. what names the payload in the log.
+func (k *Keeper) start(workspace, what string, work func(context.Context) error) {
 	select {
 	case k.pending <- struct{}{}:
 	default:
-		k.dropped(workspace, ref, errors.New("too many raw payloads wait for the media store"))
+		k.dropped(workspace, what, errors.New("too many raw payloads wait for the media store"))
 		return
 	}
 	k.open.Go(func() {
@@ -99,18 +155,18 @@ func (k *Keeper) Keep(workspace, ref string, show func() json.RawMessage) {
 		select {
 		case k.running <- struct{}{}:
 		case <-ctx.Done():
-			k.dropped(workspace, ref, ctx.Err())
+			k.dropped(workspace, what, ctx.Err())
 			return
 		}
 		defer func() { <-k.running }()
-		if err := k.store(ctx, workspace, ref, show()); err != nil {
-			k.dropped(workspace, ref, err)
+		if err := work(ctx); err != nil {
+			k.dropped(workspace, what, err)
 		}
 	})
 }
 
-func (k *Keeper) dropped(workspace, ref string, err error) {
-	k.cfg.Log.Warn("raw.not_stored", "workspace_id", workspace, "payload_ref", ref, "error", err)
+func (k *Keeper) dropped(workspace, what string, err error) {
+	k.cfg.Log.Warn("raw.not_stored", "workspace_id", workspace, "payload_ref", what, "error", err)
 }
 
 // Wait waits until no payload is pending, or ctx ends.

@@ -186,7 +186,27 @@ func TestStuckStorageDelaysNobody(t *testing.T) {
 	}
 	close(bucket.released)
 	k.Wait(t.Context())
-	require.Equal(t, 256, bucket.writes)
+	require.Equal(t, 256, bucket.writes, f.logs.String())
 	require.Equal(t, 300, strings.Count(f.logs.String(), "raw.not_stored"))
 	require.Equal(t, 44, strings.Count(f.logs.String(), "too many raw payloads"))
+}
+
+func TestRejectedPostsAreKeptUnderTheNameOfTheirEvents(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	k := f.keeper(f.bucket)
+	run := uuid.NewString()
+	f.Exec(`select autopost.emit_note('w', 'ingress_payload_rejected', 'error', null, null, null, jsonb_build_object('run_id', $1::text))`, run)
+	k.KeepRejected("w", run, []json.RawMessage{json.RawMessage(`{"text": 1}`)})
+	k.Wait(t.Context())
+	require.Zero(t, pgtest.Value[int](f.DB, `select count(*)::int from autopost.events where payload_ref is not null`), "off")
+
+	f.Exec(`update autopost.settings set value = '7' where key = 'raw_retention_days'`)
+	k = f.keeper(f.bucket)
+	k.KeepRejected("w", run, []json.RawMessage{json.RawMessage(`{"text": 1, "secret": "` + canary + `", "mail": "ann\u0040example.org"}`)})
+	k.Wait(t.Context())
+	name := pgtest.Value[string](f.DB, `select payload_ref from autopost.events where action = 'ingress_payload_rejected'`)
+	got, err := k.Read(t.Context(), "w", name)
+	require.NoError(t, err, f.logs.String())
+	require.JSONEq(t, `{"posts": [{"text": 1, "secret": "[redacted]", "mail": "[redacted]"}]}`, string(got))
 }

@@ -193,6 +193,7 @@ var acts = []act{
 	{"add_data_key", "", `select autopost.add_data_key('w', 1, 'k1', 'AAAA')`, false},
 	{"rewrap_data_key", "", `select autopost.rewrap_data_key('w', 1, 'k1', 'k2', 'AAAA')`, false},
 	{"create_raw_link", "", `select autopost.create_raw_link('w', gen_random_uuid(), repeat('a', 64), {by})`, false},
+	{"name_rejected", "", `select autopost.name_rejected('w', gen_random_uuid())`, true},
 	{"use_raw_link", "", `select autopost.use_raw_link('w', repeat('a', 64))`, false},
 	{"rewrap_secret", "", `select autopost.rewrap_secret('w', 'h', 1, 'k1', 'k2', 'AAAA')`, false},
 	{"acknowledge_alert", "", `select autopost.acknowledge_alert('w', a.alert_id, {by}, false) from autopost.alerts a`, false},
