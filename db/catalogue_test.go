@@ -22,7 +22,8 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 // engineOnly are public functions that n8n, psql and scripts may not call: they
 // return the locations of secrets, or change settings of all workspaces.
 var engineOnly = []string{
-	"apply_config", "apply_settings", "begin_media_removal", "begin_refresh", "begin_request", "begin_subscription",
+	"add_data_key", "apply_config", "apply_settings", "begin_media_removal", "begin_raw", "begin_refresh", "create_raw_link", "get_data_key", "list_data_keys", "name_rejected", "raw_kept_since",
+	"rewrap_data_key", "use_raw_link", "begin_request", "begin_subscription",
 	"check_installation", "claim_notices", "claim_webhooks", "commit_webhook", "commit_webhook_batch", "create_api_key", "disable_api_key", "drop_event_partitions", "due_stages",
 	"end_media_removal", "enqueue_webhooks", "ensure_event_partitions", "export_config", "fail_refresh", "finish_notice", "finish_refresh",
 	"finish_request", "finish_subscription", "forget_media_origin", "get_credential", "get_source", "list_alert_targets",
@@ -40,7 +41,7 @@ var crossWorkspace = []string{
 	"apply_settings", "begin_dispatch", "begin_media_removal", "check_installation", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch",
 	"end_media_removal", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_daemons", "list_master_keys",
 	"list_media_removals", "list_settings", "list_unknown_media", "list_workspaces", "observe_clock", "queue_metrics",
-	"ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work",
+	"raw_kept_since", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work",
 	"ready_workspaces", "refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "set_event_strictness", "touch_run",
 }
 

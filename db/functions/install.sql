@@ -37,6 +37,7 @@
 \ir core/enter_workspace.sql
 \ir core/redact.sql
 \ir core/check_read.sql
+\ir core/raw_payloads.sql
 \ir core/emit_event.sql
 \ir core/retention.sql
 \ir core/secret_lookup.sql
@@ -105,6 +106,7 @@
 \ir ingest/resolve_signed_endpoint.sql
 \ir ingest/guard_ingress.sql
 \ir ingest/receive_push.sql
+\ir ingest/name_rejected.sql
 \ir ingest/receive_signed_push.sql
 \ir ingest/bots.sql
 \ir ingest/telegram_update.sql
@@ -160,6 +162,7 @@
 \ir dispatch/release_claims.sql
 \ir dispatch/release_lost.sql
 \ir dispatch/commit_outcome.sql
+\ir dispatch/begin_raw.sql
 \ir dispatch/mark_sent.sql
 \ir dispatch/schedule_retry.sql
 \ir dispatch/fail_permanent.sql
@@ -222,6 +225,7 @@
 \ir monitor/purge_runs.sql
 \ir monitor/purge_submissions.sql
 \ir monitor/purge_deliveries.sql
+\ir monitor/raw_kept_since.sql
 \ir monitor/purge_messages.sql
 \ir monitor/purge_audit_log.sql
 \ir monitor/purge_sealed_secrets.sql
@@ -319,6 +323,12 @@
 \ir admin/list_master_keys.sql
 \ir admin/list_sealed_secrets.sql
 \ir admin/rewrap_secret.sql
+\ir admin/get_data_key.sql
+\ir admin/add_data_key.sql
+\ir admin/list_data_keys.sql
+\ir admin/rewrap_data_key.sql
+\ir admin/create_raw_link.sql
+\ir admin/use_raw_link.sql
 \ir admin/release_stale.sql
 \ir admin/list_channels.sql
 \ir admin/list_chats.sql

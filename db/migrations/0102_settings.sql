@@ -59,6 +59,8 @@ from (values
 		'time for which finished deliveries and decided submissions are kept; at least every dedup window'),
 	('message_retention_days', '90', 1, 36500,
 		'time for which a message without deliveries is kept after its last use; at least every dedup window'),
+	('raw_retention_days', '0', 0, 36500,
+		'time for which raw answers of platforms are kept; 0 for off; shorter than that of deliveries'),
 	('run_retention_days', '30', 1, 36500, 'time for which ingest runs are kept; events extend it'),
 	('audit_retention_days', '365', 1, 36500, 'time for which the audit log is kept'),
 	('origin_retention_days', '30', 1, 36500, 'time for which unreferenced media are kept after their last use'),

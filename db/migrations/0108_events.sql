@@ -33,7 +33,33 @@ create index events_message on autopost.events (workspace_id, message_id, ts)
 	where message_id is not null and delivery_id is null;
 -- For the list of errors.
 create index events_errors on autopost.events (workspace_id, ts, id) where result = 'error';
+-- Link to a raw payload: few events have one.
+create index events_raw on autopost.events (workspace_id, id) where payload_ref is not null;
 create index events_ts on autopost.events using brin (ts);
 -- Rows without a partition of their own. A row here means that ensure_event_partitions is late.
 create table autopost.events_default partition of autopost.events default;
 alter table autopost.events alter column workspace_id set statistics 0; -- as channels
+
+-- Data keys, which seal the raw payloads of a workspace. The newest version seals, all of them open. A master key, which
+-- the database does not have, wraps each.
+create table autopost.data_keys (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	version      int not null check (version > 0),
+	key_id       text not null check (key_id <> ''), -- of the master key
+	wrapped_key  bytea not null,
+	created_at   timestamptz not null,
+	primary key (workspace_id, version)
+);
+
+-- Links to raw payloads: each works once, until it expires.
+create table autopost.raw_links (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	token_hash   text not null check (token_hash ~ '^[0-9a-f]{64}$'),
+	event_id     uuid not null,
+	payload_ref  text not null,
+	operator     text not null,
+	reason       text not null,
+	expires_at   timestamptz not null,
+	used_at      timestamptz,
+	primary key (workspace_id, token_hash)
+);

@@ -151,6 +151,30 @@ insert into calls values
 	('record_credential_check', $c$autopost.record_credential_check('w', '', '{}')$c$, 'auth_ref'),
 	('record_credential_check', $c$autopost.record_credential_check('w', 'x', '[]')$c$, 'check'),
 	('record_credential_check', $c$autopost.record_credential_check('w', 'x', '{"rights": 1}')$c$, 'check'),
+	('begin_raw', $c$autopost.begin_raw(null, '{}')$c$, 'workspace_id'),
+	('begin_raw', $c$autopost.begin_raw('w', null)$c$, 'payload'),
+	('get_data_key', $c$autopost.get_data_key(null, 1)$c$, 'workspace_id'),
+	('get_data_key', $c$autopost.get_data_key('w', null)$c$, 'version'),
+	('add_data_key', $c$autopost.add_data_key(null, 1, 'k', 'AAAA')$c$, 'workspace_id'),
+	('add_data_key', $c$autopost.add_data_key('w', 0, 'k', 'AAAA')$c$, 'version'),
+	('add_data_key', $c$autopost.add_data_key('w', 1, '', 'AAAA')$c$, 'key_id'),
+	('add_data_key', $c$autopost.add_data_key('w', 1, 'k', '')$c$, 'wrapped_key'),
+	('list_data_keys', $c$autopost.list_data_keys(null, 'k')$c$, 'workspace_id'),
+	('list_data_keys', $c$autopost.list_data_keys('w', '')$c$, 'not_key_id'),
+	('rewrap_data_key', $c$autopost.rewrap_data_key(null, 1, 'k', 'k2', 'AAAA')$c$, 'workspace_id'),
+	('rewrap_data_key', $c$autopost.rewrap_data_key('w', null, 'k', 'k2', 'AAAA')$c$, 'version'),
+	('rewrap_data_key', $c$autopost.rewrap_data_key('w', 1, '', 'k2', 'AAAA')$c$, 'from_key_id'),
+	('rewrap_data_key', $c$autopost.rewrap_data_key('w', 1, 'k', '', 'AAAA')$c$, 'key_id'),
+	('rewrap_data_key', $c$autopost.rewrap_data_key('w', 1, 'k', 'k2', '')$c$, 'wrapped_key'),
+	('create_raw_link', $c$autopost.create_raw_link(null, gen_random_uuid(), repeat('a', 64), 'o', 'r')$c$, 'workspace_id'),
+	('create_raw_link', $c$autopost.create_raw_link('w', null, repeat('a', 64), 'o', 'r')$c$, 'event_id'),
+	('create_raw_link', $c$autopost.create_raw_link('w', gen_random_uuid(), 'short', 'o', 'r')$c$, 'token'),
+	('create_raw_link', $c$autopost.create_raw_link('w', gen_random_uuid(), repeat('a', 64), '', 'r')$c$, 'operator'),
+	('create_raw_link', $c$autopost.create_raw_link('w', gen_random_uuid(), repeat('a', 64), 'o', '')$c$, 'reason'),
+	('name_rejected', $c$autopost.name_rejected(null, gen_random_uuid())$c$, 'workspace_id'),
+	('name_rejected', $c$autopost.name_rejected('w', null)$c$, 'run_id'),
+	('use_raw_link', $c$autopost.use_raw_link(null, repeat('a', 64))$c$, 'workspace_id'),
+	('use_raw_link', $c$autopost.use_raw_link('w', null)$c$, 'token'),
 	('put_retry_policy', $c$autopost.put_retry_policy(null, 'x', '*', '{}', 'olga', 'r', false)$c$, 'workspace_id'),
 	('put_retry_policy', $c$autopost.put_retry_policy('w', 'q', '*', '{}', 'olga', 'r', false)$c$, 'platform'),
 	('put_retry_policy', $c$autopost.put_retry_policy('w', null, '*', '{}', 'olga', 'r', false)$c$, 'platform'),
@@ -490,7 +514,7 @@ select is(test.refusal(call), 'AP001 ' || argument, regexp_replace(call, '\n\t*'
 select is((select array_agg(distinct p.proname::text order by p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
 	and p.proname not in (select function from calls)),
-	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_daemons,list_master_keys,list_settings,list_workspaces,queue_metrics,ready_sources,refresh_statistics,resolve_api_key,resolve_endpoint}', 'every function is asked');
+	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_daemons,list_master_keys,list_settings,list_workspaces,queue_metrics,raw_kept_since,ready_sources,refresh_statistics,resolve_api_key,resolve_endpoint}', 'every function is asked');
 select is(test.refusal($$autopost.claim_deliveries('nowhere', 'r', 1)$$), 'AP003 unknown workspace nowhere');
 select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$), 'AP003 unknown workspace nowhere',
 	'the workspace comes first');

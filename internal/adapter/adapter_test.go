@@ -296,3 +296,44 @@ func TestButtonsBelongToTheTextElseToTheFirstStep(t *testing.T) {
 	require.Equal(t, rows, adapter.Buttons(meta, media))
 	require.Nil(t, adapter.Buttons(meta, meta.Steps[1]))
 }
+
+// The last answer of a call is kept whole, without the secret and without cookies. A request without an answer leaves none.
+func TestExchangeKeepsTheLastAnswer(t *testing.T) {
+	t.Parallel()
+	const secret = "123456:canary-of-the-kept-answer"
+	long := strings.Repeat("я", 100_000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Set-Cookie", "session=cookie-canary")
+		w.Header().Set("X-Token", secret)
+		w.WriteHeader(http.StatusBadRequest)
+		switch r.URL.Path {
+		case "/json":
+			_, _ = io.WriteString(w, `{"description": "bad \u0063anary-of-the-kept-answer", "n": 1}`)
+		case "/long":
+			_, _ = io.WriteString(w, long)
+		}
+	}))
+	t.Cleanup(server.Close)
+	hide := adapter.Hide(autopost.NewSecret(secret))
+	ctx, kept := outbound.WithLastAnswer(t.Context())
+	ask := func(address string) map[string]any {
+		_, _ = adapter.Exchange(client(t), request(t, address).WithContext(ctx), hide)
+		show := kept.Show()
+		if show == nil {
+			return nil
+		}
+		text := show()
+		require.LessOrEqual(t, len(text), 64_000)
+		require.NotContains(t, string(text), "canary")
+		var answer map[string]any
+		require.NoError(t, json.Unmarshal(text, &answer))
+		require.Equal(t, 400.0, answer["status"])
+		return answer
+	}
+	require.Equal(t, map[string]any{"description": "bad [redacted]", "n": 1.0}, ask(server.URL + "/json")["body"])
+	answer := ask(server.URL + "/long")
+	require.Greater(t, len(answer["body"].(string)), 50_000)
+	require.NotContains(t, answer["headers"], "Set-Cookie")
+	server.Close()
+	require.Nil(t, ask(server.URL+"/json"))
+}

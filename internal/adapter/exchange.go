@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +15,12 @@ import (
 // maxAnswer bounds the body of an answer that is read, in bytes. Answers about a post have a few
 // kilobytes.
 const maxAnswer = 1 << 20
+
+// maxKeptBody and maxKeptHeaders bound the parts of an answer in its raw payload, in bytes: a payload has at most 64 kB.
+const (
+	maxKeptBody    = 54 << 10
+	maxKeptHeaders = 6 << 10
+)
 
 // Codes of failures on our side.
 const (
@@ -56,20 +63,30 @@ func Base(address string) (*url.URL, error) {
 // status counts alone. Any other incomplete answer leaves the outcome unknown. An incomplete body is
 // dropped, because it may end within a secret.
 func Exchange(client Doer, req *http.Request, hide Redactor) (Answer, *autopost.Error) {
+	outbound.KeepAnswer(req.Context(), nil)
 	resp, err := client.Do(req)
 	if err != nil {
 		return Answer{}, transportError(err, hide)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := outbound.ReadAll(resp.Body, maxAnswer)
+	if err != nil {
+		body = nil
+	}
+	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Body: body}
+	outbound.KeepAnswer(req.Context(), func() json.RawMessage { return answer.whole(hide) })
 	definite := resp.StatusCode >= 400 && resp.StatusCode < 500
 	if err != nil && !definite {
 		return Answer{}, Unknown(hide.Text(fmt.Sprintf("status %d, then: %v", resp.StatusCode, err)))
 	}
-	if err != nil {
-		body = nil
-	}
-	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
+	return answer, nil
+}
+
+// whole returns the answer as JSON without the secret, for its raw payload. A cookie is a secret too.
+func (a Answer) whole(hide Redactor) json.RawMessage {
+	header := a.Header.Clone()
+	header.Del("Set-Cookie")
+	return encode(map[string]any{"status": a.Status, "headers": hide.Whole(encode(header), maxKeptHeaders), "body": hide.Whole(a.Body, maxKeptBody)})
 }
 
 // Unknown returns the failure of a call whose outcome is unknown.

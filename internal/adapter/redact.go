@@ -14,7 +14,7 @@ import (
 const (
 	maxRaw     = 2 << 10
 	maxMessage = 500
-	// maxSearched bounds the text that is searched, in bytes. Far less is kept.
+	// maxSearched bounds the text that is searched, in bytes. Less is kept.
 	maxSearched = 64 << 10
 	// widest is the maximum number of bytes of one escaped byte: \u0041.
 	widest = 6
@@ -70,21 +70,24 @@ func (r Redactor) Text(s string) string { return cut(r.clean(s), maxMessage) }
 
 // Raw returns an answer as at most 2 KiB of JSON without the secret: unchanged if it is short JSON,
 // else its start as a JSON string. PostgreSQL can store it.
-func (r Redactor) Raw(body []byte) json.RawMessage {
+func (r Redactor) Raw(body []byte) json.RawMessage { return r.Whole(body, maxRaw) }
+
+// Whole is Raw with another limit, in bytes.
+func (r Redactor) Whole(body []byte, limit int) json.RawMessage {
 	if len(body) == 0 {
 		return nil
 	}
 	if value, ok := decode(body); ok {
 		// Encode again, so that no escape in the answer hides the secret.
 		text := r.clean(string(encode(value)))
-		if len(text) <= maxRaw && json.Valid([]byte(text)) && !strings.Contains(text, `\u0000`) {
+		if len(text) <= limit && json.Valid([]byte(text)) && !strings.Contains(text, `\u0000`) {
 			return json.RawMessage(text)
 		}
 		body = []byte(text)
 	}
 	text := r.clean(string(body))
-	for length := maxRaw - 2; ; length = length * 3 / 4 {
-		if out := encode(cut(text, length)); len(out) <= maxRaw {
+	for length := limit - 2; ; length = length * 3 / 4 {
+		if out := encode(cut(text, length)); len(out) <= limit {
 			return out
 		}
 	}

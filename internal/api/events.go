@@ -20,6 +20,7 @@ type eventRow struct {
 	ChannelID  *string        `json:"channel_id" nullable:"true" example:"news-ru"`
 	Error      map[string]any `json:"error" nullable:"true"`
 	Meta       map[string]any `json:"meta"`
+	PayloadRef *string        `json:"payload_ref" nullable:"true" doc:"The raw payload: POST /events/{id}/raw makes a link to it."`
 }
 
 type eventsInput struct {

@@ -24,12 +24,14 @@ import (
 type Deps struct {
 	Store Store
 	Media Media
+	// Raw reads raw payloads.
+	Raw RawPayloads
 	// Checks are the checks of /readyz. Their names are public.
 	Checks []Check
 	Log    *slog.Logger
 }
 
-// Handler serves /api/, /openapi.json, /docs, /healthz and /readyz.
+// Handler serves /api/, /raw/, /openapi.json, /docs, /healthz and /readyz.
 func Handler(deps Deps) http.Handler {
 	// The first request that needs the operations registers them: that is a quarter of the work of a start.
 	operations := sync.OnceValue(func() pages { return newPages(deps) })
@@ -38,6 +40,7 @@ func Handler(deps Deps) http.Handler {
 	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, r *http.Request) { operations().docs.ServeHTTP(w, r) })
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", readiness{checks: deps.Checks, log: deps.Log})
+	mux.Handle("GET /raw/{workspace_id}/{token}", rawReader{deps.Store, deps.Raw, deps.Log})
 	mux.HandleFunc("/", notFound(mux))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// This comes before any routing, so that a caller without a key cannot learn from a redirect or a 404 which

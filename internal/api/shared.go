@@ -21,6 +21,7 @@ func registerAll(d *server, media Media) {
 	registerAfterwards(d)
 	registerQueue(d)
 	registerEvents(d)
+	registerRaw(d)
 	registerMedia(d, media)
 	registerProxy(d, media.Platforms)
 	registerChannels(d)

@@ -34,6 +34,9 @@ type reads interface {
 }
 
 type postWrites interface {
+	CreateRawLink(ctx context.Context, a rest.OperatorAction, event, token string) (rest.Written, error)
+	// UseRawLink returns the name of the payload; "" if the link is unknown, used or expired.
+	UseRawLink(ctx context.Context, workspace, token string) (ref string, err error)
 	SubmitPost(ctx context.Context, a rest.OperatorAction, endpoint, kind string, post json.RawMessage) (rest.Written, error)
 	// PutUpload registers origin for the workspace. shown is added to the answer.
 	PutUpload(ctx context.Context, a rest.OperatorAction, origin media.Origin, shown any) (rest.Written, error)

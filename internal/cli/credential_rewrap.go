@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"autopost/internal/credential"
+	"autopost/internal/rawpayload"
 	"autopost/internal/secret"
 )
 
@@ -102,6 +103,29 @@ func (d credentialTools) rewrapWorkspace(ctx context.Context, ring *secret.Keyri
 		applied, err := d.store.RewrapSecret(ctx, workspace, row.KeyID, credential.SealedSecret{
 			AuthRef: row.AuthRef, Version: row.Version, KeyID: fresh.KeyID, WrappedKey: fresh.WrappedKey,
 		})
+		if err != nil {
+			return err
+		}
+		if applied {
+			done.Rewraps++
+		}
+	}
+	return d.rewrapDataKeys(ctx, ring, workspace, done)
+}
+
+// rewrapDataKeys does the same for the keys that seal raw payloads.
+func (d credentialTools) rewrapDataKeys(ctx context.Context, ring *secret.Keyring, workspace string, done *rewrapped) error {
+	keys, err := d.store.ListDataKeys(ctx, workspace, done.KeyID)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		fresh, err := rawpayload.Rewrap(ring, workspace, key)
+		if err != nil {
+			done.failures = append(done.failures, fmt.Errorf("workspace %s, key %d of raw payloads: %w", workspace, key.Version, err))
+			continue
+		}
+		applied, err := d.store.RewrapDataKey(ctx, workspace, key.KeyID, fresh)
 		if err != nil {
 			return err
 		}

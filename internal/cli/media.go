@@ -64,14 +64,15 @@ func mediaSweepCommand() *cobra.Command {
 		Long: `Remove unused media of all workspaces, like the monitor of a daemon does. Media are
 unused if no message and no waiting post refers to them and their retention is over
 (settings origin_retention_days and origin_retention_large_video_days). The command also
-removes objects without a row and files of interrupted writes, if they are a day old.`,
+removes objects without a row and files of interrupted writes, if they are a day old, and
+raw payloads after raw_retention_days.`,
 		Example: `  autopost media sweep --dry-run
   autopost media sweep`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withMedia(cmd.Context(), func(ctx context.Context, sweep *monitor.MediaSweep) error {
 				return runSweeps(ctx, dryRun, asJSON, []mediaDuty{
-					{"unreferenced", sweep.SweepUnreferenced}, {"orphans", sweep.SweepStrays}, {"temporary", sweep.SweepTemporary},
+					{"unreferenced", sweep.SweepUnreferenced}, {"orphans", sweep.SweepStrays}, {"temporary", sweep.SweepTemporary}, {"raw_payloads", sweep.SweepRaw},
 				})
 			})
 		},

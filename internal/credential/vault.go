@@ -270,6 +270,9 @@ func (v *Vault) EnsureKey(ctx context.Context) error {
 		total += n
 	}
 	if total > 0 {
+		if _, err := v.cfg.Ring.IDs(); err == nil {
+			return nil // another caller has just created the file and sealed with it
+		}
 		return fmt.Errorf("%w, and %d secrets are sealed: restore the file from its backup; "+
 			"if it is lost, run autopost credential rewrap --new-key and set each credential again", missing, total)
 	}

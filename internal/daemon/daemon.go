@@ -33,6 +33,7 @@ import (
 	"autopost/internal/outbound"
 	"autopost/internal/pg"
 	"autopost/internal/pg/schema"
+	"autopost/internal/rawpayload"
 	"autopost/internal/webhooks"
 	"autopost/internal/worker"
 )
@@ -58,6 +59,7 @@ type Daemon struct {
 	store    *pg.Store
 	blobs    *media.Store
 	vault    *credential.Vault
+	raw      *rawpayload.Keeper
 	adapters map[autopost.Platform]autopost.Adapter
 	wakeups  pg.Wakeups
 	http     net.Listener
@@ -108,6 +110,7 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 	if d.blobs, err = OpenMedia(ctx, cfg); err != nil {
 		return nil, err
 	}
+	d.raw = NewRawPayloads(cfg, d.store, d.vault, d.blobs, log)
 	d.blobs.Full = func(err error) { d.disks.note(mediaDisk, err) }
 	if d.http, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("AUTOPOST_LISTEN: %w", err)
@@ -163,13 +166,13 @@ func (d *Daemon) addStages(only []string) error {
 func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 	mux := http.NewServeMux()
 	if withIngest {
-		mux.Handle("/hooks/push", push.New(instrumentedPush{d.store, d.watch.Recorder}, d.log))
-		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(instrumentedPush{d.store, d.watch.Recorder}, d.vault, d.log))
+		mux.Handle("/hooks/push", push.New(rejectedPushes{instrumentedPush{d.store, d.watch.Recorder}, d.raw}, d.log))
+		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(rejectedPushes{instrumentedPush{d.store, d.watch.Recorder}, d.raw}, d.vault, d.log))
 		mux.Handle("/hooks/telegram", botupdates.New(autopost.Telegram, d.store, d.log))
 		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
 	}
 	api := api.Handler(api.Deps{
-		Store: d.store, Log: d.log,
+		Store: d.store, Log: d.log, Raw: d.raw,
 		Media:  api.Media{Uploads: d.workspaceMedia(), Limits: mediaLimits(d.cfg), Platforms: MediaProxy{d.adapters, d.vault, d.workspaceMedia(), d.mediaProvider(), new(singleflight.Group)}},
 		Checks: d.checks(),
 	})
@@ -201,7 +204,7 @@ func (d *Daemon) addIngest(runID string) error {
 		return err
 	}
 	loop, err := pull.NewLoop(pull.Config{
-		Store: d.store, ChunkSize: d.cfg.PullChunkSize,
+		Store: rejectedItems{d.store, d.raw}, ChunkSize: d.cfg.PullChunkSize,
 		Wake: d.wakeups.Sources, Interval: fallbackInterval, Log: d.log,
 		Fetchers: instrumentedFetchers(d.watch.Recorder, Fetchers(guard, d.vault)),
 	})
@@ -236,7 +239,7 @@ func (d *Daemon) addDispatch(runID string) error {
 		RunID: runID, Host: Hostname(), LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Senders: d.cfg.DispatcherSenders,
 		Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout, Poll: dispatchInterval,
 	}, dispatch.Deps{
-		Store: d.store, Credentials: d.vault, Media: d.mediaProvider(), Adapters: d.adapters,
+		Store: d.store, Credentials: d.vault, Media: d.mediaProvider(), Raw: d.raw, Adapters: d.adapters,
 		Wake: d.wakeups.Deliveries, PostChangesWake: d.wakeups.PostChanges, Log: d.log, Recorder: d.watch.Recorder,
 	})
 	if err != nil {
@@ -298,8 +301,17 @@ func (d *Daemon) Addr() string { return d.http.Addr().String() }
 // Store returns the daemon's store. Close closes it.
 func (d *Daemon) Store() *pg.Store { return d.store }
 
+// rawDrain is the time for pending raw payloads after the stages have ended.
+const rawDrain = 5 * time.Second
+
 // Run runs the stages until ctx ends, then drains.
-func (d *Daemon) Run(ctx context.Context) error { return d.group.Run(ctx) }
+func (d *Daemon) Run(ctx context.Context) error {
+	err := d.group.Run(ctx)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), rawDrain)
+	defer cancel()
+	d.raw.Wait(drain)
+	return err
+}
 
 // Close closes what New opened. It does not close the Database.
 func (d *Daemon) Close() {

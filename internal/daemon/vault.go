@@ -9,8 +9,10 @@ import (
 	"autopost/internal/adapter/youtube"
 	"autopost/internal/config"
 	"autopost/internal/credential"
+	"autopost/internal/media"
 	"autopost/internal/outbound"
 	"autopost/internal/pg"
+	"autopost/internal/rawpayload"
 	"autopost/internal/secret"
 )
 
@@ -29,6 +31,11 @@ func NewVault(cfg config.Config, store *pg.Store, log *slog.Logger) (*credential
 		Ring: secret.NewKeyring(cfg.MasterKeyFile), MayMakeKey: !cfg.Explicit(config.MasterKeyFile),
 		Refreshers: refreshers,
 	}), nil
+}
+
+// NewRawPayloads makes the keeper of raw payloads.
+func NewRawPayloads(cfg config.Config, store *pg.Store, vault *credential.Vault, bucket *media.Store, log *slog.Logger) *rawpayload.Keeper {
+	return rawpayload.New(rawpayload.Config{Store: store, Bucket: bucket, Keys: vault, Ring: secret.NewKeyring(cfg.MasterKeyFile), Log: log})
 }
 
 // TokenEndpoints returns the clients of the OAuth 2.0 token endpoints by platform.

@@ -2,11 +2,13 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"autopost"
 	"autopost/internal/failpoint"
+	"autopost/internal/outbound"
 	"autopost/internal/telemetry"
 	"autopost/internal/worker"
 )
@@ -40,6 +42,8 @@ type attempt struct {
 	accepted bool
 	// used is the consumption of units that the platform charges for, whatever the outcome.
 	used autopost.Used
+	// answer keeps the last answer of the platform.
+	answer *outbound.LastAnswer
 	// record receives the times and results for metrics, traces and the log.
 	record telemetry.Attempt
 }
@@ -47,6 +51,8 @@ type attempt struct {
 // result is the result of an attempt, for the commit and the log.
 type result struct {
 	outcome autopost.Outcome
+	// raw shows the platform's answer to a failed call; nil if there is none.
+	raw func() json.RawMessage
 	// took is the duration of the call; late is how long after its slot the call started.
 	took, late time.Duration
 }
@@ -118,7 +124,11 @@ func (d *Dispatcher) attempt(p phases, a *attempt) (result, ending) {
 	failpoint.Hit(failpoint.ReplyRead)
 	outcome.Used = a.used
 	a.record.Called(began, late, start.Limited)
-	return result{outcome: outcome, took: time.Since(began), late: late}, ended
+	res := result{outcome: outcome, took: time.Since(began), late: late}
+	if !outcome.OK {
+		res.raw = a.answer.Show()
+	}
+	return res, ended
 }
 
 // begin writes the start record and waits for the slot. If this daemon misses the slot, it asks for a new one; the

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,7 +20,7 @@ func (d *Dispatcher) commit(p phases, a *attempt, res result) {
 	stalled := false
 	err := d.retryUntil(p.commit, a.leaseEnd, func() (err error) {
 		failpoint.Within(failpoint.InsideCommit)
-		answer, err = d.outcomes.Do(p.commit, claimKeyOf(a.Delivery), ClaimResult{a.DeliveryID, a.ClaimToken, res.outcome})
+		answer, err = d.outcomes.Do(p.commit, claimKeyOf(a.Delivery), ClaimResult{a.DeliveryID, a.ClaimToken, res.outcome, res.raw != nil})
 		if err != nil && !errors.Is(err, worker.ErrRefused) && !stalled {
 			stalled = true
 			d.inFlight.stall(a.WorkspaceID)
@@ -30,9 +31,17 @@ func (d *Dispatcher) commit(p phases, a *attempt, res result) {
 		d.inFlight.resume(a.WorkspaceID)
 	}
 	failpoint.Hit(failpoint.Committed)
+	d.keepRaw(a, answer, res.raw)
 	a.record.Ended(a.Delivery, res.outcome, answer.Status, answer.Applied, err)
 	d.deps.Recorder.Attempted(&a.record)
 	d.logAttempt(a, res, answer, err)
+}
+
+// keepRaw stores the raw payload that the commit has named. The commit does not wait for it.
+func (d *Dispatcher) keepRaw(a *attempt, answer Commit, show func() json.RawMessage) {
+	if answer.PayloadRef != "" && show != nil && d.deps.Raw != nil {
+		d.deps.Raw.Keep(a.WorkspaceID, answer.PayloadRef, show)
+	}
 }
 
 func (d *Dispatcher) commitBatch(ctx context.Context, key ClaimKey, results []ClaimResult) ([]Commit, error) {

@@ -49,6 +49,8 @@ type fakes struct {
 	made     map[string]int
 	calls    []call
 	outcomes map[string]autopost.Outcome
+	hasRaw   map[string]bool // by delivery: its commit offered a raw payload
+	raw      *rawFake
 	released map[string][]string
 	// sending are the unstarted claims by token; found are the tokens of those that were released as lost.
 	sending map[string]autopost.Delivery
@@ -82,7 +84,7 @@ func newFakes(t *testing.T) *fakes {
 	return &fakes{
 		t: t, began: time.Now(), wake: make(chan struct{}, 1), logs: &buffer{},
 		queue: map[string][]autopost.Delivery{}, made: map[string]int{},
-		outcomes: map[string]autopost.Outcome{}, released: map[string][]string{}, sending: map[string]autopost.Delivery{},
+		hasRaw: map[string]bool{}, outcomes: map[string]autopost.Outcome{}, released: map[string][]string{}, sending: map[string]autopost.Delivery{},
 	}
 }
 
@@ -332,6 +334,7 @@ func (w *fakes) CommitOutcomeBatch(_ context.Context, _ string, results []dispat
 	for i, s := range results {
 		if commits[i].Applied {
 			w.outcomes[s.DeliveryID] = s.Outcome
+			w.hasRaw[s.DeliveryID] = s.HasRaw
 		}
 	}
 	return commits, nil
@@ -405,8 +408,12 @@ func (w *fakes) dispatcher(cfg dispatch.Config) *dispatch.Dispatcher {
 	if store == nil {
 		store = w
 	}
+	var raw dispatch.RawPayloads
+	if w.raw != nil {
+		raw = w.raw
+	}
 	d, err := dispatch.New(cfg, dispatch.Deps{
-		Store: store, Credentials: w, Media: w,
+		Store: store, Credentials: w, Media: w, Raw: raw,
 		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: adapter, autopost.MAX: adapter},
 		Wake:     w.wake,
 		Boot:     func() time.Duration { return time.Since(w.began) + time.Duration(w.slept.Load()) },

@@ -91,14 +91,19 @@ func (d *Dispatcher) applyChange(p phases, a *attempt, change autopost.PostChang
 	if failure != nil {
 		failure = checked(autopost.Failed(*failure)).Error
 	}
+	raw := a.answer.Show()
+	if failure == nil {
+		raw = nil
+	}
 	var answer Commit
 	err := d.retryUntil(p.commit, a.leaseEnd, func() error {
 		ctx, cancel := context.WithTimeout(p.commit, queryTimeout)
 		defer cancel()
 		var err error
-		answer, err = d.deps.Store.CommitAct(ctx, a.WorkspaceID, change.ActID, a.ClaimToken, failure)
+		answer, err = d.deps.Store.CommitAct(ctx, a.WorkspaceID, change.ActID, a.ClaimToken, failure, raw != nil)
 		return err
 	})
+	d.keepRaw(a, answer, raw)
 	d.logChange(a, change, failure, answer, err)
 }
 
@@ -160,7 +165,8 @@ func (d *Dispatcher) sendChange(until *deadline, a *attempt, change autopost.Pos
 			failure = &e
 		}
 	}()
-	ctx := outbound.WithSendCheck(until, until.allow)
+	ctx, kept := outbound.WithLastAnswer(outbound.WithSendCheck(until, until.allow))
+	a.answer = kept
 	call := autopost.Call{Delivery: a.Delivery, Secret: secret, Media: d.deps.Media.MaterialsFor(a.Delivery)}
 	editor, edits := a.adapter.(autopost.Editor)
 	deleter, deletes := a.adapter.(autopost.Deleter)

@@ -67,7 +67,7 @@ func (a *changeFakes) StartAct(context.Context, string, string, string) (dispatc
 	return dispatch.Start{Applied: true, Deadline: time.Minute}, nil
 }
 
-func (a *changeFakes) CommitAct(_ context.Context, _, id, _ string, failure *autopost.Error) (dispatch.Commit, error) {
+func (a *changeFakes) CommitAct(_ context.Context, _, id, _ string, failure *autopost.Error, _ bool) (dispatch.Commit, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.committed[id] = failure

@@ -64,7 +64,8 @@ func (d *Dispatcher) send(ctx context.Context, a *attempt, secret autopost.Secre
 	if found, ok := d.reconcile(until, a, &call); ok {
 		return checked(found)
 	}
-	outcome = checked(a.adapter.Send(outbound.WithSendCheck(until, until.allow), call))
+	ctx, a.answer = outbound.WithLastAnswer(outbound.WithSendCheck(until, until.allow))
+	outcome = checked(a.adapter.Send(ctx, call))
 	a.used = a.used.With(outcome.Used)
 	return outcome
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -37,8 +38,9 @@ type Store interface {
 	ClaimActs(ctx context.Context, workspace, runID string, limit int) ([]autopost.PostChange, error)
 	// StartAct writes the start record of a post change. It may be repeated.
 	StartAct(ctx context.Context, workspace, actID, claimToken string) (Start, error)
-	// CommitAct records the result of a post change; a nil failure is a success. It may be repeated.
-	CommitAct(ctx context.Context, workspace, actID, claimToken string, failure *autopost.Error) (Commit, error)
+	// CommitAct records the result of a post change; a nil failure is a success. It may be repeated. hasRaw is that of
+	// ClaimResult.
+	CommitAct(ctx context.Context, workspace, actID, claimToken string, failure *autopost.Error, hasRaw bool) (Commit, error)
 
 	// TouchRun is the heartbeat of the run; ended is true for the last one.
 	TouchRun(ctx context.Context, runID, host string, ended bool) error
@@ -77,6 +79,8 @@ type ClaimResult struct {
 	DeliveryID string           `json:"delivery_id"`
 	ClaimToken string           `json:"claim_token"`
 	Outcome    autopost.Outcome `json:"outcome"`
+	// HasRaw means that the whole answer to a failed call is available.
+	HasRaw bool `json:"has_raw,omitempty"`
 }
 
 // Start says whether a call may start. Its times are waits from now by the clock of the database.
@@ -111,6 +115,8 @@ type Commit struct {
 	Status      string
 	Reason      string
 	NextRetryAt *time.Time
+	// PayloadRef is the name under which the raw payload must be stored; "" if none is kept.
+	PayloadRef string
 }
 
 // Credentials resolves credential keys. Its errors are autopost.ErrNoCredential, an *autopost.RenewalError, or any
@@ -127,12 +133,20 @@ type Media interface {
 	MaterialsFor(d autopost.Delivery) autopost.MediaAccess
 }
 
-// Deps is what a Dispatcher works with. The wake-ups, Boot and Recorder are optional.
+// RawPayloads stores raw payloads. *rawpayload.Keeper implements it.
+type RawPayloads interface {
+	// Keep stores what show returns under ref. It never waits, and a failure is only logged.
+	Keep(workspace, ref string, show func() json.RawMessage)
+}
+
+// Deps is what a Dispatcher works with. The wake-ups, Boot, Raw and Recorder are optional.
 type Deps struct {
 	Store       Store
 	Credentials Credentials
 	Media       Media
-	Adapters    map[autopost.Platform]autopost.Adapter
+	// Raw stores the answers to failed calls.
+	Raw      RawPayloads
+	Adapters map[autopost.Platform]autopost.Adapter
 	// Wake hints that a gate is open or will open soon. It may be nil or closed, and it may lose hints.
 	Wake <-chan struct{}
 	// PostChangesWake hints that a post change is due, in the same way.

@@ -14,6 +14,8 @@ type Bucket interface {
 	Objects(ctx context.Context, then time.Time, visit func([]media.Object) error) error
 	Remove(ctx context.Context, blobRef string) error
 	Temporary(ctx context.Context, then time.Time, dryRun bool) (count int, size int64, err error)
+	// SweepRaw removes raw payloads of days before since (YYYYMMDD).
+	SweepRaw(ctx context.Context, since string, dryRun bool) (count int, size int64, err error)
 }
 
 // MediaSweep removes unneeded media: content that nothing refers to after its retention time, objects without a
@@ -181,8 +183,20 @@ func (s *MediaSweep) SweepTemporary(ctx context.Context, dryRun bool) (swept Swe
 	return swept, err
 }
 
+// SweepRaw removes raw payloads after their retention time.
+func (s *MediaSweep) SweepRaw(ctx context.Context, dryRun bool) (swept Swept, err error) {
+	since, err := s.Store.RawKeptSince(ctx)
+	if err != nil {
+		return swept, err
+	}
+	swept.Count, swept.Bytes, err = s.Bucket.SweepRaw(ctx, since, dryRun)
+	return swept, err
+}
+
 func (m *Monitor) sweepMedia(ctx context.Context) error {
-	return m.runSweep(ctx, "media_swept", m.media.SweepUnreferenced)
+	return errors.Join(
+		m.runSweep(ctx, "raw_payloads_swept", m.media.SweepRaw),
+		m.runSweep(ctx, "media_swept", m.media.SweepUnreferenced))
 }
 
 func (m *Monitor) sweepStrays(ctx context.Context) error {

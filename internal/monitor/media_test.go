@@ -58,6 +58,13 @@ func (s *store) Remove(ctx context.Context, blobRef string) error {
 	return err
 }
 
+func (s *store) RawKeptSince(context.Context) (string, error) { return "20260101", nil }
+
+func (s *store) SweepRaw(ctx context.Context, since string, _ bool) (int, int64, error) {
+	_, err := s.ask(ctx, "raw payloads before "+since)
+	return 0, 0, err
+}
+
 func (s *store) Temporary(ctx context.Context, then time.Time, _ bool) (count int, size int64, err error) {
 	count, err = s.ask(ctx, "temporary older than "+time.Since(then).Round(time.Minute).String())
 	return count, int64(count), err

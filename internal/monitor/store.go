@@ -103,6 +103,8 @@ type MediaStore interface {
 	ListMediaRemovals(ctx context.Context, limit int) ([]string, error)
 	// ListUnknownMedia returns those of the given names that no workspace has a row of.
 	ListUnknownMedia(ctx context.Context, blobRefs []string) ([]string, error)
+	// RawKeptSince returns the first day (YYYYMMDD) whose raw payloads are kept.
+	RawKeptSince(ctx context.Context) (string, error)
 }
 
 // Origin is a medium that a workspace no longer needs.

@@ -187,13 +187,14 @@ func (s *Store) CommitOutcomeBatch(ctx context.Context, workspace string, result
 		Status      string
 		Reason      string
 		NextRetryAt instant `json:"next_retry_at"`
+		PayloadRef  string  `json:"payload_ref"`
 	}](ctx, s, `select * from autopost.commit_outcome_batch($1, $2)`, workspace, results)
 	if err != nil {
 		return nil, fmt.Errorf("commit outcomes ws=%s: %w", workspace, err)
 	}
 	commits := make([]dispatch.Commit, 0, len(answers))
 	for _, a := range answers {
-		commits = append(commits, dispatch.Commit{Applied: a.Applied, Status: a.Status, Reason: a.Reason, NextRetryAt: a.NextRetryAt.Time})
+		commits = append(commits, dispatch.Commit{Applied: a.Applied, Status: a.Status, Reason: a.Reason, NextRetryAt: a.NextRetryAt.Time, PayloadRef: a.PayloadRef})
 	}
 	return commits, nil
 }
@@ -225,17 +226,18 @@ func (s *Store) ClaimActs(ctx context.Context, workspace, runID string, limit in
 }
 
 // CommitAct records the result of a post change; a nil failure is a success.
-func (s *Store) CommitAct(ctx context.Context, workspace, actID, claimToken string, failure *autopost.Error) (dispatch.Commit, error) {
+func (s *Store) CommitAct(ctx context.Context, workspace, actID, claimToken string, failure *autopost.Error, hasRaw bool) (dispatch.Commit, error) {
 	a, err := call[struct {
-		Applied bool
-		Status  string
-		Reason  string
-		NextAt  *time.Time `json:"next_at"`
-	}](ctx, s, `select * from autopost.commit_act($1, $2, $3, $4)`, workspace, actID, claimToken, map[string]any{"ok": failure == nil, "error": failure})
+		Applied    bool
+		Status     string
+		Reason     string
+		NextAt     *time.Time `json:"next_at"`
+		PayloadRef string     `json:"payload_ref"`
+	}](ctx, s, `select * from autopost.commit_act($1, $2, $3, $4)`, workspace, actID, claimToken, map[string]any{"ok": failure == nil, "error": failure, "has_raw": hasRaw})
 	if err != nil {
 		return dispatch.Commit{}, fmt.Errorf("commit act id=%s: %w", actID, err)
 	}
-	return dispatch.Commit{Applied: a.Applied, Status: a.Status, Reason: a.Reason, NextRetryAt: a.NextAt}, nil
+	return dispatch.Commit{Applied: a.Applied, Status: a.Status, Reason: a.Reason, NextRetryAt: a.NextAt, PayloadRef: a.PayloadRef}, nil
 }
 
 // instant decodes a timestamp of the database; "infinity" (a held delivery) becomes nil.

@@ -301,6 +301,7 @@ func TestMonitorCallsThroughTheStore(t *testing.T) {
 	require.EqualValues(t, 1, seq)
 	require.NotEqual(t, hash, next)
 
+	db.Exec(`select autopost.set_event_strictness(false)`)
 	db.Exec(`insert into autopost.events (workspace_id, id, message_id, ts, action, result)
 		values ('w', gen_random_uuid(), gen_random_uuid(), date_trunc('day', now(), 'UTC') - interval '1 hour', 'enqueue', 'ok')`)
 	orphans, audit, err := store.CheckIntegrity(ctx, "w")

@@ -80,6 +80,53 @@ func (r *Keyring) unwrap(binding Binding, sealed Sealed) ([]byte, error) {
 	return decrypt(master.key, sealed.WrappedKey, binding)
 }
 
+// DataKey seals many texts of one binding, the raw payloads of a workspace.
+type DataKey struct {
+	key     []byte
+	binding Binding
+}
+
+// NewDataKey returns a random data key, and how the database stores it.
+func (r *Keyring) NewDataKey(binding Binding) (DataKey, Sealed, error) {
+	keys, err := r.keys()
+	if err != nil {
+		return DataKey{}, Sealed{}, err
+	}
+	data := newKey().key
+	wrapped, err := encrypt(keys[0].key, data, binding)
+	return DataKey{data, binding}, Sealed{KeyID: keys[0].id, WrappedKey: wrapped}, err
+}
+
+// OpenDataKey returns a data key from its stored form.
+func (r *Keyring) OpenDataKey(binding Binding, sealed Sealed) (DataKey, error) {
+	data, err := r.unwrap(binding, sealed)
+	return DataKey{data, binding}, err
+}
+
+// Seal encrypts a text. It opens under the same name only.
+func (k DataKey) Seal(name string, text []byte) ([]byte, error) {
+	box, err := boxOf(k.key)
+	if err != nil {
+		return nil, err
+	}
+	return box.Seal(nil, nil, text, k.bind(name)), nil //nolint:gosec // the AEAD generates its own random nonce
+}
+
+// Open decrypts a text that Seal encrypted under the same name.
+func (k DataKey) Open(name string, sealed []byte) ([]byte, error) {
+	box, err := boxOf(k.key)
+	if err != nil {
+		return nil, err
+	}
+	text, err := box.Open(nil, nil, sealed, k.bind(name))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: it was changed, or belongs to another workspace", name)
+	}
+	return text, nil
+}
+
+func (k DataKey) bind(name string) []byte { return fmt.Appendf(k.binding.bind(), "|%q", name) }
+
 func encrypt(key, text []byte, binding Binding) ([]byte, error) {
 	box, err := boxOf(key)
 	if err != nil {

@@ -108,6 +108,8 @@ func (w *world) populate(workspace string) {
 		#>> '{results,0,act_id}'`, workspace, ids["delivery_id sent"], word)
 	ids["key_id"] = pgtest.Value[string](w.DB, `select autopost.create_api_key($1, jsonb_build_object('name', $2::text, 'role', 'viewer'), encode(sha256($2::bytea), 'hex'), 'ann', $2) ->> 'id'`,
 		workspace, word)
+	ids["events"] = pgtest.Value[string](w.DB, `insert into autopost.events (workspace_id, id, ts, action, result, payload_ref)
+		values ($1, autopost.new_id(), now(), 'failed_permanent', 'error', 'raw/20260601/' || gen_random_uuid()) returning id::text`, workspace)
 	w.Exec(`update autopost.workspaces set status = 'paused' where workspace_id = $1`, workspace)
 	w.ids[workspace] = ids
 }

@@ -54,11 +54,12 @@ var rules = []rule{
 		reason: "the conformance suite knows the contract and the simulators only"},
 	{under: "internal/notify", may: []string{root, "internal/adapter", "internal/outbound"}, reason: "notices use adapters and know no stage"},
 	{under: "internal/pg", may: []string{root, "db", "internal/ingest", "internal/dispatch", "internal/webhooks", "internal/monitor", "internal/bot",
-		"internal/api", "internal/problem", "internal/media", "internal/credential", "internal/worker", "internal/telemetry"},
+		"internal/api", "internal/problem", "internal/media", "internal/credential", "internal/rawpayload", "internal/worker", "internal/telemetry"},
 		reason: "pg returns the types of the packages that call it, and calls none of them"},
 
 	{under: "internal/media", may: []string{root, "internal/outbound"}, reason: "media serves stages and adapters"},
 	{under: "internal/credential", may: []string{root, "internal/secret"}, reason: "the vault knows neither its callers nor the database"},
+	{under: "internal/rawpayload", may: []string{"internal/secret"}, reason: "raw payloads know neither their callers nor the database"},
 	{under: "internal/authlimit", may: []string{root, "internal/problem"}, reason: "a shared package imports no stage and not pg"},
 	{under: "internal/outbound", may: []string{root}, reason: "a shared package imports no stage and not pg"},
 	{under: "internal/telemetry", may: []string{root}, reason: "a shared package imports no stage and not pg"},

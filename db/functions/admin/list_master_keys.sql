@@ -1,16 +1,20 @@
 create or replace function autopost.list_master_keys() returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Purpose: counts sealed secrets per master key: {"key id": n}. Works across workspaces. Only the
---          engine may call it.
--- Reads:   sealed_secrets.
+-- Purpose: counts sealed secrets and data keys per master key: {"key id": n}. Works across
+--          workspaces. Only the engine may call it.
+-- Reads:   sealed_secrets, data_keys.
 begin
 	perform autopost.enter_all_workspaces();
 	return (
-		select coalesce(jsonb_object_agg(k.key_id, k.secrets), '{}')
+		select coalesce(jsonb_object_agg(t.key_id, t.secrets), '{}')
 		from (
-			select s.key_id, count(*) as secrets from autopost.sealed_secrets s
-			where autopost.may_access(s.workspace_id)
-			group by s.key_id) k);
+			select k.key_id, count(*) as secrets
+			from (
+				select s.workspace_id, s.key_id from autopost.sealed_secrets s
+				union all
+				select d.workspace_id, d.key_id from autopost.data_keys d) k
+			where autopost.may_access(k.workspace_id)
+			group by k.key_id) t);
 end
 $$;

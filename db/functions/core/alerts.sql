@@ -170,7 +170,7 @@ begin
 	v_alert.workspace_id := p_workspace_id;
 	v_alert.kind := p_kind;
 	v_alert.subject := p_subject;
-	v_alert.error := p_error;
+	v_alert.error := p_error - 'payload_ref';
 	v_alert.meta := p_meta;
 	v_alert.what := concat_ws(': ', p_subject, coalesce((select k.title from autopost.alert_kinds() k
 		where k.kind = p_kind), p_kind), left(p_error ->> 'message', 200));

@@ -73,6 +73,10 @@ begin
 				'shorten channels.dedup_ttl_hours first');
 		end if;
 	end if;
+	if autopost.setting('raw_retention_days') >= autopost.setting('delivery_retention_days') then
+		perform autopost.raise_argument('value', 'raw_retention_days must be less than delivery_retention_days',
+			'raise delivery_retention_days first, or choose a smaller value');
+	end if;
 	if autopost.setting('event_retention_days') > autopost.setting('delivery_retention_days') then
 		perform autopost.raise_argument('value', 'event_retention_days must not exceed delivery_retention_days',
 			'raise delivery_retention_days first, or choose a smaller value');

@@ -4,13 +4,14 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: commits the outcome of the call of a post change. p_outcome: {"ok": true} or {"ok":
 --          false, "error": {"category", "scope", "code", "known", "retry_after_ms", "message",
---          "raw"}}. A transient failure or an unknown outcome is retried by the retry policy of
+--          "raw"}, "has_raw": as in commit_outcome_batch}. A transient failure or an unknown outcome is retried by the retry policy of
 --          platform and code while attempts are left, because a repeated post change has no further
 --          effect. Any other failure ends it as failed. A wait given by the platform cools its
 --          scope down. A missing credential holds the channel. A failure whose policy costs no attempt and has no bound is not counted, nor
 --          is a rate limit with a stated wait. Nothing else of the channel changes: a post that
 --          cannot be edited says nothing about the next one.
--- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same
+-- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at",
+--          "payload_ref"}, the same
 --          with "repeated" for a repeated commit, or {"applied": false, "reason": "stale" |
 --          "unknown_act"}.
 -- Raises:  AP001 for a wrong argument.
@@ -33,7 +34,8 @@ begin
 			'pass {"ok": true} or {"ok": false, "error": {…}}');
 	end if;
 	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
-	v_error := case when p_outcome -> 'ok' = 'false' then autopost.normalised_error(p_outcome -> 'error') end;
+	v_error := case when p_outcome -> 'ok' = 'false' then autopost.named_raw(
+		autopost.normalised_error(p_outcome -> 'error'), coalesce(p_outcome -> 'has_raw' = 'true', false)) end;
 	perform autopost.lock_for_commit(p_workspace_id, array[v_act.delivery_id],
 		coalesce((v_error ->> 'retry_after_ms')::numeric > 0, false));
 	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id

@@ -31,11 +31,11 @@ create or replace function autopost.settle_item(p_workspace_id text, p_item json
 language plpgsql
 as $$
 -- Purpose: settles one locked delivery by the outcome of its call. p_item: {"delivery_id",
---          "claim_token", "outcome", "not_before", "act"}; "act" limits the result to mark_sent,
---          schedule_retry or fail_permanent, otherwise the outcome decides. Acknowledged steps of
---          the outcome ("raw": {"steps": {step: ids}}) are kept in any case. So is the price of
---          further uses ("used": {use: times}) if the claim was under a budget. A success with
---          missing earlier steps is refused, and the claim continues.
+--          "claim_token", "outcome", "not_before", "act", "has_raw" (commit_outcome_batch)}; "act"
+--          limits the result to mark_sent, schedule_retry or fail_permanent, otherwise the outcome
+--          decides. Acknowledged steps of the outcome ("raw": {"steps": {step: ids}}) are kept in
+--          any case. So is the price of further uses ("used": {use: times}) if the claim was under
+--          a budget. A success with missing earlier steps is refused, and the claim continues.
 declare
 	v_token text := p_item ->> 'claim_token';
 	v_act text := coalesce(p_item ->> 'act', 'commit_outcome');
@@ -78,7 +78,8 @@ begin
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
 	end if;
-	v_error := autopost.error_of(v_act, v_outcome -> 'error');
+	v_error := autopost.named_raw(autopost.error_of(v_act, v_outcome -> 'error'),
+		coalesce(p_item -> 'has_raw' = 'true', false));
 	if v_error -> 'known' = 'false' then
 		return autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;

@@ -32,8 +32,11 @@ create or replace function autopost.commit_outcome_batch(p_workspace_id text, p_
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: commit_outcome for many deliveries in one transaction. p_items: [{"delivery_id",
---          "claim_token", "outcome"}].
--- Returns: an array of its answers in the same order.
+--          "claim_token", "outcome", "has_raw": true if the caller has the whole answer of the
+--          platform to a failed call}].
+-- Returns: an array of its answers in the same order. After a failure with has_raw, and while raw
+--          payloads are kept, the answer and the events have a "payload_ref": the caller then
+--          stores the payload under that name.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, p_items);

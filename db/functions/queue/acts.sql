@@ -387,11 +387,11 @@ as $$
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
-		'attempt', p_act.attempt, 'next_at', p_next_at));
+		'attempt', p_act.attempt, 'next_at', p_next_at, 'payload_ref', p_error -> 'payload_ref'));
 	v_other autopost.post_acts;
 begin
 	update autopost.post_acts a
-	set status = p_status, last_error = coalesce(p_error, a.last_error), next_at = coalesce(p_next_at, a.next_at),
+	set status = p_status, last_error = coalesce(p_error - 'payload_ref', a.last_error), next_at = coalesce(p_next_at, a.next_at),
 		settled = jsonb_build_object('token', p_act.claim_token, 'answer', v_answer),
 		claim_token = null, claimed_by = null, send_at = null, updated_at = v_now,
 		finished_at = case when p_status <> 'retry' then v_now end

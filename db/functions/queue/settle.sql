@@ -155,7 +155,7 @@ declare
 	v_call_at timestamptz := autopost.call_started_at(p_delivery);
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
-		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
+		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at, 'payload_ref', p_error -> 'payload_ref'));
 begin
 	if p_delivery.quota_held then
 		perform autopost.settle_quota(p_workspace_id, p_delivery),
@@ -172,7 +172,7 @@ begin
 		-- After an unknown outcome it stays the time of that call, whatever failed later.
 		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false'
 			then coalesce(v_call_at, d.last_call_at) else d.last_call_at end,
-		last_error = coalesce(p_error, d.last_error),
+		last_error = coalesce(p_error - 'payload_ref', d.last_error),
 		next_retry_at = p_next_retry_at,
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
 		sent_at = case when p_status = 'sent' then v_now end,

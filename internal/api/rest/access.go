@@ -130,6 +130,7 @@ var access = map[string]Need{
 	"get-queue":    {Viewer, "queue:read"},
 	"get-forecast": {Viewer, "queue:read"},
 	"list-events":  {Viewer, "events:read"},
+	"link-raw":     {Owner, "events:write"},
 	"list-audit":   {Operator, "audit:read"},
 
 	"list-keys":   {Owner, "keys:read"},

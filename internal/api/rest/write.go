@@ -122,7 +122,7 @@ func replyTo(written Written) (Reply, error) {
 var resources = map[string]string{
 	"unknown_alert": "alerts", "unknown_auth_ref": "credentials", "unknown_channel": "channels", "unknown_delivery": "deliveries",
 	"unknown_endpoint": "endpoints", "unknown_group": "groups", "unknown_key": "keys", "unknown_message": "messages", "unknown_quota": "quotas",
-	"unknown_target": "alert-targets", "unknown_version": "templates", "unknown_webhook": "webhooks",
+	"unknown_raw": "events", "unknown_target": "alert-targets", "unknown_version": "templates", "unknown_webhook": "webhooks",
 }
 
 // missing names the object that does not exist, and the list to look it up.

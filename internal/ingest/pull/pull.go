@@ -100,6 +100,15 @@ type ChunkAnswer struct {
 	Submitted int             `json:"submitted"`
 	// SkippedBy counts the new items that were only marked as seen, by reason.
 	SkippedBy map[string]int `json:"skipped_by"`
+	RunID     string         `json:"run_id"`
+	// Results are the answers of the new items.
+	Results []ItemResult `json:"results"`
+}
+
+// ItemResult is the answer of one item. SourceRef is set for a rejected one.
+type ItemResult struct {
+	Status    string `json:"status"`
+	SourceRef string `json:"source_ref"`
 }
 
 // Store is what this package needs from the database. *pg.Store implements it.

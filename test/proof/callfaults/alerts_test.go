@@ -27,6 +27,7 @@ func (idle) Refresh(context.Context, string, string) error { return nil }
 func (idle) Objects(context.Context, time.Time, func([]media.Object) error) error { return nil }
 
 func (idle) Temporary(context.Context, time.Time, bool) (int, int64, error) { return 0, 0, nil }
+func (idle) SweepRaw(context.Context, string, bool) (int, int64, error)     { return 0, 0, nil }
 
 // operators counts the notices that it receives.
 type operators struct {

@@ -193,6 +193,11 @@ var acts = []act{
 	{"put_sealed_secret", "", `select autopost.put_sealed_secret('w', 'g', 'telegram', '` + sealedSecret + `', 'set', 86400, {by}, false)`, false},
 	{"record_upload", "", `select autopost.put_media_blob('w', '{blob}', 'telegram', 'bot', 'image', 'f', null), autopost.record_upload('w', 'telegram', 'bot', '{blob}', 'image', '{"media_metadata": 1}', {by})`, false},
 	{"record_credential_check", "", `select autopost.record_credential_check('w', 'g', '{"account": "@bot", "rights": []}')`, false},
+	{"add_data_key", "", `select autopost.add_data_key('w', 1, 'k1', 'AAAA')`, false},
+	{"rewrap_data_key", "", `select autopost.rewrap_data_key('w', 1, 'k1', 'k2', 'AAAA')`, false},
+	{"create_raw_link", "", `select autopost.create_raw_link('w', gen_random_uuid(), repeat('a', 64), {by})`, false},
+	{"name_rejected", "", `select autopost.name_rejected('w', gen_random_uuid())`, true},
+	{"use_raw_link", "", `select autopost.use_raw_link('w', repeat('a', 64))`, false},
 	{"rewrap_secret", "", `select autopost.rewrap_secret('w', 'h', 1, 'k1', 'k2', 'AAAA')`, false},
 	{"acknowledge_alert", "", `select autopost.acknowledge_alert('w', a.alert_id, {by}, false) from autopost.alerts a`, false},
 	{"put_alert_target", "a new one", `select autopost.put_alert_target('w', 'mail', '{"kind": "email", "address": "ops@example.org"}', {by}, false)`, false},
@@ -253,14 +258,14 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"audit_head", "begin_request", "describe_workspaces", "due_stages", "export_config", "forecast", "functions_digest", "get_channel", "get_credential",
+	"audit_head", "begin_raw", "begin_request", "describe_workspaces", "due_stages", "export_config", "forecast", "functions_digest", "get_channel", "get_credential", "get_data_key",
 	"get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source",
 	"get_submission", "get_workspace", "health_snapshot", "list_acts", "list_alert_targets", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit",
-	"list_budgets", "list_channels", "list_chats", "list_configuration", "list_credentials", "list_daemons",
+	"list_budgets", "list_channels", "list_chats", "list_configuration", "list_credentials", "list_daemons", "list_data_keys",
 	"list_deliveries", "list_due_refreshes", "list_endpoints", "list_events", "list_master_keys", "list_media_origins", "list_media_removals",
 	"list_messages", "list_quotas", "list_rate_groups", "list_runs", "list_sealed_secrets", "list_settings", "list_sources", "list_submissions", "list_templates",
 	"list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "manual_requeue_preview",
-	"preview_template", "queue_metrics", "queue_snapshot", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources",
+	"preview_template", "queue_metrics", "queue_snapshot", "raw_kept_since", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources",
 	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces", "report_orphans",
 	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "why",
 }
@@ -286,6 +291,7 @@ func TestReadersWriteNothing(t *testing.T) {
 	s := open(t)
 	calls := map[string]string{
 		"audit_head":                  `'w'`,
+		"begin_raw":                   `'w', '{"status": 500}'`,
 		"begin_request":               `'w', {apikey}, 'other', repeat('a', 64)`,
 		"describe_workspaces":         `10`,
 		"due_stages":                  `4000`,
@@ -294,6 +300,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"functions_digest":            ``,
 		"get_channel":                 `'w', 'a'`,
 		"get_credential":              `'w', 'bot'`,
+		"get_data_key":                `'w', 1`,
 		"get_delivery":                `'w', {dead}`,
 		"get_endpoint":                `'w', 'in'`,
 		"get_media_blob":              `'w', '{blob}', 'telegram', 'bot', 'image'`,
@@ -305,6 +312,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"get_workspace":               `'w'`,
 		"health_snapshot":             `'w'`,
 		"list_alert_targets":          `'w', 10`,
+		"raw_kept_since":              ``,
 		"list_acts":                   `'w', '{}', 10`,
 		"list_alerts":                 `'w', 10`,
 		"list_all_workspaces":         ``,
@@ -316,6 +324,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"list_configuration":          `'w', 'channel', '{}', 10`,
 		"list_credentials":            `'w', 10`,
 		"list_daemons":                ``,
+		"list_data_keys":              `'w', 'k2'`,
 		"list_deliveries":             `'w', '{}', 10`,
 		"list_due_refreshes":          `'w', 10`,
 		"list_endpoints":              `'w', 10`,
