@@ -81,7 +81,7 @@ func (w *webhookLoad) run(lasts time.Duration, workspaces ...string) (delays []t
 	}
 	w.Drained("calm")
 	w.Drained("loud")
-	w.UntilTrue(`select not exists (select 1 from autopost.webhook_sends where status not in ('delivered', 'dead'))`)
+	w.UntilTrue(allReported)
 	for _, e := range w.Accepted(sim.Filter{Platform: harness.Telegram}) {
 		if at, ok := pushed[e.Text]; ok {
 			delays = append(delays, e.Start.Sub(at))
