@@ -1016,7 +1016,9 @@ CREATE TABLE autopost.alert_targets (
     last_error jsonb,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    confirmed_at timestamp with time zone,
     CONSTRAINT alert_targets_address_check CHECK ((address <> ''::text)),
+    CONSTRAINT alert_targets_check CHECK (((kind = 'email'::text) OR (confirmed_at IS NOT NULL))),
     CONSTRAINT alert_targets_daily_limit_check CHECK (((daily_limit >= 1) AND (daily_limit <= 1000))),
     CONSTRAINT alert_targets_digest_minutes_check CHECK (((digest_minutes >= 0) AND (digest_minutes <= 1440))),
     CONSTRAINT alert_targets_health_at_check CHECK ((health_at ~ '^([01]\d|2[0-3]):[0-5]\d$'::text)),
@@ -4264,6 +4266,7 @@ declare
 	v_target autopost.alert_targets;
 	v_message autopost.alert_messages;
 	v_now timestamptz;
+	v_unconfirmed boolean;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if coalesce(p_limit not between 1 and 100, true) then
@@ -4277,15 +4280,25 @@ begin
 		for no key update of t skip locked
 	loop
 		v_now := autopost.now_ts();
+		v_message := null;
 		select m.* into v_message from autopost.alert_messages m
 		where m.workspace_id = p_workspace_id and m.target_id = v_target.target_id
 			and m.status in ('pending', 'sending');
 		continue when v_message.lease_until > v_now;
+		v_unconfirmed := v_target.confirmed_at is null;
+		-- The target was changed after the message was written.
+		if (v_message.kind = 'confirm') <> v_unconfirmed or v_message.body ->> 'address' <> v_target.address then
+			perform autopost.end_message(v_message, 'failed', null);
+			v_message := null;
+		end if;
 		if v_message.attempt >= 2 then
 			perform autopost.end_message(v_message, 'unknown', null);
 			v_message := null;
 		end if;
-		if v_message.message_id is null then
+		if v_message.message_id is null and v_unconfirmed then
+			continue when (autopost.last_confirmation(v_target)).message_id is not null;
+			v_message := autopost.confirm_message(v_target, v_now);
+		elsif v_message.message_id is null then
 			select c.* into v_message from autopost.compose_message(v_target, v_now) c;
 			continue when v_message.message_id is null;
 		end if;
@@ -5245,7 +5258,7 @@ CREATE TABLE autopost.alert_messages (
     ended_at timestamp with time zone,
     error jsonb,
     CONSTRAINT alert_messages_check CHECK (((status = 'sending'::text) = ((claim_token IS NOT NULL) AND (lease_until IS NOT NULL)))),
-    CONSTRAINT alert_messages_kind_check CHECK ((kind = ANY (ARRAY['alerts'::text, 'health'::text, 'test'::text]))),
+    CONSTRAINT alert_messages_kind_check CHECK ((kind = ANY (ARRAY['alerts'::text, 'health'::text, 'test'::text, 'confirm'::text]))),
     CONSTRAINT alert_messages_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'unknown'::text])))
 );
 
@@ -5273,7 +5286,7 @@ declare
 begin
 	select count(*) into v_sent from autopost.alert_messages m
 	where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id
-		and m.status in ('sent', 'unknown') and m.kind <> 'test'
+		and m.status in ('sent', 'unknown') and m.kind not in ('test', 'confirm')
 	and m.ended_at > p_now - interval '24 hours';
 	if v_sent >= p_target.daily_limit then
 		return null;
@@ -5433,6 +5446,89 @@ select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.me
 from autopost.settings s
 where p_kind = 'setting'
 $$;
+
+
+--
+-- Name: confirm_alert_target(text, text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.confirm_alert_target(p_workspace_id text, p_target_id text, p_code text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: confirms the mail address of an alert target by the code that was sent to it. Only then
+--          alerts go there. A code is valid for a day and for ten tries; test_alert_target sends another.
+-- Returns: {"applied": true, "dry_run"}; or {"applied": false, "dry_run"} with reason unknown_target,
+--          unchanged: confirmed, or needs no confirmation, no_code: none is valid, or wrong_code.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   alert_targets.
+-- Writes:  alert_targets, alert_messages, admin_audit_log.
+declare
+	v_act jsonb;
+	v_target autopost.alert_targets;
+	v_sent autopost.alert_messages;
+	v_reason text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('target_id', p_target_id <> ''), autopost.require_argument('code', p_code <> '');
+	select t.* into v_target from autopost.alert_targets t
+	where t.workspace_id = p_workspace_id and t.target_id = p_target_id
+	for no key update of t;
+	v_sent := autopost.last_confirmation(v_target);
+	v_reason := case
+		when v_target.target_id is null then 'unknown_target'
+		when v_target.confirmed_at is not null then 'unchanged'
+		when v_sent.message_id is null or v_sent.created_at <= autopost.now_ts() - interval '1 day'
+			or (v_sent.body ->> 'tries')::int >= 10 then 'no_code'
+		when v_sent.body ->> 'code' <> lower(btrim(p_code)) then 'wrong_code' end;
+	if v_reason = 'wrong_code' then
+		update autopost.alert_messages m
+		set body = jsonb_set(m.body, '{tries}', to_jsonb((m.body ->> 'tries')::int + 1))
+		where m.workspace_id = p_workspace_id and m.message_id = v_sent.message_id;
+	end if;
+	if v_reason is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_reason);
+	elsif not p_dry_run then
+		update autopost.alert_targets t set confirmed_at = autopost.now_ts(), next_try_at = autopost.now_ts()
+		where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
+		perform pg_notify('autopost_wake', 'alerts');
+		perform autopost.audit(p_workspace_id, 'confirm_alert_target', 'alert_target:' || p_target_id, v_act, '{}',
+			jsonb_build_object('address', v_target.address));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run);
+end
+$$;
+
+
+--
+-- Name: confirm_message(autopost.alert_targets, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.confirm_message(p_target autopost.alert_targets, p_now timestamp with time zone) RETURNS autopost.alert_messages
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: a message with a code that proves that its reader wants alerts. Its body has "address",
+--          "code" and "tries": the number of wrong codes.
+declare
+	v_message autopost.alert_messages;
+	v_code text := left(encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex'), 10);
+begin
+	v_message.workspace_id := p_target.workspace_id;
+	v_message.target_id := p_target.target_id;
+	v_message.message_id := autopost.new_id();
+	v_message.kind := 'confirm';
+	v_message.created_at := p_now;
+	v_message.attempt := 0;
+	v_message.subject := format('[autopost %s] confirm this address', p_target.workspace_id);
+	v_message.text := format(e'Alerts of autopost, workspace %s, are to come to this address. If you want them, run within a day:\n\n'
+		'autopost alert target confirm %s --code %s --workspace %1$s --reason wanted\n\nIf not, do nothing: no alert comes.',
+		p_target.workspace_id, p_target.target_id, v_code);
+	v_message.body := jsonb_build_object('type', 'confirm', 'address', p_target.address, 'code', v_code, 'tries', 0);
+	v_message.tells := '[]';
+	return v_message;
+end
+$_$;
 
 
 --
@@ -11120,6 +11216,22 @@ begin
 	and (v_all or autopost.may_access(w.workspace_id))
 	limit p_limit;
 end
+$$;
+
+
+--
+-- Name: last_confirmation(autopost.alert_targets); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.last_confirmation(p_target autopost.alert_targets) RETURNS autopost.alert_messages
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the last message with a code to the present address of a target; null if none was sent.
+-- Reads:   alert_messages.
+select m from autopost.alert_messages m
+where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id and m.kind = 'confirm'
+and m.status in ('sending', 'sent', 'unknown') and m.body ->> 'address' = p_target.address
+order by m.created_at desc limit 1
 $$;
 
 
@@ -17760,7 +17872,8 @@ CREATE FUNCTION autopost.put_alert_target(p_workspace_id text, p_target_id text,
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: adds or changes an alert target. p_fields has changed fields (see alert_target_rules);
---          null restores the default. After a change its next message is due at once.
+--          null restores the default. After a change its next message is due at once. A new mail address
+--          gets a code first, see confirm_alert_target.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
 --          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
@@ -17793,11 +17906,12 @@ begin
 		insert into autopost.alert_targets as t (workspace_id, target_id, kind, address, auth_ref, enabled,
 			min_severity, kinds, quiet_hours, timezone, quiet_critical,
 			digest_minutes, daily_limit, health_at, health_on_alert, health_next_at, next_try_at, created_at,
-				updated_at)
+				updated_at, confirmed_at)
 		values (p_workspace_id, p_target_id, v_new.kind, v_new.address, v_new.auth_ref, v_new.enabled,
 			v_new.min_severity, v_new.kinds, v_new.quiet_hours, v_new.timezone,
 			v_new.quiet_critical, v_new.digest_minutes, v_new.daily_limit, v_new.health_at, v_new.health_on_alert,
-			autopost.next_health(v_new.health_at, v_new.timezone, v_now), v_now, v_now, v_now)
+			autopost.next_health(v_new.health_at, v_new.timezone, v_now), v_now, v_now, v_now,
+			case when v_new.kind <> 'email' then v_now end)
 		on conflict (workspace_id, target_id) do update
 		set address = excluded.address, auth_ref = excluded.auth_ref, enabled = excluded.enabled,
 			min_severity = excluded.min_severity, kinds = excluded.kinds,
@@ -17805,7 +17919,8 @@ begin
 				digest_minutes = excluded.digest_minutes,
 			daily_limit = excluded.daily_limit, health_at = excluded.health_at,
 				health_on_alert = excluded.health_on_alert, health_next_at = excluded.health_next_at,
-			next_try_at = excluded.next_try_at, updated_at = excluded.updated_at;
+			next_try_at = excluded.next_try_at, updated_at = excluded.updated_at,
+			confirmed_at = case when t.kind <> 'email' or t.address = excluded.address then t.confirmed_at end;
 		perform autopost.end_alert(p_workspace_id, 'alert_target_failing', 'target:' || p_target_id)
 			where not v_new.enabled;
 		perform autopost.audit(p_workspace_id, 'put_alert_target', 'alert_target:' || p_target_id, v_act,
@@ -25588,14 +25703,17 @@ CREATE FUNCTION autopost.test_alert_target(p_workspace_id text, p_target_id text
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: sends a test message to a target, regardless of its hours and limits. A daemon sends it
---          within the interval of its monitor.
+--          within the interval of its monitor. A mail address that is not confirmed gets another code
+--          instead, at most every ten minutes.
 -- Returns: {"applied": true, "dry_run", "message_id"}; or {"applied": false, "dry_run"} with reason
---          unknown_target, disabled, or busy: another message is in flight.
+--          unknown_target, disabled, code_sent: less than ten minutes ago, or busy: another message is in
+--          flight.
 -- Locks:   alert_targets.
 -- Writes:  alert_messages, alert_targets, admin_audit_log.
 declare
 	v_act jsonb;
 	v_target autopost.alert_targets;
+	v_message autopost.alert_messages;
 	v_id uuid;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -25606,16 +25724,25 @@ begin
 	if v_target.target_id is null or not v_target.enabled then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_target.target_id is null then 'unknown_target' else 'disabled' end);
+	elsif v_target.confirmed_at is null
+		and (autopost.last_confirmation(v_target)).created_at > autopost.now_ts() - interval '10 minutes' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'code_sent');
 	elsif p_dry_run then
 		return '{"applied": true, "dry_run": true}';
 	end if;
+	if v_target.confirmed_at is null then
+		v_message := autopost.confirm_message(v_target, autopost.now_ts());
+	else
+		v_message.kind := 'test';
+		v_message.subject := format('[autopost %s] test', p_workspace_id);
+		v_message.text := format(e'This is a test of autopost for workspace %s, asked for by %s.\nAlerts will come here.',
+			p_workspace_id, autopost.redact(p_operator));
+		v_message.body := jsonb_build_object('type', 'test', 'workspace_id', p_workspace_id);
+	end if;
 	insert into autopost.alert_messages (workspace_id, message_id, target_id, kind, status, subject, text, body,
 		created_at)
-	values (p_workspace_id, autopost.new_id(), p_target_id, 'test', 'pending',
-		format('[autopost %s] test', p_workspace_id),
-		format(e'This is a test of autopost for workspace %s, asked for by %s.\nAlerts will come here.', p_workspace_id,
-			autopost.redact(p_operator)),
-		jsonb_build_object('type', 'test', 'workspace_id', p_workspace_id), autopost.now_ts())
+	values (p_workspace_id, autopost.new_id(), p_target_id, v_message.kind, 'pending', v_message.subject, v_message.text,
+		v_message.body, autopost.now_ts())
 	on conflict (workspace_id, target_id) where status in ('pending', 'sending') do nothing
 	returning message_id into v_id;
 	if v_id is null then
