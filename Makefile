@@ -1,6 +1,6 @@
 # All commands of a contributor. `make` without arguments lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo bench test test-long fuzz coverage lint lint-api fmt generate diagram
+.PHONY: help setup build demo bench test test-long fuzz coverage lint lint-api fmt generate diagram notices sbom vuln
 
 GO ?= go
 ARGS ?=
@@ -28,8 +28,8 @@ setup: ## Install the tools of the tests: PostgreSQL 15 or newer, pgTAP, plpgsql
 	@sh scripts/setup.sh
 	@GO="$(GO)" sh scripts/test-programs.sh s3server
 
-build: ## Build the programs into bin/
-	$(GO) build -o bin/ ./cmd/...
+build: ## Build the programs into bin/: static, and without paths of this machine
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
 
 demo: build ## The five-minute run; ARGS="--once" ends it after the criteria
 	@sh scripts/setup.sh || echo "going on: of these the demo needs PostgreSQL alone" >&2
@@ -73,6 +73,16 @@ lint-api: ## Lint the OpenAPI document and compile generated clients (TypeScript
 
 fmt: ## Format the Go code
 	gofmt -w $(GO_FILES)
+
+notices: ## Write THIRD_PARTY_NOTICES: the modules of the programs with their licenses
+	$(GO) run ./scripts/dependencies notices
+
+sbom: build ## Write bin/autopost.cdx.json, the bill of materials (CycloneDX)
+	$(GO) run ./scripts/dependencies sbom bin/autopost > bin/autopost.cdx.json
+
+vuln: ## Search the dependencies for known vulnerabilities; needs the network, as the database is at vuln.go.dev
+	$(GO) tool -modfile=tools/govulncheck/go.mod govulncheck ./... || { code=$$?; \
+	[ $$code -eq 3 ] || echo "vuln: the scan did not run; if vuln.go.dev cannot be reached, set GOVULNDB to a mirror or a folder (file://)" >&2; exit $$code; }
 
 generate: setup ## Write db/schema.sql, docs/reference and the invariants of ARCHITECTURE.md
 	$(GO) run ./scripts/generate

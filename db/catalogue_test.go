@@ -28,7 +28,7 @@ var engineOnly = []string{
 	"end_media_removal", "enqueue_webhooks", "ensure_event_partitions", "export_config", "fail_refresh", "finish_notice", "finish_refresh",
 	"finish_request", "finish_subscription", "forget_media_origin", "get_credential", "get_source", "list_alert_targets",
 	"list_api_keys", "list_daemons", "list_due_subscriptions", "list_master_keys", "list_media_removals",
-	"list_sealed_secrets", "list_unasked_chats", "list_unknown_media", "observe_clock", "put_alert_target", "put_credential_binding",
+	"list_sealed_secrets", "list_unasked_chats", "list_unknown_media", "observe_clock", "put_alert_target", "confirm_alert_target", "put_credential_binding",
 	"put_sealed_secret", "queue_metrics", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload", "refresh_statistics",
 	"release_lost", "touch_run", "remove_alert_target", "remove_media_origin", "report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key",
 	"set_event_strictness", "test_alert_target", "touch_api_key",

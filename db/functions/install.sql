@@ -317,6 +317,7 @@
 \ir admin/acknowledge_alert.sql
 \ir admin/put_alert_target.sql
 \ir admin/remove_alert_target.sql
+\ir admin/confirm_alert_target.sql
 \ir admin/test_alert_target.sql
 \ir admin/list_alert_targets.sql
 \ir admin/health_snapshot.sql

@@ -54,7 +54,9 @@ create table autopost.alert_targets (
 	last_error      jsonb,
 	created_at      timestamptz not null,
 	updated_at      timestamptz not null,
-	primary key (workspace_id, target_id)
+	confirmed_at    timestamptz, -- null: a mail address whose reader has not asked for alerts yet; it gets none
+	primary key (workspace_id, target_id),
+	check (kind = 'email' or confirmed_at is not null)
 );
 
 -- Messages to alert targets. A target has at most one open message.
@@ -62,7 +64,7 @@ create table autopost.alert_messages (
 	workspace_id text not null,
 	message_id   uuid not null,
 	target_id    text not null,
-	kind         text not null check (kind in ('alerts', 'health', 'test')),
+	kind         text not null check (kind in ('alerts', 'health', 'test', 'confirm')),
 	status       text not null check (status in ('pending', 'sending', 'sent', 'failed', 'unknown')),
 	attempt      int not null default 0,
 	claim_token  text,

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(64);
+select plan(81);
 select test.set_clock('2026-01-10 12:00:00+00');
 insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref)
 	values ('w', 'bot', 'telegram', 'env:BOT'), ('w', 'key', 'webhook', 'env:KEY');
@@ -226,6 +226,57 @@ select is(autopost.test_alert_target('w', 'ops', 'ann', 'test', false) ->> 'reas
 select is(test.claims(), '{"ops: [autopost w] test"}');
 select is(autopost.remove_alert_target('w', 'ops', 'ann', 'test', false) -> 'applied', 'true');
 select is(autopost.remove_alert_target('w', 'ops', 'ann', 'test', false) ->> 'reason', 'unknown_target');
+
+-- A mail address gets a code first, and alerts once its reader has confirmed it.
+create function test.mailed(p_target_id text) returns text[]
+language sql
+as $$
+-- Takes and ends what is due for a target: its kinds and subjects.
+select coalesce(array_agg(x.c ->> 'subject'), '{}') from (
+	select c.value as c from autopost.claim_notices('w', 100) c (value)) x
+cross join lateral autopost.finish_notice('w', (x.c ->> 'message_id')::uuid, x.c ->> 'token', null) f
+where x.c ->> 'target_id' = p_target_id
+$$;
+create function test.code(p_target_id text) returns text
+language sql
+as $$
+select substring(m.text from '--code ([0-9a-f]+)') from autopost.alert_messages m
+where m.target_id = p_target_id and m.kind = 'confirm' order by m.created_at desc, m.message_id desc limit 1
+$$;
+create function test.confirm(p_code text) returns text
+language sql
+as $$
+select coalesce(a.answer ->> 'reason', 'applied')
+from (select autopost.confirm_alert_target('w', 'mail', p_code, 'ann', 'test', false) as answer) a
+$$;
+select autopost.put_alert_target('w', 'ops', '{"enabled": false}', 'ann', 'test', false);
+select autopost.put_alert_target('w', 'mail', '{"kind": "email", "address": "ops@example.com"}', 'ann', 'test', false);
+select test.raise('duty_failing', 'mail');
+select is(test.confirm('0'), 'no_code');
+select is(test.mailed('mail'), array['[autopost w] confirm this address']);
+select is(test.mailed('mail'), '{}', 'one mail, and no alert');
+select is(autopost.test_alert_target('w', 'mail', 'ann', 'test', false) ->> 'reason', 'code_sent');
+select is(test.confirm('wrong'), 'wrong_code');
+select test.tick('10 minutes');
+select is(autopost.test_alert_target('w', 'mail', 'ann', 'test', false) -> 'applied', 'true', 'another code');
+select is(test.mailed('mail'), array['[autopost w] confirm this address']);
+select is((select array_agg(test.confirm('wrong')) from generate_series(1, 11)),
+	array_fill('wrong_code'::text, array[10]) || array['no_code'], 'ten tries');
+select is(test.confirm(test.code('mail')), 'no_code', 'then the code is void');
+select test.tick('10 minutes');
+select autopost.test_alert_target('w', 'mail', 'ann', 'test', false);
+select is(test.mailed('mail'), array['[autopost w] confirm this address']);
+select is(test.confirm(upper(test.code('mail'))), 'applied');
+select is(test.confirm(test.code('mail')), 'unchanged');
+select is(test.mailed('mail'), array['[autopost w] NEW error duty_failing: mail: the monitor cannot do a duty']);
+-- Another address is another reader, also for a message that waits already.
+select autopost.test_alert_target('w', 'mail', 'ann', 'test', false);
+select autopost.put_alert_target('w', 'mail', '{"address": "other@example.com"}', 'ann', 'test', false);
+select is(test.mailed('mail'), array['[autopost w] confirm this address']);
+select test.tick('1 day');
+select is(test.confirm(test.code('mail')), 'no_code', 'a code is valid for a day');
+select is((select t.confirmed_at is null from autopost.alert_targets t where t.target_id = 'mail'), true);
+select throws_ok($$update autopost.alert_targets set kind = 'webhook' where target_id = 'mail'$$, '23514');
 
 select * from finish();
 rollback;

@@ -45,6 +45,18 @@ type alertTarget struct {
 	LastError     map[string]any `json:"last_error" nullable:"true"`
 	CreatedAt     time.Time      `json:"created_at"`
 	UpdatedAt     time.Time      `json:"updated_at"`
+	ConfirmedAt   instant        `json:"confirmed_at" nullable:"true" doc:"Null: a mail address that is not confirmed; it gets no alerts."`
+}
+
+// codeInput confirms a mail address.
+type codeInput struct {
+	rest.AuditedWrite
+	rest.Dry
+	ID   string `path:"id"`
+	Body struct {
+		rest.Reasoned
+		Code string `json:"code" minLength:"1" maxLength:"100" doc:"The code of the mail."`
+	}
 }
 
 func registerAlerts(d *server) {
@@ -80,10 +92,19 @@ func registerAlertTargets(d *server) {
 	})
 	rest.Register(d.Server, rest.Operation{
 		ID: "test-alert-target", Method: http.MethodPost, Path: "/alert-targets/{id}/test", Summary: "Send a test message to an alert target", Answer: put{}, Example: reasonExample,
-		Description: "A daemon sends it at its next monitor interval. The result is in told_at and last_error.",
+		Description: "A daemon sends it at its next monitor interval. The result is in told_at and last_error. An unconfirmed mail address gets another code.",
 	}, func(ctx context.Context, in *actInput) (rest.Reply, error) {
 		return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: why(in.Body), DryRun: in.DryRun, Subject: in.ID}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
 			return d.db.TestAlertTarget(ctx, a, in.ID)
+		})
+	})
+	rest.Register(d.Server, rest.Operation{
+		ID: "confirm-alert-target", Method: http.MethodPost, Path: "/alert-targets/{id}/confirm", Summary: "Confirm the mail address of an alert target", Answer: put{},
+		Example:     map[string]any{"code": "0123456789", "reason": "wanted"},
+		Description: "A new mail address gets a code, which is valid for a day and for ten tries. It gets alerts after this request.",
+	}, func(ctx context.Context, in *codeInput) (rest.Reply, error) {
+		return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: why(&in.Body.Reasoned), DryRun: in.DryRun, Subject: in.ID}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+			return d.db.ConfirmAlertTarget(ctx, a, in.ID, in.Body.Code)
 		})
 	})
 }

@@ -82,7 +82,7 @@ type rawReader struct {
 func (h rawReader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet { // a HEAD request must not use up the link
 		w.Header().Set("Allow", http.MethodGet)
-		problem.Write(w, problem.New(http.StatusMethodNotAllowed, "The method must be GET."))
+		problem.Write(w, problem.WrongMethod.Says("The method must be GET."))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), rawTimeout)
@@ -105,19 +105,19 @@ func (h rawReader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h rawReader) read(ctx context.Context, workspace, token string) (json.RawMessage, *problem.Problem) {
 	ref, err := h.db.UseRawLink(ctx, workspace, token)
 	if errors.Is(err, worker.ErrRefused) || err == nil && ref == "" {
-		return nil, problem.New(http.StatusNotFound, "This link is unknown, used or expired. Make a new one with POST /api/v1/events/{id}/raw.")
+		return nil, problem.NotFound.Says("This link is unknown, used or expired. Make a new one with POST /api/v1/events/{id}/raw.")
 	}
 	if err != nil {
 		h.log.Error("raw.unavailable", "workspace_id", workspace, "error", err)
-		return nil, problem.New(http.StatusServiceUnavailable, "The database does not answer now. Open the link again.")
+		return nil, problem.Unavailable.Says("The database does not answer now. Open the link again.")
 	}
 	payload, err := h.raw.Read(ctx, workspace, ref)
 	if errors.Is(err, autopost.ErrNoOrigin) {
-		return nil, problem.New(http.StatusGone, "The raw payload is not in the media store: its retention is over, or it could not be stored after the call.")
+		return nil, problem.Gone.Says("The raw payload is not in the media store: its retention is over, or it could not be stored after the call.")
 	}
 	if err != nil {
 		h.log.Error("raw.unavailable", "workspace_id", workspace, "payload_ref", ref, "error", err)
-		return nil, problem.New(http.StatusServiceUnavailable, "The raw payload cannot be read now. Make a new link later; the log of the daemon has the reason.")
+		return nil, problem.Unavailable.Says("The raw payload cannot be read now. Make a new link later; the log of the daemon has the reason.")
 	}
 	return payload, nil
 }

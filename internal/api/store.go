@@ -88,6 +88,7 @@ type configurationWrites interface {
 	// ReplayWebhook takes a filter with since and until, or event_ids, and failed_only.
 	ReplayWebhook(ctx context.Context, a rest.OperatorAction, webhook string, filter any) (rest.Written, error)
 	PutAlertTarget(ctx context.Context, a rest.OperatorAction, target string, fields any) (rest.Written, error)
+	ConfirmAlertTarget(ctx context.Context, a rest.OperatorAction, target, code string) (rest.Written, error)
 	TestAlertTarget(ctx context.Context, a rest.OperatorAction, target string) (rest.Written, error)
 	AcknowledgeAlert(ctx context.Context, a rest.OperatorAction, alert string) (rest.Written, error)
 	DisableAPIKey(ctx context.Context, a rest.OperatorAction, key string) (rest.Written, error)

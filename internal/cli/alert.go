@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -16,7 +17,7 @@ func alertCommand() *cobra.Command {
 			alertTargetPutCommand("add", "Add an alert target",
 				`  autopost alert target add ops --kind telegram --address -1001234 --auth-ref news-bot --reason "on call"`, mustNotExist),
 			alertTargetPutCommand("set", "Change an alert target", `  autopost alert target set ops --quiet-hours 22:00-07:30 --reason "nights"`, mustExist),
-			alertTargetRemoveCommand(), alertTargetTestCommand()))
+			alertTargetRemoveCommand(), alertTargetTestCommand(), alertTargetConfirmCommand()))
 }
 
 func alertListCommand() *cobra.Command {
@@ -140,6 +141,38 @@ result.`,
 			})
 		},
 	}
+	m.flags(cmd)
+	return cmd
+}
+
+func alertTargetConfirmCommand() *cobra.Command {
+	var m operatorFlags
+	var code string
+	cmd := &cobra.Command{
+		Use:   "confirm ID",
+		Short: "Confirm the mail address of an alert target",
+		Long: `Confirm the mail address of an alert target with the code that was sent to it. Alerts go
+there only after that. autopost alert target test sends another code.`,
+		Example: `  autopost alert target confirm post --code 0123456789 --reason wanted`,
+		Args:    oneArgument("alert target id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if code == "" {
+				return usageError{errors.New("--code must be set: it is in the mail to the address")}
+			}
+			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
+				answer, err := pg.Decode[pg.PutAnswer](store.ConfirmAlertTarget(ctx, m.act, args[0], code))
+				if err != nil {
+					return err
+				}
+				if answer.Reason != "" || m.asJSON {
+					return m.printPut("alert target "+args[0], answer)
+				}
+				fmt.Fprintf(os.Stdout, "alert target %s gets alerts now\n", args[0])
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&code, "code", "", "code of the mail (required)")
 	m.flags(cmd)
 	return cmd
 }

@@ -351,14 +351,14 @@ type AlertTargetRow struct {
 	QuietHours  string
 	ToldAt      *time.Time
 	Failures    int
-	// LastError is "" if the last notice was sent.
+	// LastError is "" if the last notice was sent. It says also that an address is not confirmed.
 	LastError string
 }
 
 // ListAlertTargets returns the targets of a workspace by id; limit is 1 to 10,000.
 func (s *Store) ListAlertTargets(ctx context.Context, workspace string, limit int) ([]AlertTargetRow, error) {
 	return read[AlertTargetRow](ctx, s, "list alert targets ws="+workspace, `
-		select target_id, kind, address, enabled, min_severity, coalesce(quiet_hours, ''), told_at, failures, coalesce(last_error ->> 'message', last_error ->> 'code', '')
+		select target_id, kind, address, enabled, min_severity, coalesce(quiet_hours, ''), told_at, failures, coalesce(last_error ->> 'message', last_error ->> 'code', case when confirmed_at is null then 'not confirmed: autopost alert target confirm ' || target_id else '' end)
 		from autopost.list_alert_targets($1, $2)`, workspace, limit)
 }
 
@@ -375,6 +375,11 @@ func (s *Store) RemoveAlertTarget(ctx context.Context, a OperatorAction, target 
 // TestAlertTarget makes a daemon send a test message.
 func (s *Store) TestAlertTarget(ctx context.Context, a OperatorAction, target string) (Written, error) {
 	return s.write(ctx, a, `autopost.test_alert_target(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": target})
+}
+
+// ConfirmAlertTarget confirms a mail address by the code that was sent to it.
+func (s *Store) ConfirmAlertTarget(ctx context.Context, a OperatorAction, target, code string) (Written, error) {
+	return s.write(ctx, a, `autopost.confirm_alert_target(@workspace, @id, @code, @operator, @reason, @dry_run)`, args{"id": target, "code": code})
 }
 
 // AcknowledgeAlert stops the reminders of an alert.

@@ -66,6 +66,8 @@ var (
 	RequestRunning = Kind{"request-running", http.StatusConflict, "Request is still running", api,
 		"The request with this `Idempotency-Key` is still running.", "Repeat it after `Retry-After` to get its answer."}
 
+	Gone = Kind{"gone", http.StatusGone, "No longer stored", "/raw/",
+		"The payload was deleted: its retention is over, or it could not be stored after the call.", "Nothing brings it back. The event keeps the redacted error."}
 	TooLarge = Kind{"too-large", http.StatusRequestEntityTooLarge, "Body too large", both,
 		"The body is larger than the limit in the detail.", "Send media by URL or upload, and posts in several requests."}
 	WrongEncoding = Kind{"wrong-encoding", http.StatusUnsupportedMediaType, "Compressed body", both,
@@ -108,7 +110,7 @@ var (
 // kinds lists the catalogue by status.
 var kinds = []Kind{
 	NotJSON, BodyCut, UnknownSecret, SignatureMissing, SignatureMalformed, SignatureMismatch, ClockSkew, UnknownKey, NotAllowed,
-	NotFound, UnknownPath, WrongMethod, NotAcceptable, Refused, RequestRunning, TooLarge, WrongEncoding, WrongContentType,
+	NotFound, UnknownPath, WrongMethod, NotAcceptable, Refused, RequestRunning, Gone, TooLarge, WrongEncoding, WrongContentType,
 	WrongRequest, WrongPost, WrongBody, OtherRequest, PlatformRefused, TooManyRunning, WrongSecrets, OverRate,
 	Defect, Unavailable, PlatformUnavailable, NotReady, NoRoom,
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -71,13 +72,16 @@ func TestAlertIsReportedOnceAndItsEndToo(t *testing.T) {
 	ok(t, h, "alert", "target", "add", "hook", "--kind", "webhook", "--address", h.WorldURL+"/webhook/alerts", "--auth-ref", "signing", "--kinds", "dead", because)
 	extra := []string{each, "TEST_FIRST_KEY=" + firstKey, "AUTOPOST_SMTP_URL=smtp://" + mail.Addr + "?tls=off", "AUTOPOST_SMTP_FROM=autopost@example.com"}
 	d, second := h.Serve(extra...), h.Serve(extra...)
+	h.Until("the address got its code", func() bool { return len(mail.Letters()) == 1 })
+	code := regexp.MustCompile(`--code ([0-9a-f]+)`).FindStringSubmatch(mail.Letters()[0].Body)
+	ok(t, h, "alert", "target", "confirm", "post", "--code", code[1], because)
 	kill(t, h, d, channel)
 	chat := opened{h, duty}
 	first := chat.notices(1)[0].Text
 	require.Contains(t, first, "NEW error dead: 1 dead deliveries: tg_")
 	require.Contains(t, first, "To do: see why: autopost deliveries list --status dead --workspace news")
-	h.Until("the mail is there", func() bool { return len(mail.Letters()) == 1 })
-	require.Contains(t, mail.Letters()[0].Header.Get("Subject"), "NEW error dead")
+	h.Until("the mail is there", func() bool { return len(mail.Letters()) == 2 })
+	require.Contains(t, mail.Letters()[1].Header.Get("Subject"), "NEW error dead")
 	h.Until("the webhook was called", func() bool { return len(h.World.Webhook.Events("alerts")) == 1 })
 	var body struct {
 		Type   string
@@ -99,7 +103,7 @@ func TestAlertIsReportedOnceAndItsEndToo(t *testing.T) {
 	require.Contains(t, chat.notices(2)[1].Text, "OVER error dead")
 	h.UntilTrue(`select count(*) = 3 from autopost.alert_notices where resolved`)
 	require.Len(t, chat.notices(2), 2, "two monitors send one notice")
-	require.Len(t, mail.Letters(), 2)
+	require.Len(t, mail.Letters(), 3)
 	require.Equal(t, 1, h.World.Webhook.Events("alerts")[0].Copies)
 	require.NotContains(t, d.Log()+second.Log(), firstKey)
 	h.UntilTrue(`select count(distinct duty) >= 10 from autopost.monitor_duties where failures = 0`)

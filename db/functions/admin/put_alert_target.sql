@@ -4,7 +4,8 @@ create or replace function autopost.put_alert_target(
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: adds or changes an alert target. p_fields has changed fields (see alert_target_rules);
---          null restores the default. After a change its next message is due at once.
+--          null restores the default. After a change its next message is due at once. A new mail
+--          address gets a code first, see confirm_alert_target.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": if alerts about a
 --          credential of channels cannot arrive}, or {"applied": false, "dry_run"} with reason
 --          unchanged, or invalid and "errors": [{"field", "reason", "remedy"}].
@@ -40,11 +41,12 @@ begin
 		insert into autopost.alert_targets as t (workspace_id, target_id, kind, address, auth_ref, enabled,
 			min_severity, kinds, quiet_hours, timezone, quiet_critical,
 			digest_minutes, daily_limit, health_at, health_on_alert, health_next_at, next_try_at, created_at,
-				updated_at)
+				updated_at, confirmed_at)
 		values (p_workspace_id, p_target_id, v_new.kind, v_new.address, v_new.auth_ref, v_new.enabled,
 			v_new.min_severity, v_new.kinds, v_new.quiet_hours, v_new.timezone,
 			v_new.quiet_critical, v_new.digest_minutes, v_new.daily_limit, v_new.health_at, v_new.health_on_alert,
-			autopost.next_health(v_new.health_at, v_new.timezone, v_now), v_now, v_now, v_now)
+			autopost.next_health(v_new.health_at, v_new.timezone, v_now), v_now, v_now, v_now,
+			case when v_new.kind <> 'email' then v_now end)
 		on conflict (workspace_id, target_id) do update
 		set address = excluded.address, auth_ref = excluded.auth_ref, enabled = excluded.enabled,
 			min_severity = excluded.min_severity, kinds = excluded.kinds,
@@ -52,7 +54,8 @@ begin
 				digest_minutes = excluded.digest_minutes,
 			daily_limit = excluded.daily_limit, health_at = excluded.health_at,
 				health_on_alert = excluded.health_on_alert, health_next_at = excluded.health_next_at,
-			next_try_at = excluded.next_try_at, updated_at = excluded.updated_at;
+			next_try_at = excluded.next_try_at, updated_at = excluded.updated_at,
+			confirmed_at = case when t.kind <> 'email' or t.address = excluded.address then t.confirmed_at end;
 		perform autopost.end_alert(p_workspace_id, 'alert_target_failing', 'target:' || p_target_id)
 			where not v_new.enabled;
 		perform autopost.audit(p_workspace_id, 'put_alert_target', 'alert_target:' || p_target_id, v_act,

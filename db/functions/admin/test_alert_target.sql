@@ -3,14 +3,17 @@ create or replace function autopost.test_alert_target(p_workspace_id text, p_tar
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: sends a test message to a target, regardless of its hours and limits. A daemon sends it
---          within the interval of its monitor.
+--          within the interval of its monitor. A mail address that is not confirmed gets another code
+--          instead, at most every ten minutes.
 -- Returns: {"applied": true, "dry_run", "message_id"}; or {"applied": false, "dry_run"} with reason
---          unknown_target, disabled, or busy: another message is in flight.
+--          unknown_target, disabled, code_sent: less than ten minutes ago, or busy: another message is in
+--          flight.
 -- Locks:   alert_targets.
 -- Writes:  alert_messages, alert_targets, admin_audit_log.
 declare
 	v_act jsonb;
 	v_target autopost.alert_targets;
+	v_message autopost.alert_messages;
 	v_id uuid;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -21,16 +24,25 @@ begin
 	if v_target.target_id is null or not v_target.enabled then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_target.target_id is null then 'unknown_target' else 'disabled' end);
+	elsif v_target.confirmed_at is null
+		and (autopost.last_confirmation(v_target)).created_at > autopost.now_ts() - interval '10 minutes' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'code_sent');
 	elsif p_dry_run then
 		return '{"applied": true, "dry_run": true}';
 	end if;
+	if v_target.confirmed_at is null then
+		v_message := autopost.confirm_message(v_target, autopost.now_ts());
+	else
+		v_message.kind := 'test';
+		v_message.subject := format('[autopost %s] test', p_workspace_id);
+		v_message.text := format(e'This is a test of autopost for workspace %s, asked for by %s.\nAlerts will come here.',
+			p_workspace_id, autopost.redact(p_operator));
+		v_message.body := jsonb_build_object('type', 'test', 'workspace_id', p_workspace_id);
+	end if;
 	insert into autopost.alert_messages (workspace_id, message_id, target_id, kind, status, subject, text, body,
 		created_at)
-	values (p_workspace_id, autopost.new_id(), p_target_id, 'test', 'pending',
-		format('[autopost %s] test', p_workspace_id),
-		format(e'This is a test of autopost for workspace %s, asked for by %s.\nAlerts will come here.', p_workspace_id,
-			autopost.redact(p_operator)),
-		jsonb_build_object('type', 'test', 'workspace_id', p_workspace_id), autopost.now_ts())
+	values (p_workspace_id, autopost.new_id(), p_target_id, v_message.kind, 'pending', v_message.subject, v_message.text,
+		v_message.body, autopost.now_ts())
 	on conflict (workspace_id, target_id) where status in ('pending', 'sending') do nothing
 	returning message_id into v_id;
 	if v_id is null then

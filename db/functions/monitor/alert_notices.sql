@@ -113,7 +113,7 @@ declare
 begin
 	select count(*) into v_sent from autopost.alert_messages m
 	where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id
-		and m.status in ('sent', 'unknown') and m.kind <> 'test'
+		and m.status in ('sent', 'unknown') and m.kind not in ('test', 'confirm')
 	and m.ended_at > p_now - interval '24 hours';
 	if v_sent >= p_target.daily_limit then
 		return null;

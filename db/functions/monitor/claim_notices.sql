@@ -14,6 +14,7 @@ declare
 	v_target autopost.alert_targets;
 	v_message autopost.alert_messages;
 	v_now timestamptz;
+	v_unconfirmed boolean;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if coalesce(p_limit not between 1 and 100, true) then
@@ -27,15 +28,25 @@ begin
 		for no key update of t skip locked
 	loop
 		v_now := autopost.now_ts();
+		v_message := null;
 		select m.* into v_message from autopost.alert_messages m
 		where m.workspace_id = p_workspace_id and m.target_id = v_target.target_id
 			and m.status in ('pending', 'sending');
 		continue when v_message.lease_until > v_now;
+		v_unconfirmed := v_target.confirmed_at is null;
+		-- The target was changed after the message was written.
+		if (v_message.kind = 'confirm') <> v_unconfirmed or v_message.body ->> 'address' <> v_target.address then
+			perform autopost.end_message(v_message, 'failed', null);
+			v_message := null;
+		end if;
 		if v_message.attempt >= 2 then
 			perform autopost.end_message(v_message, 'unknown', null);
 			v_message := null;
 		end if;
-		if v_message.message_id is null then
+		if v_message.message_id is null and v_unconfirmed then
+			continue when (autopost.last_confirmation(v_target)).message_id is not null;
+			v_message := autopost.confirm_message(v_target, v_now);
+		elsif v_message.message_id is null then
 			select c.* into v_message from autopost.compose_message(v_target, v_now) c;
 			continue when v_message.message_id is null;
 		end if;

@@ -53,6 +53,7 @@ func TestAlertsSurviveAnyFailedCall(t *testing.T) {
 		}
 		h.Exec(`update autopost.settings set value = '1' where key in ('alert_lease_seconds', 'alert_paused_channels', 'alert_calm_seconds')`)
 		require.Equal(t, "true", pgtest.Value[string](h.DB, `select autopost.put_alert_target('news', 'ops', '{"kind": "email", "address": "ops@example.org"}', 'ann', 'test', false) ->> 'applied'`))
+		h.DB.Exec(`update autopost.alert_targets set confirmed_at = now()`)
 		h.Exec(`update autopost.channels set paused_until = now() + interval '1 hour'`)
 		received := &operators{got: map[string]int{}}
 		m, err := monitor.New(monitor.Config{Interval: 200 * time.Millisecond, RunID: "monitor"}, monitor.Deps{

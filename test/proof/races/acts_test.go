@@ -203,6 +203,7 @@ var acts = []act{
 	{"put_alert_target", "a new one", `select autopost.put_alert_target('w', 'mail', '{"kind": "email", "address": "ops@example.org"}', {by}, false)`, false},
 	{"put_alert_target", "disabled", `select autopost.put_alert_target('w', 'ops', '{"enabled": false}', {by}, false)`, false},
 	{"remove_alert_target", "", `select autopost.remove_alert_target('w', 'ops', {by}, false)`, false},
+	{"confirm_alert_target", "", `select autopost.confirm_alert_target('w', 'spare', 'abc', {by}, false)`, false},
 	{"test_alert_target", "", `select autopost.test_alert_target('w', 'spare', {by}, false)`, false},
 	{"release_stale", "", `select autopost.release_stale('w', 600, {by}, false)`, false},
 	{"put_endpoint", "a new one", `select autopost.put_endpoint('w', 'more', jsonb_build_object('kind', 'webhook_push', 'secret_hash', repeat('e', 64)), {by}, false)`, false},

@@ -1,0 +1,84 @@
+create or replace function autopost.confirm_message(p_target autopost.alert_targets, p_now timestamptz)
+	returns autopost.alert_messages
+language plpgsql
+as $$
+-- Purpose: a message with a code that proves that its reader wants alerts. Its body has "address",
+--          "code" and "tries": the number of wrong codes.
+declare
+	v_message autopost.alert_messages;
+	v_code text := left(encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex'), 10);
+begin
+	v_message.workspace_id := p_target.workspace_id;
+	v_message.target_id := p_target.target_id;
+	v_message.message_id := autopost.new_id();
+	v_message.kind := 'confirm';
+	v_message.created_at := p_now;
+	v_message.attempt := 0;
+	v_message.subject := format('[autopost %s] confirm this address', p_target.workspace_id);
+	v_message.text := format(e'Alerts of autopost, workspace %s, are to come to this address. If you want them, run within a day:\n\n'
+		'autopost alert target confirm %s --code %s --workspace %1$s --reason wanted\n\nIf not, do nothing: no alert comes.',
+		p_target.workspace_id, p_target.target_id, v_code);
+	v_message.body := jsonb_build_object('type', 'confirm', 'address', p_target.address, 'code', v_code, 'tries', 0);
+	v_message.tells := '[]';
+	return v_message;
+end
+$$;
+
+create or replace function autopost.last_confirmation(p_target autopost.alert_targets) returns autopost.alert_messages
+language sql stable
+as $$
+-- Purpose: the last message with a code to the present address of a target; null if none was sent.
+-- Reads:   alert_messages.
+select m from autopost.alert_messages m
+where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id and m.kind = 'confirm'
+and m.status in ('sending', 'sent', 'unknown') and m.body ->> 'address' = p_target.address
+order by m.created_at desc limit 1
+$$;
+
+create or replace function autopost.confirm_alert_target(p_workspace_id text, p_target_id text, p_code text,
+	p_operator text, p_reason text, p_dry_run boolean) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Purpose: confirms the mail address of an alert target by the code that was sent to it. Only then
+--          alerts go there. A code is valid for a day and for ten tries; test_alert_target sends another.
+-- Returns: {"applied": true, "dry_run"}; or {"applied": false, "dry_run"} with reason unknown_target,
+--          unchanged: confirmed, or needs no confirmation, no_code: none is valid, or wrong_code.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   alert_targets.
+-- Writes:  alert_targets, alert_messages, admin_audit_log.
+declare
+	v_act jsonb;
+	v_target autopost.alert_targets;
+	v_sent autopost.alert_messages;
+	v_reason text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('target_id', p_target_id <> ''), autopost.require_argument('code', p_code <> '');
+	select t.* into v_target from autopost.alert_targets t
+	where t.workspace_id = p_workspace_id and t.target_id = p_target_id
+	for no key update of t;
+	v_sent := autopost.last_confirmation(v_target);
+	v_reason := case
+		when v_target.target_id is null then 'unknown_target'
+		when v_target.confirmed_at is not null then 'unchanged'
+		when v_sent.message_id is null or v_sent.created_at <= autopost.now_ts() - interval '1 day'
+			or (v_sent.body ->> 'tries')::int >= 10 then 'no_code'
+		when v_sent.body ->> 'code' <> lower(btrim(p_code)) then 'wrong_code' end;
+	if v_reason = 'wrong_code' then
+		update autopost.alert_messages m
+		set body = jsonb_set(m.body, '{tries}', to_jsonb((m.body ->> 'tries')::int + 1))
+		where m.workspace_id = p_workspace_id and m.message_id = v_sent.message_id;
+	end if;
+	if v_reason is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_reason);
+	elsif not p_dry_run then
+		update autopost.alert_targets t set confirmed_at = autopost.now_ts(), next_try_at = autopost.now_ts()
+		where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
+		perform pg_notify('autopost_wake', 'alerts');
+		perform autopost.audit(p_workspace_id, 'confirm_alert_target', 'alert_target:' || p_target_id, v_act, '{}',
+			jsonb_build_object('address', v_target.address));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run);
+end
+$$;
