@@ -3292,6 +3292,34 @@ $$;
 
 
 --
+-- Name: channel_note(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_note(p_channel jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: {"note"} that names the fields of a channel that have no effect: settings that nothing
+--          reads (if the platform lists its settings), and a posting window that is not used. {} if
+--          all have.
+-- Reads:   platforms.
+declare
+	v_notes text[] := array(
+		select format('platform %s reads no settings.%s', p_channel ->> 'platform',
+			string_agg(s.key, ' and no settings.' order by s.key))
+		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
+		where p.platform = p_channel ->> 'platform' and p.setting_keys is not null
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[])
+		having count(*) > 0);
+begin
+	if p_channel ->> 'window_mode' = 'immediate' and jsonb_typeof(p_channel -> 'posting_window') = 'object' then
+		v_notes := v_notes || text 'posting_window has no effect while window_mode is immediate';
+	end if;
+	return case when v_notes = '{}' then '{}' else jsonb_build_object('note', array_to_string(v_notes, '; ')) end;
+end
+$$;
+
+
+--
 -- Name: channel_rules(text, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5603,24 +5631,24 @@ CREATE FUNCTION autopost.credential_errors(p_workspace_id text, p_media jsonb) R
     AS $_$
 -- Purpose: the errors of the credentials of platform ids: an id is valid for one credential, so its
 --          auth_ref is required if the channels have several.
--- Reads:   channels.
+-- Reads:   channels, channel_auth.
 declare
-	v_first text;
+	v_refs text[];
 begin
 	if not coalesce(p_media @? '$[*] ? (exists (@.file_id) || exists (@.attachment_token))', false) then
 		return '[]';
 	end if;
-	v_first := (select c.auth_ref from autopost.channels c where c.workspace_id = p_workspace_id limit 1);
+	v_refs := array(
+		select distinct coalesce(a.auth_ref, c.auth_ref) from autopost.channels c
+		left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
+		where c.workspace_id = p_workspace_id);
 	return (
 		select coalesce(jsonb_agg(autopost.field_error(format('media[%s].auth_ref', m.ordinality - 1), x.reason,
 			'name the credential of the id: autopost credential list') -> 0 order by m.ordinality), '[]')
 		from jsonb_array_elements(p_media) with ordinality m
 		cross join lateral (select case
-			when m.value ? 'auth_ref' and not exists (select 1 from autopost.channels c
-				where c.workspace_id = p_workspace_id and c.auth_ref = m.value ->> 'auth_ref')
-				then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
-			when not m.value ? 'auth_ref' and exists (select 1 from autopost.channels c
-				where c.workspace_id = p_workspace_id and c.auth_ref <> v_first)
+			when m.value ->> 'auth_ref' <> all (v_refs) then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
+			when not m.value ? 'auth_ref' and cardinality(v_refs) > 1
 				then 'is missing, and the channels have several credentials' end as reason) x
 		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
 end
@@ -14595,8 +14623,8 @@ CREATE FUNCTION autopost.manual_requeue(p_workspace_id text, p_delivery_ids uuid
 -- Purpose: dead or failed_permanent -> retry, by an operator. Grants one more attempt and one more
 --          unknown outcome; attempt does not change. After a failure of the channel, resume the
 --          channel first. The content must not be in flight or sent in the channel meanwhile.
--- Returns: {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]}, ordered by
---          id, each id once.
+-- Returns: {"applied", "requeued", "results": [{"delivery_id", "applied", "reason", "before",
+--          "after"}]} in the order of the ids, each id once.
 -- Raises:  AP001 without operator or reason.
 -- Locks:   channels, messages, deliveries, channel_gates.
 -- Writes:  deliveries, channel_gates, events(manual_requeue), admin_audit_log.
@@ -14633,8 +14661,7 @@ begin
 			v_count := v_count + 1;
 			v_before := v_before || jsonb_build_object(v_id, v_delivery.status);
 		end if;
-		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('delivery_id', v_id, 'applied', v_reason is null,
-			'reason', v_reason));
+		v_results := v_results || autopost.requeue_result(v_id, v_delivery.status, v_reason);
 	end loop;
 	perform set_config('autopost.manual_act', '', true);
 	perform autopost.arm_gates(p_workspace_id, array(select d.channel_id from autopost.deliveries d
@@ -14667,8 +14694,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('delivery_ids', cardinality(p_delivery_ids) > 0);
-	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', u.id, 'applied', o.reason is null, 'reason',
-		o.reason)) order by u.n),
+	select jsonb_agg(autopost.requeue_result(u.id, d.status, o.reason) order by u.n),
 		count(*) filter (where o.reason is null)
 	into v_results, v_count
 	from (select i.id, min(i.n) as n from unnest(p_delivery_ids) with ordinality i (id, n) group by i.id) u
@@ -17177,13 +17203,18 @@ CREATE FUNCTION autopost.post_warnings(p_workspace_id text, p_raw jsonb) RETURNS
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the parts of a raw payload that have no effect: unknown fields, variants for unknown
---          platforms and channels, unknown channels in the routing.
+--          platforms and channels, unknown channels in the routing, a scheduled_for more than a
+--          minute ago.
 -- Reads:   platforms, channels.
 declare
 	v_names text[] := '{}';
 begin
+	if jsonb_typeof(p_raw -> 'scheduled_for') = 'string'
+		and autopost.timestamp_of(p_raw ->> 'scheduled_for') < autopost.now_ts() - interval '1 minute' then
+		v_names := '{scheduled_for}';
+	end if;
 	if p_raw ? 'variants' then
-		v_names := array(select autopost.variant_warnings(p_workspace_id,
+		v_names := v_names || array(select autopost.variant_warnings(p_workspace_id,
 			autopost.parts_of(p_raw -> 'variants', 'object')));
 	end if;
 	if p_raw ? 'routing' then
@@ -18084,7 +18115,7 @@ begin
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'after' ? 'settings' then
-		v_answer := v_answer || autopost.settings_note(v_put -> 'after');
+		v_answer := v_answer || autopost.channel_note(v_put -> 'after');
 	end if;
 	if v_answer -> 'applied' <> 'true' or p_dry_run then
 		return v_answer;
@@ -20133,7 +20164,7 @@ CREATE FUNCTION autopost.record_source_urls(p_workspace_id text, p_post jsonb, p
     AS $$
 -- Purpose: keeps the source URLs of a frozen post for source_url_time, for the credentials of its
 --          channels p_ids whose platform may fetch them. A valid id of the platform stays.
--- Reads:   channels, platforms.
+-- Reads:   channels, channel_auth, platforms.
 -- Writes:  media_blobs.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -20143,11 +20174,12 @@ begin
 	end if;
 	insert into autopost.media_blobs as b (workspace_id, blob_ref, provider, auth_ref, kind, url, expires_at, created_at,
 		updated_at)
-	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, c.auth_ref, m.value ->> 'type',
+	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, coalesce(a.auth_ref, c.auth_ref), m.value ->> 'type',
 		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
 	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
 	join autopost.platforms p on autopost.upload_policy(p, m.value ->> 'type') = 'url_allowed'
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
+	left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 	where p_post -> 'urls' ? (m.value ->> 'blob_ref')
 	order by 2, 3, 4, 5
 	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
@@ -21326,7 +21358,8 @@ select array[
 	autopost.variant_of(p_payload, p_channel)::text,
 	(p_channel.settings -> p_channel.platform)::text,
 	(p_channel.settings -> 'max_weighted_length')::text,
-	case when p_payload -> 'media' @? '$[*].auth_ref' then p_channel.auth_ref end]
+	case when p_payload -> 'media' @? '$[*].auth_ref'
+		then autopost.current_auth_ref(p_channel.workspace_id, p_channel) end]
 $_$;
 
 
@@ -21783,6 +21816,19 @@ $$;
 
 
 --
+-- Name: requeue_result(uuid, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.requeue_result(p_delivery_id uuid, p_before text, p_reason text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the result of a requeue of one delivery, with its status before and after.
+select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason', p_reason,
+	'before', p_before, 'after', case when p_reason is null then 'retry' end))
+$$;
+
+
+--
 -- Name: requeue_resumed_preview(text, uuid[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -21794,9 +21840,8 @@ CREATE FUNCTION autopost.requeue_resumed_preview(p_workspace_id text, p_delivery
 begin
 	return (
 		select jsonb_build_object('requeued', count(*) filter (where o.reason is null), 'results',
-			coalesce(jsonb_agg(jsonb_strip_nulls(
-			jsonb_build_object('delivery_id', d.delivery_id, 'applied', o.reason is null, 'reason', o.reason))
-				order by array_position(p_delivery_ids, d.delivery_id)), '[]'))
+			coalesce(jsonb_agg(autopost.requeue_result(d.delivery_id, d.status, o.reason) order by array_position(p_delivery_ids,
+			d.delivery_id)), '[]'))
 		from autopost.deliveries d
 		cross join lateral (
 			select c from autopost.channels c
@@ -23398,28 +23443,6 @@ CREATE FUNCTION autopost.setting_is_on(p_key text) RETURNS boolean
     AS $$
 -- Purpose: the value of a boolean setting.
 select s.value = 'true' from autopost.settings s where s.key = p_key
-$$;
-
-
---
--- Name: settings_note(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.settings_note(p_channel jsonb) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
-    AS $$
--- Purpose: {"note"} that names the channel settings that nothing reads. {} if all are read, or if
---          the platform does not list its settings.
--- Reads:   platforms.
-begin
-	return (
-		select case when count(*) = 0 then '{}'
-			else jsonb_build_object('note', format('platform %s reads no settings.%s', p_channel ->> 'platform',
-			string_agg(s.key, ' and no settings.' order by s.key))) end
-		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
-		where p.platform = p_channel ->> 'platform' and p.setting_keys is not null
-		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[]));
-end
 $$;
 
 

@@ -125,20 +125,26 @@ select
 			'leave it out, and post what is decided') else '[]' end
 $$;
 
-create or replace function autopost.settings_note(p_channel jsonb) returns jsonb
+create or replace function autopost.channel_note(p_channel jsonb) returns jsonb
 language plpgsql stable
 as $$
--- Purpose: {"note"} that names the channel settings that nothing reads. {} if all are read, or if
---          the platform does not list its settings.
+-- Purpose: {"note"} that names the fields of a channel that have no effect: settings that nothing
+--          reads (if the platform lists its settings), and a posting window that is not used. {} if
+--          all have.
 -- Reads:   platforms.
-begin
-	return (
-		select case when count(*) = 0 then '{}'
-			else jsonb_build_object('note', format('platform %s reads no settings.%s', p_channel ->> 'platform',
-			string_agg(s.key, ' and no settings.' order by s.key))) end
+declare
+	v_notes text[] := array(
+		select format('platform %s reads no settings.%s', p_channel ->> 'platform',
+			string_agg(s.key, ' and no settings.' order by s.key))
 		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
 		where p.platform = p_channel ->> 'platform' and p.setting_keys is not null
-		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[]));
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[])
+		having count(*) > 0);
+begin
+	if p_channel ->> 'window_mode' = 'immediate' and jsonb_typeof(p_channel -> 'posting_window') = 'object' then
+		v_notes := v_notes || text 'posting_window has no effect while window_mode is immediate';
+	end if;
+	return case when v_notes = '{}' then '{}' else jsonb_build_object('note', array_to_string(v_notes, '; ')) end;
 end
 $$;
 

@@ -45,7 +45,7 @@ begin
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]' then
 		autopost.channel_errors(p_workspace_id, p_channel_id, v_put -> 'before', v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'after' ? 'settings' then
-		v_answer := v_answer || autopost.settings_note(v_put -> 'after');
+		v_answer := v_answer || autopost.channel_note(v_put -> 'after');
 	end if;
 	if v_answer -> 'applied' <> 'true' or p_dry_run then
 		return v_answer;
