@@ -9399,7 +9399,7 @@ CREATE FUNCTION autopost.get_message(p_workspace_id text, p_message_id uuid) RET
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: returns a normalised message with its deliveries.
--- Returns: {…, "payload", "counts": {status: deliveries}, "deliveries": [the first 1,000 by
+-- Returns: {…, "source": with the unknown fields of the post, "payload", "counts": {status: deliveries}, "deliveries": [the first 1,000 by
 --          channel: {"delivery_id", "channel_id", "platform", "status", "attempt", "due_at": null
 --          if time alone does not bring it, "sent_at", "provider_message_id", "last_error", "text",
 --          "meta"}]}; null if the workspace has no such message.
@@ -9410,6 +9410,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('message_id', p_message_id is not null);
 	select to_jsonb(v) - 'workspace_id' || jsonb_build_object('payload', m.payload, 'hash_version', m.hash_version,
+		'source', m.source,
 		'counts', (select coalesce(jsonb_object_agg(s.status, s.n), '{}') from (
 			select d.status, count(*) as n from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.message_id = p_message_id
@@ -12831,7 +12832,8 @@ CREATE VIEW autopost.list_messages_rows AS
                            FROM autopost.deliveries d
                           WHERE ((d.workspace_id = m.workspace_id) AND (d.message_id = m.message_id))
                          LIMIT 1000) x
-                  GROUP BY x.status) s) AS counts
+                  GROUP BY x.status) s) AS counts,
+    (m.source - 'fields'::text) AS source
    FROM autopost.messages m;
 
 
@@ -12851,7 +12853,8 @@ CREATE VIEW autopost.list_messages WITH (security_barrier='true') AS
     v.run_id,
     v.created_at,
     v.last_seen_at,
-    v.counts
+    v.counts,
+    v.source
    FROM autopost.list_messages_rows v
   WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
            FROM autopost.readable_workspaces r)));
@@ -16694,6 +16697,8 @@ begin
 			'write 2026-12-01T18:00:00+03:00');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.timestamp_of(p_raw ->> 'scheduled_for') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time');
+	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.now_ts() then
+		v_errors := v_errors || autopost.field_error('remove_at', 'must be in the future', 'choose a later time');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') > autopost.now_ts()
 		+ autopost.setting_interval('delivery_retention_days') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',

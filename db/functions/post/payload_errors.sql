@@ -283,6 +283,8 @@ begin
 			'write 2026-12-01T18:00:00+03:00');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.timestamp_of(p_raw ->> 'scheduled_for') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time');
+	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.now_ts() then
+		v_errors := v_errors || autopost.field_error('remove_at', 'must be in the future', 'choose a later time');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') > autopost.now_ts()
 		+ autopost.setting_interval('delivery_retention_days') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',
