@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(94);
+select plan(96);
 select test.bind();
 create function test.logged() returns autopost.admin_audit_log
 language sql
@@ -200,6 +200,9 @@ select is(test.put('{"title": "Later"}') -> 'note', null, 'once');
 update autopost.platforms set setting_keys = null where platform = 'telegram';
 select is(test.put('{"settings": {"bogus": true, "more": 1}}') -> 'note', null,
 	'an adapter that does not say what it reads may read anything');
+select is(test.put('{"settings": {}, "posting_window": {"mon": [["09:00", "12:00"]]}, "window_mode": "immediate"}') ->> 'note',
+	'posting_window has no effect while window_mode is immediate');
+select is(test.put('{"window_mode": "windowed"}') -> 'note', null);
 select is(test.wrong('{"settings": {"moderated": true}}'),
 	'settings.moderated must be absent');
 

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(33);
+select plan(34);
 
 select test.channel('a', p_max_parallel => 10);
 update autopost.settings set value = '1' where key = 'max_attempts';
@@ -17,6 +17,7 @@ select test.round('a', test.failure('TRANSIENT', 'delivery', 'http_500'));
 select is((test.row('a')).status, 'dead');
 create temp table r on commit drop as select test.requeue(array[(test.row('a')).delivery_id]) as answer;
 select is((select answer - 'results' from r), '{"applied": true, "requeued": 1}');
+select is((select (answer #> '{results,0}') - 'delivery_id' from r), '{"applied": true, "before": "dead", "after": "retry"}');
 select is((test.row('a')).status, 'retry');
 select is((test.row('a')).attempt, 1, 'attempt is not touched');
 select is((test.row('a')).granted_attempts, 1, 'one more is granted');

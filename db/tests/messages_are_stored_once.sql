@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(10);
+select plan(12);
 
 select test.channel('a');
 create temp table one on commit drop as
@@ -20,6 +20,9 @@ select is((select row(m.payload, m.tags, m.source, m.source_ref, m.first_seen_tr
 select is((select source from first),
 	'{"kind": "api", "endpoint_id": "in", "source_id": null, "fields": {"colour": "red"}}',
 	'the source has the way of the post and its unknown fields');
+select is((select autopost.get_message('w', f.message_id) -> 'source' from first f), (select source from first));
+select is((select l.source from autopost.list_messages('w', '{}', 1) l),
+	'{"kind": "api", "endpoint_id": "in", "source_id": null}', 'a list shows the way only');
 select is((select seen_count from autopost.messages), 2::bigint);
 select is((select last_seen_at from autopost.messages), autopost.now_ts());
 select is((select last_ingest_run_id::text from autopost.messages), (select answer ->> 'run_id' from two));

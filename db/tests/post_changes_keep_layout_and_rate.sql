@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(31);
+select plan(32);
 
 create function test.edit(p_channel_id text, p_changes jsonb) returns jsonb
 language sql as $$
@@ -116,6 +116,8 @@ select is(
 	test.post(
 	'{"text": "sale", "remove_at": "2026-06-01T10:00:00Z", "scheduled_for": "2026-06-01T11:00:00Z"}') -> 'errors' -> 0
 	->> 'reason', 'is not after scheduled_for');
+select is(test.post('{"text": "sale", "remove_at": "2026-05-31T10:00:00Z"}') -> 'errors' -> 0 ->> 'reason',
+	'must be in the future');
 delete from autopost.post_acts;
 select test.post(jsonb_build_object('text', 'sale', 'remove_at',
 	to_char(autopost.now_ts() at time zone 'UTC' + interval '1 hour', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'routing',

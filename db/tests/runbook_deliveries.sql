@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(35);
+select plan(36);
 
 select test.channel('a', p_max_parallel => 10);
 create function test.state() returns jsonb
@@ -49,6 +49,7 @@ update act set dry = autopost.manual_requeue_preview('w', (select list from ids)
 select is(test.state(), (select s from was), 'a preview changes nothing');
 select is((select dry - 'results' from act), '{"applied": true, "dry_run": true, "requeued": 1}');
 select is((select jsonb_path_query_array(dry, '$.results[*].applied') from act), '[true, false]', 'each id once');
+select is((select (dry #> '{results,0}') - 'delivery_id' from act), '{"applied": true, "before": "dead", "after": "retry"}');
 update act set wet = autopost.manual_requeue('w', (select list from ids), 'olga', 'after all');
 select is((select wet ->> 'requeued' from act), '1');
 select is((test.logged()).action, 'manual_requeue');

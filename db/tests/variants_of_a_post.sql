@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(43);
+select plan(45);
 
 select test.channel('tg');
 select test.channel('m', p_platform => 'max');
@@ -56,6 +56,10 @@ select is(autopost.post_warnings('w',
 	'{"variants": {"x": {"made_with_ai": true}, "on-x": {"reply_settings": "verified"}}}'), '[]');
 select is(autopost.post_warnings('w', '{"variants": {"telegram": {"made_with_ai": true}}}'),
 	'["variants.telegram.made_with_ai"]');
+select is(autopost.post_warnings('w', jsonb_build_object('scheduled_for', autopost.now_ts() - interval '61 seconds')),
+	'["scheduled_for"]', 'a time in the past has no effect');
+select is(autopost.post_warnings('w', jsonb_build_object('scheduled_for', autopost.now_ts() - interval '59 seconds')), '[]',
+	'clocks differ');
 select isnt(autopost.content_hash(autopost.normalize_payload(
 	'{"text": "a", "variants": {"x": {"made_with_ai": true}}}')),
 	autopost.content_hash(autopost.normalize_payload('{"text": "a", "variants": {"x": {"made_with_ai": false}}}')),

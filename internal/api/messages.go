@@ -22,6 +22,15 @@ type MessageRow struct {
 	CreatedAt   time.Time      `json:"created_at"`
 	LastSeenAt  time.Time      `json:"last_seen_at"`
 	Counts      map[string]int `json:"counts" doc:"Deliveries by status. In a list, of the first 1,000 deliveries."`
+	Source      *origin        `json:"source" doc:"The way of the first post with this content."`
+}
+
+// origin is messages.source.
+type origin struct {
+	Kind       string         `json:"kind" enum:"push,pull,api,command,event,file,page" example:"push"`
+	EndpointID *string        `json:"endpoint_id" nullable:"true" example:"cms"`
+	SourceID   *string        `json:"source_id" nullable:"true" doc:"The source, if it was polled."`
+	Fields     map[string]any `json:"fields,omitempty" doc:"The unknown fields of the post; not in a list."`
 }
 
 type message struct {

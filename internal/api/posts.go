@@ -122,7 +122,7 @@ type submitted struct {
 	Skipped      int          `json:"skipped"`
 	Fanout       string       `json:"fanout,omitempty" enum:"done,running"`
 	Deliveries   []forChannel `json:"deliveries,omitempty" nullable:"false" doc:"The first 1,000 deliveries."`
-	Warnings     []string     `json:"warnings,omitempty" nullable:"false" doc:"Unknown fields and unknown channels."`
+	Warnings     []string     `json:"warnings,omitempty" nullable:"false" doc:"Fields without effect: unknown fields and channels, a time in the past."`
 	_            struct{}     `additionalProperties:"true"`
 }
 

@@ -34,6 +34,8 @@ type result struct {
 	DeliveryID string   `json:"delivery_id" format:"uuid"`
 	Applied    bool     `json:"applied,omitempty"`
 	Reason     string   `json:"reason,omitempty" example:"not_failed"`
+	Before     string   `json:"before,omitempty" example:"dead" doc:"The status before."`
+	After      string   `json:"after,omitempty" example:"retry" doc:"The status afterwards, if it changed."`
 	_          struct{} `additionalProperties:"true"`
 }
 

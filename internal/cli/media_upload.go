@@ -36,6 +36,9 @@ and webhook media are only uploaded with a post.`,
 			if err := m.requireAudit(); err != nil {
 				return err
 			}
+			if err := media.CheckRef(args[0]); err != nil {
+				return usageError{fmt.Errorf("%w: see autopost media list", err)}
+			}
 			if platform == "" || h.AuthRef == "" || !slices.Contains(mediaKinds, kind) {
 				return usageError{fmt.Errorf("--platform, --auth-ref and --kind must be set: pass one of %s as --kind", strings.Join(mediaKinds, ", "))}
 			}

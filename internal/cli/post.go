@@ -96,7 +96,7 @@ type verdict struct {
 // check prints ignored fields to standard error and fails if the post was rejected.
 func (v verdict) check() error {
 	if len(v.Warnings) > 0 {
-		fmt.Fprintln(os.Stderr, "autopost: ignored unknown fields: "+strings.Join(v.Warnings, ", "))
+		fmt.Fprintln(os.Stderr, "autopost: without effect: "+strings.Join(v.Warnings, ", "))
 	}
 	if v.Status != "rejected" {
 		return nil

@@ -126,7 +126,7 @@ func (e *explanation) printNow() error {
 		fmt.Fprintln(os.Stdout, "to do: "+e.Now.Lifts)
 	case e.Now.SendAt != nil:
 		fmt.Fprintf(os.Stdout, "expected to be sent at %s\n", e.Now.SendAt.Format(time.RFC3339))
-	case len(e.Now.HeldBy) > 0:
+	case len(e.Now.HeldBy) > 0 && e.Status == "found":
 		fmt.Fprintln(os.Stdout, "it waits until an operator acts")
 	}
 	if e.Delivery.Status == "queued" || e.Delivery.Status == "retry" {

@@ -238,6 +238,12 @@ func (s *Store) Open(ctx context.Context, blobRef string) (*autopost.Content, er
 	}, nil
 }
 
+// CheckRef returns an error if blobRef does not have the form of a reference.
+func CheckRef(blobRef string) error {
+	_, err := parseRef(blobRef)
+	return err
+}
+
 func parseRef(blobRef string) (digest string, err error) {
 	digest, ok := strings.CutPrefix(blobRef, refPrefix)
 	raw, err := hex.DecodeString(digest)

@@ -86,7 +86,9 @@ func TestUnknownFieldsAreKeptAndNamed(t *testing.T) {
 	answer := h.Push(d, "secret-cms", `{"text": "Hello", "colour": "red", "zoom": {"x": 1}}`)
 	require.Equal(t, 202, answer.Status)
 	require.Equal(t, []any{"colour", "zoom"}, answer.Body["warnings"])
-	require.Equal(t, map[string]any{"colour": "red", "zoom": map[string]any{"x": 1.0}}, h.JSON(`select source from autopost.messages`))
+	require.Equal(t, map[string]any{
+		"kind": "push", "endpoint_id": "cms", "source_id": nil, "fields": map[string]any{"colour": "red", "zoom": map[string]any{"x": 1.0}},
+	}, h.JSON(`select source from autopost.messages`))
 	h.Drained("news")
 	require.Len(t, h.Accepted(), 2)
 }
@@ -175,6 +177,9 @@ func TestPictureThatCannotBeFetched(t *testing.T) {
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select count(*)::int from autopost.events where action = 'submission_failed'
 		and meta ->> 'run_id' = $1 and error ->> 'code' = 'media_fetch_404'`, missing.Text("run_id")))
 	h.UntilTrue(`select attempt > 0 and last_error is not null from autopost.submissions where run_id = $1::text::uuid`, away.Text("run_id"))
+	waiting := h.Run(nil, "why", pgtest.Value[string](h.DB, `select submission_id::text from autopost.submissions where run_id = $1::text::uuid`, away.Text("run_id"))).Stdout
+	require.Contains(t, waiting, "the next try to fetch them")
+	require.NotContains(t, waiting, "until an operator acts", "it is tried again automatically")
 	counts := traces(h)
 	require.Equal(t, map[string]any{"messages": 0.0, "deliveries": 0.0, "submissions": 2.0, "receipts": 2.0}, counts)
 	require.Empty(t, h.Sends())

@@ -80,6 +80,12 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	require.Len(t, chain.Chain, 3)
 	require.Equal(t, "enqueue", chain.Chain[0].Action)
 	require.Contains(t, ok(t, h, "post", file), "1 duplicates")
+	rejected := h.RunWithInput(`{"text": "", "source_ref": "empty"}`, "post")
+	require.Contains(t, rejected.Stderr, "text the post is empty")
+	require.Contains(t, ok(t, h, "why", pgtest.Value[string](h.DB, `select meta ->> 'run_id' from autopost.events where action = 'ingress_payload_rejected'`)),
+		"rejected 1; empty: text the post is empty")
+	require.Zero(t, h.RunWithInput(`{"text": "Once", "source_ref": "s", "tags": ["none"], "routing": {"include_channels": []}}`, "post").Code)
+	require.Contains(t, h.RunWithInput(`{"text": "Twice", "source_ref": "s"}`, "post").Stdout, "duplicate: the endpoint has this source_ref already")
 
 	// From standard input, and from flags with a picture that is fetched first.
 	require.Zero(t, h.RunWithInput(`{"text": "From standard input"}`, "post").Code)
@@ -94,6 +100,7 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	require.Contains(t, ok(t, h, "post", "--text", "From the disk", "--media", picture, "--channel", "on-telegram", "--endpoint", "cms"), "1 enqueued")
 	h.UntilTrue(`select count(*) = 5 from autopost.deliveries where status = 'sent'`)
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select count(*)::int from autopost.messages where payload ->> 'text' = 'From the disk' and payload -> 'media' -> 0 ? 'blob_ref'`))
+	require.Zero(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.messages where payload -> 'media' -> 0 ? 'url'`), "the source URL is not stored")
 	require.Zero(t, d.Stop())
 	h.Verified()
 }
@@ -110,6 +117,7 @@ func TestExplainMisuse(t *testing.T) {
 	}{
 		{[]string{"why"}, 2, "one delivery id"},
 		{[]string{"why", "x"}, 2, "must be a UUID"},
+		{[]string{"media", "upload", "sha256:12", "--platform", "max", "--auth-ref", "max-bot", "--kind", "image", because}, 2, `blob_ref must be sha256: and 64 lower-case hexadecimal digits, got "sha256:12"`},
 		{[]string{"why", "00000000-0000-7000-8000-000000000000"}, 1, "unknown delivery 00000000-0000-7000-8000-000000000000 in workspace news"},
 		{[]string{"why", "00000000-0000-7000-8000-000000000000", "--workspace", "none"}, 1, "none"},
 		{[]string{"plan"}, 2, "must contain JSON"},

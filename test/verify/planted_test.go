@@ -407,7 +407,7 @@ var inIngress = []planted{
 	{invariant: "I39", bug: "a purge forgets the dedup window", plant: edit(`delete from autopost.deliveries where delivery_id = ` + sentOn("plain")),
 		also: []string{"I17", "I26"}, because: "the enqueue event counts it, and its events lead nowhere"},
 	{invariant: "I40", bug: "hashing changed and its version did not", plant: func(h *fixture) {
-		h.breaks("content_hash", "m.value - 'url'", "m.value")
+		h.breaks("content_hash", "blob_ref,file_id", "file_id")
 	}},
 	{invariant: "I40", bug: "a payload is edited in place", plant: edit(`update autopost.messages set payload = payload || '{"text": "other words"}'
 		where message_id = (select d.message_id from autopost.deliveries d where d.channel_id = 'retry')`)},

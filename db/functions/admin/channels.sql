@@ -130,7 +130,8 @@ create or replace function autopost.channel_note(p_workspace_id text, p_changed 
 language plpgsql stable
 as $$
 -- Purpose: {"note"} that names the changed settings of a channel that nothing reads, if the
---          platform lists its settings, and a changed credential that is missing; {} without a note.
+--          platform lists its settings, a posting window without effect, and a changed credential
+--          that is missing; {} without a note.
 -- Reads:   platforms, credential_bindings, sealed_secrets.
 declare
 	v_unread text := (
@@ -142,8 +143,11 @@ declare
 		having count(*) > 0);
 	v_fault text := case when p_changed ? 'auth_ref'
 		then autopost.credential_fault(p_workspace_id, p_channel ->> 'auth_ref', p_channel ->> 'platform') end;
+	v_window text := case when p_changed ?| '{posting_window,window_mode}' and p_channel ->> 'window_mode' = 'immediate'
+		and jsonb_typeof(p_channel -> 'posting_window') = 'object'
+		then 'posting_window has no effect while window_mode is immediate' end;
 begin
-	return jsonb_strip_nulls(jsonb_build_object('note', nullif(concat_ws('; ', v_unread, v_fault
+	return jsonb_strip_nulls(jsonb_build_object('note', nullif(concat_ws('; ', v_unread, v_window, v_fault
 		|| ', so the posts of this channel wait (credential_missing): ' || autopost.credential_command(p_workspace_id,
 			p_channel ->> 'auth_ref', p_channel ->> 'platform')), '')));
 end

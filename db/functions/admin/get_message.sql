@@ -2,7 +2,7 @@ create or replace function autopost.get_message(p_workspace_id text, p_message_i
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: returns a normalised message with its deliveries.
--- Returns: {…, "payload", "counts": {status: deliveries}, "deliveries": [the first 1,000 by
+-- Returns: {…, "source": with the unknown fields of the post, "payload", "counts": {status: deliveries}, "deliveries": [the first 1,000 by
 --          channel: {"delivery_id", "channel_id", "platform", "status", "attempt", "due_at": null
 --          if time alone does not bring it, "sent_at", "provider_message_id", "last_error", "text",
 --          "meta"}]}; null if the workspace has no such message.
@@ -13,6 +13,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('message_id', p_message_id is not null);
 	select to_jsonb(v) - 'workspace_id' || jsonb_build_object('payload', m.payload, 'hash_version', m.hash_version,
+		'source', m.source,
 		'counts', (select coalesce(jsonb_object_agg(s.status, s.n), '{}') from (
 			select d.status, count(*) as n from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.message_id = p_message_id

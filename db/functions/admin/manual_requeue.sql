@@ -25,6 +25,14 @@ begin
 end
 $$;
 
+create or replace function autopost.requeue_result(p_delivery_id uuid, p_before text, p_reason text) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the result of a requeue of one delivery, with its status before and after.
+select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason', p_reason,
+	'before', p_before, 'after', case when p_reason is null then 'retry' end))
+$$;
+
 create or replace function autopost.lock_for_requeue(p_workspace_id text, p_delivery_ids uuid[]) returns void
 language plpgsql
 as $$
@@ -53,8 +61,8 @@ as $$
 -- Purpose: dead or failed_permanent -> retry, by an operator. Grants one more attempt and one more
 --          unknown outcome; attempt does not change. After a failure of the channel, resume the
 --          channel first. The content must not be in flight or sent in the channel meanwhile.
--- Returns: {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]}, ordered by
---          id, each id once.
+-- Returns: {"applied", "requeued", "results": [{"delivery_id", "applied", "reason", "before",
+--          "after"}]} in the order of the ids, each id once.
 -- Raises:  AP001 without operator or reason.
 -- Locks:   channels, messages, deliveries, channel_gates.
 -- Writes:  deliveries, channel_gates, events(manual_requeue), admin_audit_log.
@@ -91,8 +99,7 @@ begin
 			v_count := v_count + 1;
 			v_before := v_before || jsonb_build_object(v_id, v_delivery.status);
 		end if;
-		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('delivery_id', v_id, 'applied', v_reason is null,
-			'reason', v_reason));
+		v_results := v_results || autopost.requeue_result(v_id, v_delivery.status, v_reason);
 	end loop;
 	perform set_config('autopost.manual_act', '', true);
 	perform autopost.arm_gates(p_workspace_id, array(select d.channel_id from autopost.deliveries d

@@ -10,8 +10,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('delivery_ids', cardinality(p_delivery_ids) > 0);
-	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', u.id, 'applied', o.reason is null, 'reason',
-		o.reason)) order by u.n),
+	select jsonb_agg(autopost.requeue_result(u.id, d.status, o.reason) order by u.n),
 		count(*) filter (where o.reason is null)
 	into v_results, v_count
 	from (select i.id, min(i.n) as n from unnest(p_delivery_ids) with ordinality i (id, n) group by i.id) u

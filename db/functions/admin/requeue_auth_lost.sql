@@ -7,9 +7,8 @@ as $$
 begin
 	return (
 		select jsonb_build_object('requeued', count(*) filter (where o.reason is null), 'results',
-			coalesce(jsonb_agg(jsonb_strip_nulls(
-			jsonb_build_object('delivery_id', d.delivery_id, 'applied', o.reason is null, 'reason', o.reason))
-				order by array_position(p_delivery_ids, d.delivery_id)), '[]'))
+			coalesce(jsonb_agg(autopost.requeue_result(d.delivery_id, d.status, o.reason) order by array_position(p_delivery_ids,
+			d.delivery_id)), '[]'))
 		from autopost.deliveries d
 		cross join lateral (
 			select c from autopost.channels c

@@ -83,24 +83,24 @@ language plpgsql stable
 as $$
 -- Purpose: the errors of the credentials of platform ids: an id is valid for one credential, so its
 --          auth_ref is required if the channels have several.
--- Reads:   channels.
+-- Reads:   channels, channel_auth.
 declare
-	v_first text;
+	v_refs text[];
 begin
 	if not coalesce(p_media @? '$[*] ? (exists (@.file_id) || exists (@.attachment_token))', false) then
 		return '[]';
 	end if;
-	v_first := (select c.auth_ref from autopost.channels c where c.workspace_id = p_workspace_id limit 1);
+	v_refs := array(
+		select distinct coalesce(a.auth_ref, c.auth_ref) from autopost.channels c
+		left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
+		where c.workspace_id = p_workspace_id);
 	return (
 		select coalesce(jsonb_agg(autopost.field_error(format('media[%s].auth_ref', m.ordinality - 1), x.reason,
 			'name the credential of the id: autopost credential list') -> 0 order by m.ordinality), '[]')
 		from jsonb_array_elements(p_media) with ordinality m
 		cross join lateral (select case
-			when m.value ? 'auth_ref' and not exists (select 1 from autopost.channels c
-				where c.workspace_id = p_workspace_id and c.auth_ref = m.value ->> 'auth_ref')
-				then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
-			when not m.value ? 'auth_ref' and exists (select 1 from autopost.channels c
-				where c.workspace_id = p_workspace_id and c.auth_ref <> v_first)
+			when m.value ->> 'auth_ref' <> all (v_refs) then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
+			when not m.value ? 'auth_ref' and cardinality(v_refs) > 1
 				then 'is missing, and the channels have several credentials' end as reason) x
 		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
 end

@@ -283,6 +283,8 @@ begin
 			'write 2026-12-01T18:00:00+03:00');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.timestamp_of(p_raw ->> 'scheduled_for') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time');
+	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.now_ts() then
+		v_errors := v_errors || autopost.field_error('remove_at', 'must be in the future', 'choose a later time');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') > autopost.now_ts()
 		+ autopost.setting_interval('delivery_retention_days') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',
@@ -376,13 +378,18 @@ create or replace function autopost.post_warnings(p_workspace_id text, p_raw jso
 language plpgsql stable
 as $$
 -- Purpose: the parts of a raw payload that have no effect: unknown fields, variants for unknown
---          platforms and channels, unknown channels in the routing.
+--          platforms and channels, unknown channels in the routing, a scheduled_for more than a
+--          minute ago.
 -- Reads:   platforms, channels.
 declare
 	v_names text[] := '{}';
 begin
+	if jsonb_typeof(p_raw -> 'scheduled_for') = 'string'
+		and autopost.timestamp_of(p_raw ->> 'scheduled_for') < autopost.now_ts() - interval '1 minute' then
+		v_names := '{scheduled_for}';
+	end if;
 	if p_raw ? 'variants' then
-		v_names := array(select autopost.variant_warnings(p_workspace_id,
+		v_names := v_names || array(select autopost.variant_warnings(p_workspace_id,
 			autopost.parts_of(p_raw -> 'variants', 'object')));
 	end if;
 	if p_raw ? 'routing' then

@@ -49,7 +49,8 @@ select array[
 	autopost.variant_of(p_payload, p_channel)::text,
 	(p_channel.settings -> p_channel.platform)::text,
 	(p_channel.settings -> 'max_weighted_length')::text,
-	case when p_payload -> 'media' @? '$[*].auth_ref' then p_channel.auth_ref end]
+	case when p_payload -> 'media' @? '$[*].auth_ref'
+		then autopost.current_auth_ref(p_channel.workspace_id, p_channel) end]
 $$;
 
 create or replace function autopost.rendering_choice(p_rendering text[]) returns jsonb

@@ -25,7 +25,7 @@ language plpgsql
 as $$
 -- Purpose: keeps the source URLs of a frozen post for source_url_time, for the credentials of its
 --          channels p_ids whose platform may fetch them. A valid id of the platform stays.
--- Reads:   channels, platforms.
+-- Reads:   channels, channel_auth, platforms.
 -- Writes:  media_blobs.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -35,11 +35,12 @@ begin
 	end if;
 	insert into autopost.media_blobs as b (workspace_id, blob_ref, provider, auth_ref, kind, url, expires_at, created_at,
 		updated_at)
-	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, c.auth_ref, m.value ->> 'type',
+	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, coalesce(a.auth_ref, c.auth_ref), m.value ->> 'type',
 		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
 	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
 	join autopost.platforms p on autopost.upload_policy(p, m.value ->> 'type') = 'url_allowed'
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
+	left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 	where p_post -> 'urls' ? (m.value ->> 'blob_ref')
 	order by 2, 3, 4, 5
 	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
