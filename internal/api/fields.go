@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -21,19 +22,21 @@ type Field struct {
 var parts = map[string]any{"Post": post{}, "Medium": medium{}, "Button": button{}, "Routing": routing{}, "RouteFilter": routeFilter{},
 	"PostTemplate": postTemplate{}, "Variant": variant{}, "Captions": captions{}}
 
+// schemas returns the schemas of the document.
+var schemas = sync.OnceValue(func() huma.Registry { return newAPI(http.NewServeMux(), Deps{}).API.OpenAPI().Components.Schemas })
+
 // Fields returns the fields of a part of a post in the order of its type.
 func Fields(schema string) ([]Field, error) {
 	part, ok := parts[schema]
 	if !ok {
 		return nil, fmt.Errorf("unknown part of a post: %s", schema)
 	}
-	schemas := newAPI(http.NewServeMux(), Deps{}).API.OpenAPI().Components.Schemas
-	described := schemas.Map()[schema]
+	described := schemas().Map()[schema]
 	var rows []Field
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if property, ok := described.Properties[name]; ok {
-			rows = append(rows, fieldOf(schemas, described, name, property))
+			rows = append(rows, fieldOf(schemas(), described, name, property))
 		}
 	}
 	return rows, nil
