@@ -74,6 +74,10 @@ func fieldsOf(schemas huma.Registry, schema *huma.Schema, at string, entered []s
 	return rows
 }
 
+// typeNames are the names of types and formats.
+var typeNames = map[string]string{"date-time": "time", "uuid": "UUID", huma.TypeString: "text", huma.TypeBoolean: "true or false",
+	huma.TypeInteger: "integer", huma.TypeNumber: "number", huma.TypeObject: "object"}
+
 // typeOf names the type of a value.
 func typeOf(schemas huma.Registry, schema *huma.Schema) string {
 	switch {
@@ -81,13 +85,12 @@ func typeOf(schemas huma.Registry, schema *huma.Schema) string {
 		return typeOf(schemas, schemas.SchemaFromRef(schema.Ref))
 	case schema.Items != nil:
 		return "list of " + strings.TrimSuffix(typeOf(schemas, schema.Items), " or null") + orNull(schema)
-	case schema.Format == "date-time" || schema.Format == "uuid":
-		return map[string]string{"date-time": "time", "uuid": "UUID"}[schema.Format] + orNull(schema)
+	case typeNames[schema.Format] != "":
+		return typeNames[schema.Format] + orNull(schema)
 	case schema.Type == "":
 		return "any"
 	}
-	return map[string]string{huma.TypeString: "text", huma.TypeBoolean: "true or false", huma.TypeInteger: "integer"}[schema.Type] +
-		map[string]string{huma.TypeNumber: "number", huma.TypeObject: "object"}[schema.Type] + orNull(schema)
+	return typeNames[schema.Type] + orNull(schema)
 }
 
 func orNull(schema *huma.Schema) string {
