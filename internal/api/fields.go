@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -21,19 +22,21 @@ type Field struct {
 var parts = map[string]any{"Post": post{}, "Medium": medium{}, "Button": button{}, "Routing": routing{}, "RouteFilter": routeFilter{},
 	"PostTemplate": postTemplate{}, "Variant": variant{}, "Captions": captions{}}
 
+// schemas returns the schemas of the document.
+var schemas = sync.OnceValue(func() huma.Registry { return newAPI(http.NewServeMux(), Deps{}).API.OpenAPI().Components.Schemas })
+
 // Fields returns the fields of a part of a post in the order of its type.
 func Fields(schema string) ([]Field, error) {
 	part, ok := parts[schema]
 	if !ok {
 		return nil, fmt.Errorf("unknown part of a post: %s", schema)
 	}
-	schemas := newAPI(http.NewServeMux(), Deps{}).API.OpenAPI().Components.Schemas
-	described := schemas.Map()[schema]
+	described := schemas().Map()[schema]
 	var rows []Field
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if property, ok := described.Properties[name]; ok {
-			rows = append(rows, fieldOf(schemas, described, name, property))
+			rows = append(rows, fieldOf(schemas(), described, name, property))
 		}
 	}
 	return rows, nil
@@ -71,6 +74,10 @@ func fieldsOf(schemas huma.Registry, schema *huma.Schema, at string, entered []s
 	return rows
 }
 
+// typeNames are the names of types and formats.
+var typeNames = map[string]string{"date-time": "time", "uuid": "UUID", huma.TypeString: "text", huma.TypeBoolean: "true or false",
+	huma.TypeInteger: "integer", huma.TypeNumber: "number", huma.TypeObject: "object"}
+
 // typeOf names the type of a value.
 func typeOf(schemas huma.Registry, schema *huma.Schema) string {
 	switch {
@@ -78,13 +85,12 @@ func typeOf(schemas huma.Registry, schema *huma.Schema) string {
 		return typeOf(schemas, schemas.SchemaFromRef(schema.Ref))
 	case schema.Items != nil:
 		return "list of " + strings.TrimSuffix(typeOf(schemas, schema.Items), " or null") + orNull(schema)
-	case schema.Format == "date-time" || schema.Format == "uuid":
-		return map[string]string{"date-time": "time", "uuid": "UUID"}[schema.Format] + orNull(schema)
+	case typeNames[schema.Format] != "":
+		return typeNames[schema.Format] + orNull(schema)
 	case schema.Type == "":
 		return "any"
 	}
-	return map[string]string{huma.TypeString: "text", huma.TypeBoolean: "true or false", huma.TypeInteger: "integer"}[schema.Type] +
-		map[string]string{huma.TypeNumber: "number", huma.TypeObject: "object"}[schema.Type] + orNull(schema)
+	return typeNames[schema.Type] + orNull(schema)
 }
 
 func orNull(schema *huma.Schema) string {

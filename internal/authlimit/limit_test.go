@@ -82,6 +82,8 @@ func TestGuessesAreLimited(t *testing.T) {
 
 			wait, err := strconv.Atoi(refused.Header().Get("Retry-After"))
 			require.NoError(t, err)
+			require.Equal(t, `"wrong-secrets";q=30;w=30`, refused.Header().Get("RateLimit-Policy"))
+			require.Equal(t, fmt.Sprintf(`"wrong-secrets";r=0;t=%d`, wait), refused.Header().Get("RateLimit"))
 			<-time.After(time.Duration(wait) * time.Second)
 			require.Equal(t, 401, d.ask(http.MethodPost, client, path, "again").Code)
 			require.Equal(t, 429, d.ask(http.MethodPost, client, path, "again").Code)

@@ -104,6 +104,23 @@ func TestTestsDoNotSkip(t *testing.T) {
 	})
 }
 
+// A refusal is a problem of the catalogue: handlers of requests write nothing else.
+func TestHandlersRefuseByProblems(t *testing.T) {
+	t.Parallel()
+	s := load(t)
+	for at, f := range s.files {
+		if f.syntax == nil || isTest(at) || !within(at, "internal/api") && !within(at, "internal/ingest") && !within(at, "internal/authlimit") {
+			continue
+		}
+		ast.Inspect(f.syntax, func(node ast.Node) bool {
+			if call, ok := node.(*ast.CallExpr); ok && (isCall(call, "http", "Error") || isCall(call, "http", "NotFound")) {
+				t.Errorf("%s answers in plain text: write a problem of internal/problem", s.fset.Position(call.Pos()))
+			}
+			return true
+		})
+	}
+}
+
 // inTests visits every call in tests and in the packages made for them.
 func (s *tree) inTests(visit func(at string, in *ast.FuncDecl, call *ast.CallExpr)) {
 	for _, at := range sorted(s.files) {

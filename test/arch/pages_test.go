@@ -184,6 +184,25 @@ func TestPagesNameExistingThings(t *testing.T) {
 	}
 }
 
+// Examples of JSON in a page are valid.
+func TestPagesHaveValidJSON(t *testing.T) {
+	t.Parallel()
+	blocks := 0
+	for at, page := range pages(t) {
+		for _, block := range regexp.MustCompile("(?ms)^```json[^\n]*\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
+			decoder := json.NewDecoder(strings.NewReader(block[1]))
+			for decoder.More() {
+				if err := decoder.Decode(new(any)); err != nil {
+					t.Errorf("%s: %v in %s", at, err, block[1])
+					break
+				}
+			}
+			blocks++
+		}
+	}
+	require.Greater(t, blocks, 5)
+}
+
 // hasHeading reports whether a page has a heading with this anchor.
 func hasHeading(page, anchor string) bool {
 	for line := range strings.Lines(page) {

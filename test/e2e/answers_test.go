@@ -148,9 +148,13 @@ func TestOverTheRateOfTheEndpoint(t *testing.T) {
 			refused = answer
 			continue
 		}
+		require.Equal(t, `"ingress_rps";q=2;w=1`, answer.Header.Get("RateLimit-Policy"))
+		require.Regexp(t, `^"ingress_rps";r=[01];t=1$`, answer.Header.Get("RateLimit"))
 		taken++
 	}
 	require.Equal(t, 429, refused.Status)
+	require.Equal(t, `"ingress_rps";q=2;w=1`, refused.Header.Get("RateLimit-Policy"))
+	require.Regexp(t, `^"ingress_rps";r=0;t=[12]$`, refused.Header.Get("RateLimit"))
 	wait, err := strconv.Atoi(refused.Header.Get("Retry-After"))
 	require.NoError(t, err)
 	require.Positive(t, wait)
