@@ -4383,7 +4383,7 @@ begin
 		limit p_limit
 		for no key update of s skip locked) l;
 	update autopost.submissions s
-	set attempt = s.attempt + 1, claim_token = md5(v_salt || s.submission_id),
+	set attempt = s.attempt + 1, claimed_by = p_run_id, claim_token = md5(v_salt || s.submission_id),
 		lease_until = v_now + autopost.setting_interval('submission_lease_seconds'), updated_at = v_now
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return query
@@ -6988,6 +6988,43 @@ $$;
 
 
 --
+-- Name: end_silent_leases(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_silent_leases(p_workspace_id text, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes what silent daemons have leased due now (silent_leases). It skips locked rows, so
+--          it never waits.
+-- Locks:   pull_cursors, submissions, post_acts, all with SKIP LOCKED.
+-- Writes:  pull_cursors, submissions, post_acts.
+declare
+	v_ids jsonb := (
+		select jsonb_object_agg(l.kind, l.ids) from (
+			select s.kind, jsonb_agg(s.id) as ids from autopost.silent_leases(p_now) s
+			where s.workspace_id = p_workspace_id group by s.kind) l);
+begin
+	update autopost.pull_cursors c set next_poll_at = p_now, leased_by = null
+	where c.workspace_id = p_workspace_id and c.source_id in (
+		select x.source_id from autopost.pull_cursors x
+		where x.workspace_id = p_workspace_id and v_ids -> 'source' ? x.source_id
+		order by x.source_id for no key update of x skip locked);
+	update autopost.submissions s set lease_until = p_now
+	where s.workspace_id = p_workspace_id and s.submission_id in (
+		select x.submission_id from autopost.submissions x
+		where x.workspace_id = p_workspace_id and x.claim_token is not null
+			and v_ids -> 'submission' ? x.submission_id::text
+		order by x.submission_id for no key update of x skip locked);
+	update autopost.post_acts a set next_at = p_now
+	where a.workspace_id = p_workspace_id and a.act_id in (
+		select x.act_id from autopost.post_acts x
+		where x.workspace_id = p_workspace_id and x.status = 'sending' and v_ids -> 'act' ? x.act_id::text
+		order by x.act_id for no key update of x skip locked);
+end
+$$;
+
+
+--
 -- Name: ending_length(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7866,7 +7903,7 @@ begin
 	v_now := autopost.now_ts();
 	v_interval := autopost.poll_interval(p_workspace_id, p_source_id, null);
 	update autopost.pull_cursors c
-	set failures = c.failures + 1, last_error = v_error, updated_at = v_now, last_poll_at = v_now,
+	set failures = c.failures + 1, last_error = v_error, updated_at = v_now, last_poll_at = v_now, leased_by = null,
 		next_poll_at = v_now + greatest(
 			least(v_interval * 2 ^ least(c.failures, 10), v_interval + interval '1 hour'),
 			make_interval(secs => case when jsonb_typeof(p_failure -> 'retry_after_seconds') = 'number' then
@@ -7950,6 +7987,7 @@ CREATE TABLE autopost.submissions (
     attempt integer DEFAULT 0 NOT NULL,
     next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
     claim_token text,
+    claimed_by text,
     lease_until timestamp with time zone,
     last_error jsonb,
     message_id uuid,
@@ -11230,9 +11268,9 @@ CREATE FUNCTION autopost.lapsed_workspaces(p_at timestamp with time zone, p_limi
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
     AS $$
--- Purpose: workspaces with an ended lease or a silent daemon. Only claims older than the shortest
---          of these times are read.
--- Reads:   deliveries, dispatch_runs, workspaces.
+-- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Only
+--          claims older than the shortest of these times are read.
+-- Reads:   deliveries, pull_cursors, submissions, post_acts, dispatch_runs, workspaces.
 declare
 	v_all boolean := autopost.may_access('*');
 	v_silent timestamptz := p_at - autopost.run_silence();
@@ -11251,15 +11289,18 @@ begin
 			where d.status in ('claimed', 'sending') and d.workspace_id > w.workspace_id
 			order by d.workspace_id limit 1) n
 	)
+	select l.workspace_id from (
+	select s.workspace_id from autopost.silent_leases(p_at) s
+	union
 	select w.workspace_id from w
 	where exists (
 		select 1 from autopost.deliveries d
 		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
 		where d.workspace_id = w.workspace_id and d.status in ('claimed', 'sending') and d.claimed_at <= v_before
 		and case d.status when 'claimed' then d.claimed_at <= v_claimed else d.sending_lease_until <= p_at
-			or r.seen_at <= v_silent end)
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status = 'active')
-	and (v_all or autopost.may_access(w.workspace_id))
+			or r.seen_at <= v_silent end)) l
+	where exists (select 1 from autopost.workspaces x where x.workspace_id = l.workspace_id and x.status = 'active')
+	and (v_all or autopost.may_access(l.workspace_id))
 	limit p_limit;
 end
 $$;
@@ -12456,15 +12497,16 @@ $$;
 
 
 --
--- Name: list_due_sources(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: list_due_sources(text, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.list_due_sources(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.due_source
+CREATE FUNCTION autopost.list_due_sources(p_workspace_id text, p_limit integer, p_run_id text DEFAULT NULL::text) RETURNS SETOF autopost.due_source
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: lists enabled sources with a due poll and leases them to the caller for
---          pull_lease_seconds. endpoint_id is null if the source has no enabled endpoint.
+--          pull_lease_seconds, or until the daemon p_run_id is silent. endpoint_id is null if the
+--          source has no enabled endpoint.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   pull_cursors (skip locked).
 -- Writes:  pull_cursors.
@@ -12490,7 +12532,8 @@ begin
 		limit p_limit
 		for no key update of c skip locked) l;
 	update autopost.pull_cursors c
-	set next_poll_at = v_now + autopost.setting_interval('pull_lease_seconds')
+	set next_poll_at = v_now + autopost.setting_interval('pull_lease_seconds'), leased_by = p_run_id,
+		leased_until = v_now + autopost.setting_interval('pull_lease_seconds')
 	where c.workspace_id = p_workspace_id and c.source_id = any (v_ids);
 	return query
 	select s.workspace_id, s.source_id, e.endpoint_id, s.kind, s.config_json, c.cursor_json
@@ -13214,7 +13257,9 @@ CREATE TABLE autopost.pull_cursors (
     failures integer DEFAULT 0 NOT NULL,
     last_error jsonb,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_poll_at timestamp with time zone
+    last_poll_at timestamp with time zone,
+    leased_by text,
+    leased_until timestamp with time zone
 );
 
 ALTER TABLE ONLY autopost.pull_cursors FORCE ROW LEVEL SECURITY;
@@ -20327,13 +20372,15 @@ CREATE FUNCTION autopost.recover_sending_leases(p_workspace_id text, p_now times
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: ends expired leases and those of runs without a heartbeat. An unstarted call is a
+-- Purpose: ends expired leases of deliveries, and all leases of runs without a heartbeat: also those
+--          of sources, submissions and post changes, which the next claim takes over. An unstarted call is a
 --          definite failure for the retry policy. A started one is an unknown outcome, except if
 --          the platform can resume it (platforms.resumes). attempt does not change. Up to 500 per
 --          call. A clock that jumped or is not confirmed ends no lease.
 -- Returns: {"recovered", "unknown", "dead"}, with "waiting": "clock" if the clock is not trusted.
--- Locks:   platform_limits, channels, deliveries, channel_gates; after a jump as follow_clock.
--- Writes:  deliveries, channel_gates, events(sending_lease_expired and those of the failure),
+-- Locks:   pull_cursors, submissions and post_acts with skip locked; platform_limits, channels,
+--          deliveries, channel_gates; after a jump as follow_clock.
+-- Writes:  pull_cursors, submissions, post_acts, deliveries, channel_gates, events(sending_lease_expired and those of the failure),
 --          clock_observers.
 declare
 	v_now timestamptz;
@@ -20351,6 +20398,7 @@ begin
 		return '{"recovered": 0, "unknown": 0, "dead": 0, "waiting": "clock"}';
 	end if;
 	v_now := autopost.deciding_now(p_now);
+	perform autopost.end_silent_leases(p_workspace_id, v_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (
 		select d.delivery_id from autopost.deliveries d
@@ -23341,6 +23389,9 @@ begin
 	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
+		leased_by = case when p_cursor -> 'more' = 'true' then c.leased_by end,
+		leased_until = case when p_cursor -> 'more' = 'true'
+			then v_now + autopost.setting_interval('pull_lease_seconds') end,
 		next_poll_at = v_now + case when p_cursor -> 'more' = 'true'
 			then autopost.setting_interval('pull_lease_seconds')
 			else autopost.poll_interval(p_workspace_id, p_source_id,
@@ -24041,6 +24092,38 @@ select case when p_row.version is not null then jsonb_build_object('auth_ref', p
 	'key_id', p_row.key_id,
 	'wrapped_key', translate(encode(p_row.wrapped_key, 'base64'), e'\n', ''),
 		'sealed', translate(encode(p_row.sealed, 'base64'), e'\n', ''), 'source', p_row.source) end
+$$;
+
+
+--
+-- Name: silent_leases(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.silent_leases(p_at timestamp with time zone) RETURNS TABLE(workspace_id text, kind text, id text)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: leases, except those of deliveries, that go on at p_at although their daemon is silent:
+--          of sources, submissions and post changes.
+-- Reads:   pull_cursors, submissions, post_acts, dispatch_runs.
+declare
+	v_silent timestamptz := p_at - autopost.run_silence();
+begin
+	return query
+	select c.workspace_id, 'source', c.source_id
+	from autopost.pull_cursors c
+	join autopost.dispatch_runs r on r.run_id = c.leased_by and r.seen_at <= v_silent
+	where c.leased_by is not null and c.next_poll_at = c.leased_until and c.next_poll_at > p_at
+	union all
+	select s.workspace_id, 'submission', s.submission_id::text
+	from autopost.submissions s
+	join autopost.dispatch_runs r on r.run_id = s.claimed_by and r.seen_at <= v_silent
+	where s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at
+	union all
+	select a.workspace_id, 'act', a.act_id::text
+	from autopost.post_acts a
+	join autopost.dispatch_runs r on r.run_id = a.claimed_by and r.seen_at <= v_silent
+	where a.status = 'sending' and a.next_at > p_at;
+end
 $$;
 
 
@@ -30593,6 +30676,13 @@ CREATE INDEX pull_cursors_failing ON autopost.pull_cursors USING btree (workspac
 
 
 --
+-- Name: pull_cursors_leased; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX pull_cursors_leased ON autopost.pull_cursors USING btree (workspace_id, source_id) WHERE (leased_by IS NOT NULL);
+
+
+--
 -- Name: pull_receipts_expiry; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -30639,6 +30729,13 @@ CREATE INDEX secret_lookup_subject ON autopost.secret_lookup USING btree (worksp
 --
 
 CREATE INDEX signed_requests_expiry ON autopost.signed_requests USING btree (expires_at);
+
+
+--
+-- Name: submissions_claimed; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_claimed ON autopost.submissions USING btree (workspace_id, submission_id) WHERE (claim_token IS NOT NULL);
 
 
 --

@@ -196,7 +196,7 @@ func (d *Daemon) addIngest(runID string) error {
 		return err
 	}
 	loop, err := pull.NewLoop(pull.Config{
-		Store: d.store, ChunkSize: d.cfg.PullChunkSize,
+		Store: d.store, RunID: runID, ChunkSize: d.cfg.PullChunkSize,
 		Wake: d.wakeups.Sources, Interval: fallbackInterval, Log: d.log,
 		Fetchers: instrumentedFetchers(d.watch.Recorder, Fetchers(guarded, d.vault)),
 	})
