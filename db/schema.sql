@@ -4042,7 +4042,7 @@ begin
 			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
 			'pass a limit from 1 to 1000');
 	end if;
-	if v_status <> 'active' then
+	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;
 	for v_lane in select l.lane from autopost.act_lanes(p_workspace_id) l where l.next_at <= autopost.now_ts()
@@ -4315,6 +4315,9 @@ begin
 		perform autopost.raise_argument('limit', 'must be between 1 and 100',
 			'pass the number of messages to send at once');
 	end if;
+	if autopost.is_restored() then
+		return;
+	end if;
 	for v_target in
 		select t.* from autopost.alert_targets t
 		where t.workspace_id = p_workspace_id and t.enabled and t.next_try_at <= autopost.now_ts()
@@ -4421,7 +4424,7 @@ declare
 	v_taken int;
 	v_calls jsonb[] := '{}';
 begin
-	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
+	if autopost.enter_workspace(p_workspace_id) = 'disabled' or autopost.is_restored() then
 		return '[]';
 	end if;
 	perform autopost.require_argument('limit', p_limit > 0);
@@ -4501,7 +4504,7 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
 -- Locks:   only with SKIP LOCKED; see claim_from_group. PostgreSQL still waits for a row that
 --          changes while it is being locked. A group with a long wait is left to the next claim, so
 --          no deadlock can arise.
--- Reads:   messages, channels.
+-- Reads:   messages, channels, cluster_identity.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
@@ -4525,7 +4528,7 @@ begin
 			'pass a limit from 1 to 1000');
 	end if;
 	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
-	if v_status <> 'active' then
+	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;
 	perform set_config('synchronous_commit', 'off', true);
@@ -5485,6 +5488,75 @@ $$;
 
 
 --
+-- Name: confirm_restore(text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.confirm_restore(p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lets a restored copy send. What was due or in flight when the copy was noticed may have
+--          been sent since the backup, so its outcome is unknown and on_unknown of its channel
+--          decides. Up to 1,000 deliveries per call: repeat it while "more" is true; the last call
+--          lets the copy send. Only the engine may call it.
+-- Returns: {"applied": true, "dry_run", "unknown": deliveries, "more"}; or {"applied": false,
+--          "dry_run", "reason": "not_restored"}.
+-- Raises:  AP001 without operator or reason.
+-- Locks:   platform_limits, channels, deliveries, channel_gates, per workspace in the order of ids.
+-- Writes:  cluster_identity, deliveries, channel_gates, events, admin_audit_log.
+declare
+	v_act jsonb;
+	v_noticed_at timestamptz;
+	v_workspace_id text;
+	v_log text;
+	v_ids uuid[];
+	v_delivery autopost.deliveries;
+	v_count int := 0;
+begin
+	perform autopost.enter_all_workspaces();
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	if not autopost.is_restored() then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'not_restored');
+	end if;
+	v_noticed_at := (select coalesce(i.noticed_at, autopost.now_ts()) from autopost.cluster_identity i);
+	v_log := autopost.operator_workspace();
+	for v_workspace_id in
+		select w.workspace_id from autopost.workspaces w order by w.workspace_id
+	loop
+		perform autopost.enter_workspace(v_workspace_id);
+		v_ids := autopost.doubtful_deliveries(v_workspace_id, v_noticed_at, 1001 - v_count);
+		v_count := v_count + cardinality(v_ids);
+		exit when v_count > 1000;
+		if not p_dry_run and v_ids <> '{}' then
+			perform autopost.lock_for_commit(v_workspace_id, v_ids, true);
+			perform autopost.lock_gates(v_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
+				where d.workspace_id = v_workspace_id and d.delivery_id = any (v_ids)));
+			for v_delivery in
+				select d.* from autopost.deliveries d
+				where d.workspace_id = v_workspace_id and d.delivery_id = any (v_ids)
+				order by d.channel_id, d.delivery_id
+			loop
+				perform autopost.doubt_delivery(v_workspace_id, v_delivery);
+			end loop;
+		end if;
+	end loop;
+	if not p_dry_run and v_count <= 1000 then
+		update autopost.cluster_identity i
+		set system_identifier = autopost.this_cluster(), noticed_at = null, confirmed_at = autopost.now_ts();
+		if v_log is not null then
+			perform autopost.enter_workspace(v_log);
+			perform autopost.audit(v_log, 'confirm_restore', 'installation', v_act, '{}',
+				jsonb_build_object('unknown', v_count));
+		end if;
+		perform pg_notify('autopost_wake', 'deliveries');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'unknown', least(v_count, 1000), 'more',
+		v_count > 1000);
+end
+$$;
+
+
+--
 -- Name: content_hash(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6231,6 +6303,40 @@ $$;
 
 
 --
+-- Name: doubt_delivery(text, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.doubt_delivery(p_workspace_id text, p_delivery autopost.deliveries) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: settles a locked delivery as a call with an unknown outcome: the original may have sent
+--          it after the backup. A waiting one is taken first, as by a claim.
+-- Writes:  deliveries, channel_gates, events, as settle_unknown.
+declare
+	v_channel autopost.channels;
+	v_now timestamptz := autopost.now_ts();
+begin
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
+	if p_delivery.status <> 'sending' then
+		update autopost.deliveries d
+		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = 'restore',
+			claim_token = autopost.new_id()::text, sending_started_at = v_now, sending_lease_until = v_now,
+			updated_at = v_now
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
+		returning d.* into p_delivery;
+		update autopost.channel_gates g set inflight = g.inflight + 1
+		where g.workspace_id = p_workspace_id and g.channel_id = p_delivery.channel_id;
+	end if;
+	p_delivery.claim_token := null; -- a late commit is then stale
+	perform autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, jsonb_build_object('category', 'TRANSIENT',
+		'scope', 'delivery', 'code', 'restored', 'known', false,
+		'message', 'the database was restored from a backup: the post may have been sent since'));
+end
+$$;
+
+
+--
 -- Name: doubtful_channels(text, text, text[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6254,6 +6360,34 @@ begin
 		and (p_status <> 'active' or not c.enabled
 			or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
 			or l.breaker_opened_at is not null));
+end
+$$;
+
+
+--
+-- Name: doubtful_deliveries(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.doubtful_deliveries(p_workspace_id text, p_noticed_at timestamp with time zone, p_limit integer) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: deliveries that were due or in flight before the restored copy was noticed and are not
+--          settled as unknown yet. Paused and disabled channels sent nothing.
+-- Reads:   deliveries, channels.
+begin
+	return array(
+		select d.delivery_id from autopost.channels c
+		cross join lateral (
+			select x.delivery_id from autopost.deliveries x
+			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id
+			and x.status in ('queued', 'retry', 'sending')
+			and coalesce(x.claimed_at, x.due_at) <= p_noticed_at and x.created_at <= p_noticed_at
+			and coalesce(x.outcome_unknown_at < p_noticed_at, true)
+			limit p_limit) d
+		where c.workspace_id = p_workspace_id and c.enabled
+		and coalesce(greatest(c.paused_until, c.cooldown_until), '-infinity') <= p_noticed_at
+		order by d.delivery_id
+		limit p_limit);
 end
 $$;
 
@@ -10778,6 +10912,22 @@ $_$;
 
 
 --
+-- Name: is_restored(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_restored() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if this database was restored into another cluster and is not confirmed. Such a
+--          copy sends nothing, because the original may still run or has sent since the backup.
+-- Reads:   cluster_identity.
+begin
+	return exists (select 1 from autopost.cluster_identity i where i.system_identifier <> autopost.this_cluster());
+end
+$$;
+
+
+--
 -- Name: is_routed(autopost.channels, text[], text[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12486,6 +12636,9 @@ CREATE FUNCTION autopost.list_due_refreshes(p_workspace_id text, p_limit integer
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
+	if autopost.is_restored() then
+		return; -- a renewal may end the token of the original
+	end if;
 	return query
 	select h.auth_ref from autopost.credential_health h
 	where h.workspace_id = p_workspace_id and h.next_refresh_at <= autopost.now_ts() and h.lost_at is null
@@ -12568,6 +12721,9 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
+	if autopost.is_restored() then
+		return '[]'; -- a subscription would take the updates from the original
+	end if;
 	insert into autopost.bot_subscriptions (workspace_id, endpoint_id)
 	select p_workspace_id, b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b
 	on conflict do nothing;
@@ -16003,6 +16159,28 @@ begin
 		true), p_fact);
 	perform autopost.keep_chat(v_chat);
 	return autopost.follow_rights(p_workspace_id, v_chat);
+end
+$$;
+
+
+--
+-- Name: note_cluster(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.note_cluster() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: stores the cluster of a new database, and the time at which a restored copy was first
+--          seen. A daemon calls it at its start. Only the engine may call it.
+-- Returns: {"restored": true if the copy sends nothing until confirm_restore}.
+-- Writes:  cluster_identity.
+begin
+	insert into autopost.cluster_identity (system_identifier) values (autopost.this_cluster())
+	on conflict (only_row) do nothing;
+	update autopost.cluster_identity i set noticed_at = autopost.now_ts()
+	where i.noticed_at is null and autopost.is_restored();
+	return jsonb_build_object('restored', autopost.is_restored());
 end
 $$;
 
@@ -26031,6 +26209,19 @@ $$;
 
 
 --
+-- Name: this_cluster(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.this_cluster() RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the system identifier of the running cluster. A new cluster has another one; a replica
+--          and a copied data folder have the same.
+select c.system_identifier::text from pg_catalog.pg_control_system() c
+$$;
+
+
+--
 -- Name: threaded(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -29468,6 +29659,19 @@ CREATE TABLE autopost.clock_observers (
 
 
 --
+-- Name: cluster_identity; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.cluster_identity (
+    only_row boolean DEFAULT true NOT NULL,
+    system_identifier text NOT NULL,
+    noticed_at timestamp with time zone,
+    confirmed_at timestamp with time zone,
+    CONSTRAINT cluster_identity_only_row_check CHECK (only_row)
+);
+
+
+--
 -- Name: dispatch_cursor; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -29873,6 +30077,14 @@ ALTER TABLE ONLY autopost.clock_jumps
 
 ALTER TABLE ONLY autopost.clock_observers
     ADD CONSTRAINT clock_observers_pkey PRIMARY KEY (observer);
+
+
+--
+-- Name: cluster_identity cluster_identity_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.cluster_identity
+    ADD CONSTRAINT cluster_identity_pkey PRIMARY KEY (only_row);
 
 
 --

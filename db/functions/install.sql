@@ -48,6 +48,7 @@
 \ir core/chats.sql
 \ir core/audit.sql
 \ir core/runbook.sql
+\ir core/restored.sql
 
 -- The content of a post: checks, normal form, hash, templates, rendering for each platform.
 \ir post/text_units.sql
@@ -178,6 +179,7 @@
 \ir monitor/alert_notices.sql
 \ir monitor/clock.sql
 \ir monitor/observe_clock.sql
+\ir monitor/note_cluster.sql
 \ir monitor/due_stages.sql
 \ir monitor/recover_sending_leases.sql
 \ir monitor/recover_claimed_leases.sql
@@ -312,6 +314,7 @@
 \ir admin/list_sealed_secrets.sql
 \ir admin/rewrap_secret.sql
 \ir admin/release_stale.sql
+\ir admin/confirm_restore.sql
 \ir admin/list_channels.sql
 \ir admin/list_chats.sql
 \ir admin/list_media_origins.sql

@@ -90,6 +90,13 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 	if err := d.store.Ready(ctx); err != nil {
 		return nil, err
 	}
+	restored, err := d.store.NoteCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if restored {
+		log.ErrorContext(ctx, "daemon.restored_copy", "error", "this database was restored from a backup and sends nothing", "remedy", RestoreRemedy)
+	}
 	if err := writeSettings(ctx, d.store, cfg); err != nil {
 		return nil, err
 	}
@@ -116,6 +123,9 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 	}
 	return d, d.addStages(only)
 }
+
+// RestoreRemedy is what an operator does with a restored copy.
+const RestoreRemedy = "stop the original, read docs/operate/backup.md, then run: autopost restore confirm --reason REASON"
 
 // writeSettings writes the settings that the environment sets into the database.
 func writeSettings(ctx context.Context, store *pg.Store, cfg config.Config) error {
