@@ -49,6 +49,7 @@
 \ir core/chats.sql
 \ir core/audit.sql
 \ir core/runbook.sql
+\ir core/restored.sql
 
 -- The content of a post: checks, normal form, hash, templates, rendering for each platform.
 \ir post/text_units.sql
@@ -188,6 +189,7 @@
 \ir monitor/alert_notices.sql
 \ir monitor/clock.sql
 \ir monitor/observe_clock.sql
+\ir monitor/note_cluster.sql
 \ir monitor/due_stages.sql
 \ir monitor/recover_sending_leases.sql
 \ir monitor/recover_claimed_leases.sql
@@ -331,6 +333,7 @@
 \ir admin/create_raw_link.sql
 \ir admin/use_raw_link.sql
 \ir admin/release_stale.sql
+\ir admin/confirm_restore.sql
 \ir admin/list_channels.sql
 \ir admin/list_chats.sql
 \ir admin/list_media_origins.sql

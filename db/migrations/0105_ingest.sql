@@ -23,9 +23,12 @@ create table autopost.pull_cursors (
 	last_error   jsonb,
 	updated_at   timestamptz not null default now(),
 	last_poll_at timestamptz, -- end of the last poll, successful or not
+	leased_by    text, -- run id of the daemon that polls now; its lease ends at leased_until
+	leased_until timestamptz,
 	primary key (workspace_id, source_id),
 	foreign key (workspace_id, source_id) references autopost.pull_sources (workspace_id, source_id) on delete cascade
 );
+create index pull_cursors_leased on autopost.pull_cursors (workspace_id, source_id) where leased_by is not null;
 create index pull_cursors_failing on autopost.pull_cursors (workspace_id, source_id) where failures > 0;
 
 create table autopost.workspace_endpoints (
@@ -160,6 +163,7 @@ create table autopost.submissions (
 	attempt       int not null default 0,
 	next_attempt_at timestamptz not null default now(),
 	claim_token   text,
+	claimed_by    text, -- run id of the daemon that has the lease
 	lease_until   timestamptz,
 	last_error    jsonb,
 	message_id    uuid,
@@ -186,6 +190,7 @@ create table autopost.submissions (
 	check ((status = 'enqueued') = (answer is not null))
 );
 create index submissions_due on autopost.submissions (workspace_id, next_attempt_at) where status = 'fetching';
+create index submissions_claimed on autopost.submissions (workspace_id, submission_id) where claim_token is not null;
 create index submissions_run on autopost.submissions (workspace_id, run_id);
 create index submissions_final on autopost.submissions (workspace_id, updated_at)
 	where status in ('skipped', 'enqueued', 'rejected', 'expired', 'failed');

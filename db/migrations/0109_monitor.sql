@@ -120,6 +120,15 @@ create table autopost.clock_observers (
 	trusted_from timestamptz not null -- leases may end by the database's clock from then on
 );
 
+-- The cluster that may send, in one row: a database in another cluster is a restored copy. No
+-- workspace_id: it describes the installation.
+create table autopost.cluster_identity (
+	only_row          boolean primary key default true check (only_row),
+	system_identifier text not null,
+	noticed_at        timestamptz, -- a daemon first saw the restored copy
+	confirmed_at      timestamptz -- an operator last let a copy send
+);
+
 create table autopost.clock_jumps (
 	jump_id     uuid primary key,
 	observed_at timestamptz not null, -- by the clock after the jump

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(8);
+select plan(17);
 
 select test.channel(c) from unnest('{a,b,c}'::text[]) c;
 select test.say('x');
@@ -26,6 +26,40 @@ select autopost.touch_run('other');
 select is(autopost.recover_sending_leases('w') ->> 'recovered', '0');
 select test.tick('0.1 seconds');
 select is(autopost.recover_sending_leases('w') ->> 'recovered', '2', 'a full lease is a full lease for both');
+
+-- Its other leases: of sources, submissions and post changes.
+insert into autopost.pull_sources (workspace_id, source_id, kind, config_json)
+select 'w', s, 'rss', '{"url": "https://example.com/feed", "interval_seconds": 3600}' from unnest('{feed,own,done,more}'::text[]) s;
+select autopost.touch_run('daemon'), autopost.touch_run('other');
+update autopost.pull_cursors set next_poll_at = 'infinity';
+create function test.polled() returns text[]
+language sql
+as $$
+select coalesce(array_agg(s.source_id order by s.source_id), '{}') from autopost.list_due_sources('w', 10, 'other') s
+$$;
+select autopost.list_due_sources('w', 4, 'daemon');
+update autopost.pull_cursors set leased_by = null where source_id = 'own';
+select autopost.set_pull_cursor('w', 'done', '{}'), autopost.set_pull_cursor('w', 'more', '{"more": true}');
+select autopost.receive_push('w', 'in', '[{"text": "picture", "source_ref": "1", "media": [{"type": "image", "url": "https://example.com/a.jpg"}]}]');
+select is((select count(*)::int from autopost.claim_submissions('w', 'daemon', 1)), 1);
+select test.channel('sent');
+select test.post('{"text": "to change", "routing": {"include_channels": ["sent"]}}');
+select test.claimed(100, 'other');
+select test.start('sent'), test.commit('sent', test.sent('7'));
+select autopost.request_acts('w', 'pin', null, array[(test.row('sent')).delivery_id], null, null, 'ann', 'test', false);
+select is((select count(*)::int from autopost.claim_acts('w', 'daemon', 10)), 1);
+select test.tick('45 seconds');
+select autopost.touch_run('other');
+select is(test.polled(), '{}', 'the leases go on');
+select is((select array_agg(w) from autopost.lapsed_workspaces(autopost.now_ts(), 10) w), '{w}', 'the monitor has work');
+select autopost.recover_sending_leases('w');
+select is((select array_agg(w) from autopost.lapsed_workspaces(autopost.now_ts(), 10) w), null);
+select is(test.polled(), '{feed,more}', 'a poll in progress, whatever came after it; not one that ended, nor that of a caller without a run');
+select is((select count(*)::int from autopost.claim_submissions('w', 'other', 1)), 1);
+select is((select count(*)::int from autopost.claim_acts('w', 'other', 10)), 1);
+select autopost.touch_run('other'), autopost.recover_sending_leases('w');
+select is((select count(*)::int from autopost.pull_cursors where next_poll_at <= autopost.now_ts()), 0,
+	'a daemon that lives keeps its leases');
 
 select * from finish();
 rollback;

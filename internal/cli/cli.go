@@ -99,7 +99,7 @@ func commandGroups() []commandGroup {
 			workspaceCommand(), channelCommand(), chatCommand(), credentialCommand(), endpointCommand(), sourceCommand(), templateCommand(),
 			webhookCommand(), groupCommand(), quotaCommand(), budgetCommand(), retryPolicyCommand(), apikeyCommand(), settingCommand(), configCommand(),
 		}},
-		{"Watch and repair", []*cobra.Command{healthCommand(), doctorCommand(), alertCommand(), eventsCommand(), auditCommand(), verifyCommand(), releaseStaleCommand()}},
+		{"Watch and repair", []*cobra.Command{healthCommand(), doctorCommand(), alertCommand(), eventsCommand(), auditCommand(), verifyCommand(), releaseStaleCommand(), restoreCommand()}},
 		{programGroup, []*cobra.Command{benchCommand(), openapiCommand(), versionCommand()}},
 	}
 }

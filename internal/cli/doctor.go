@@ -46,6 +46,10 @@ func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, asJSON 
 	}
 	checks = append(checks, diagnoseMedia(ctx, cfg))
 	if store.Ready(ctx) == nil {
+		restored, err := diagnoseRestore(ctx, store)
+		if err != nil {
+			return err
+		}
 		credentials, err := diagnoseCredentials(ctx, cfg, store)
 		if err != nil {
 			return err
@@ -62,7 +66,7 @@ func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, asJSON 
 		if err != nil {
 			return err
 		}
-		checks = slices.Concat(checks, credentials, installation, rates, alerts)
+		checks = slices.Concat(checks, restored, credentials, installation, rates, alerts)
 	}
 	rows := make([][]any, 0, len(checks))
 	failed := 0
@@ -79,6 +83,15 @@ func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, asJSON 
 		return errSilent
 	}
 	return nil
+}
+
+// diagnoseRestore checks that this database may send.
+func diagnoseRestore(ctx context.Context, store *pg.Store) ([]pg.Check, error) {
+	restored, err := store.NoteCluster(ctx)
+	if err != nil || !restored {
+		return []pg.Check{{Name: "restored copy", OK: true, Found: "no"}}, err
+	}
+	return []pg.Check{{Name: "restored copy", Found: "this database was restored from a backup and sends nothing", Remedy: daemon.RestoreRemedy}}, nil
 }
 
 // diagnoseRates names each rate group above the limit of its platform. That is a warning.

@@ -94,6 +94,13 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 	if err := d.store.Ready(ctx); err != nil {
 		return nil, err
 	}
+	restored, err := d.store.NoteCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if restored {
+		log.ErrorContext(ctx, "daemon.restored_copy", "error", "this database was restored from a backup and sends nothing", "remedy", RestoreRemedy)
+	}
 	if err := writeSettings(ctx, d.store, cfg); err != nil {
 		return nil, err
 	}
@@ -121,6 +128,9 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 	}
 	return d, d.addStages(only)
 }
+
+// RestoreRemedy is what an operator does with a restored copy.
+const RestoreRemedy = "stop the original, read docs/operate/backup.md, then run: autopost restore confirm --reason REASON"
 
 // writeSettings writes the settings that the environment sets into the database.
 func writeSettings(ctx context.Context, store *pg.Store, cfg config.Config) error {
@@ -204,7 +214,7 @@ func (d *Daemon) addIngest(runID string) error {
 		return err
 	}
 	loop, err := pull.NewLoop(pull.Config{
-		Store: rejectedItems{d.store, d.raw}, ChunkSize: d.cfg.PullChunkSize,
+		Store: rejectedItems{d.store, d.raw}, RunID: runID, ChunkSize: d.cfg.PullChunkSize,
 		Wake: d.wakeups.Sources, Interval: fallbackInterval, Log: d.log,
 		Fetchers: instrumentedFetchers(d.watch.Recorder, Fetchers(guard, d.vault)),
 	})

@@ -158,6 +158,36 @@ func (s *Store) ApplySettings(ctx context.Context, a OperatorAction, values Fiel
 	return answer.Changes, nil
 }
 
+// NoteCluster stores the cluster of a new database and reports whether this one is a restored copy that sends nothing
+// until ConfirmRestore.
+func (s *Store) NoteCluster(ctx context.Context) (restored bool, err error) {
+	answer, err := call[struct{ Restored bool }](ctx, s, `select * from autopost.note_cluster()`)
+	if err != nil {
+		return false, fmt.Errorf("note the cluster: %w", err)
+	}
+	return answer.Restored, nil
+}
+
+// RestoreAnswer is the answer of ConfirmRestore.
+type RestoreAnswer struct {
+	Applied bool   `json:"applied"`
+	DryRun  bool   `json:"dry_run"`
+	Reason  string `json:"reason,omitempty"`
+	// Unknown is the number of deliveries whose outcome is unknown now.
+	Unknown int `json:"unknown"`
+	// More means that the call must be repeated.
+	More bool `json:"more"`
+}
+
+// ConfirmRestore lets a restored copy send.
+func (s *Store) ConfirmRestore(ctx context.Context, a OperatorAction) (RestoreAnswer, error) {
+	answer, err := call[RestoreAnswer](ctx, s, `select * from autopost.confirm_restore($1, $2, $3)`, a.Operator, a.Reason, a.DryRun)
+	if err != nil {
+		return answer, fmt.Errorf("confirm the restore: %w", err)
+	}
+	return answer, nil
+}
+
 // GetWorkspace returns a workspace as JSON, with counts of its channels and its queue.
 func (s *Store) GetWorkspace(ctx context.Context, workspace string) (json.RawMessage, error) {
 	raw, err := call[json.RawMessage](ctx, s, `select * from autopost.get_workspace($1)`, workspace)

@@ -25,9 +25,9 @@ func (s *Store) ReadySources(ctx context.Context) (workspaces []string, nextIn *
 	return a.Workspaces, inMilliseconds(a.NextPollMS), nil
 }
 
-// ListDueSources leases sources whose next poll is due.
-func (s *Store) ListDueSources(ctx context.Context, workspace string, limit int) ([]pull.Source, error) {
-	rows, err := s.calls.Query(ctx, `select workspace_id, source_id, endpoint_id, kind, config_json, cursor_json from autopost.list_due_sources($1, $2)`, workspace, limit)
+// ListDueSources leases sources whose next poll is due to the run.
+func (s *Store) ListDueSources(ctx context.Context, workspace, runID string, limit int) ([]pull.Source, error) {
+	rows, err := s.calls.Query(ctx, `select workspace_id, source_id, endpoint_id, kind, config_json, cursor_json from autopost.list_due_sources($1, $2, $3)`, workspace, limit, runID)
 	if err != nil {
 		return nil, fmt.Errorf("list due sources ws=%s: %w", workspace, translate(err))
 	}

@@ -111,6 +111,9 @@ func (h *Harness) Run(extra []string, args ...string) Result {
 	return h.run(nil, extra, args, nil)
 }
 
+// Binary is the path of the program.
+func (h *Harness) Binary() string { return h.binary }
+
 // RunWithInput is Run with a text on standard input.
 func (h *Harness) RunWithInput(stdin string, args ...string) Result {
 	h.t.Helper()

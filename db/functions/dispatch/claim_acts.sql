@@ -24,7 +24,7 @@ begin
 			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
 			'pass a limit from 1 to 1000');
 	end if;
-	if v_status <> 'active' then
+	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;
 	for v_lane in select l.lane from autopost.act_lanes(p_workspace_id) l where l.next_at <= autopost.now_ts()

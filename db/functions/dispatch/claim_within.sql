@@ -20,7 +20,7 @@ as $$
 -- Locks:   only with SKIP LOCKED; see claim_from_group. PostgreSQL still waits for a row that
 --          changes while it is being locked. A group with a long wait is left to the next claim, so
 --          no deadlock can arise.
--- Reads:   messages, channels.
+-- Reads:   messages, channels, cluster_identity.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
@@ -44,7 +44,7 @@ begin
 			'pass a limit from 1 to 1000');
 	end if;
 	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
-	if v_status <> 'active' then
+	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;
 	perform set_config('synchronous_commit', 'off', true);

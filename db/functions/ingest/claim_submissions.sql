@@ -22,7 +22,7 @@ begin
 		limit p_limit
 		for no key update of s skip locked) l;
 	update autopost.submissions s
-	set attempt = s.attempt + 1, claim_token = md5(v_salt || s.submission_id),
+	set attempt = s.attempt + 1, claimed_by = p_run_id, claim_token = md5(v_salt || s.submission_id),
 		lease_until = v_now + autopost.setting_interval('submission_lease_seconds'), updated_at = v_now
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return query

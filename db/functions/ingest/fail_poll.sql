@@ -32,7 +32,7 @@ begin
 	v_now := autopost.now_ts();
 	v_interval := autopost.poll_interval(p_workspace_id, p_source_id, null);
 	update autopost.pull_cursors c
-	set failures = c.failures + 1, last_error = v_error, updated_at = v_now, last_poll_at = v_now,
+	set failures = c.failures + 1, last_error = v_error, updated_at = v_now, last_poll_at = v_now, leased_by = null,
 		next_poll_at = v_now + greatest(
 			least(v_interval * 2 ^ least(c.failures, 10), v_interval + interval '1 hour'),
 			make_interval(secs => case when jsonb_typeof(p_failure -> 'retry_after_seconds') = 'number' then

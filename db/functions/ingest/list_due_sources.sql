@@ -1,8 +1,10 @@
-create or replace function autopost.list_due_sources(p_workspace_id text, p_limit int) returns setof autopost.due_source
+create or replace function autopost.list_due_sources(p_workspace_id text, p_limit int,
+	p_run_id text default null) returns setof autopost.due_source
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: lists enabled sources with a due poll and leases them to the caller for
---          pull_lease_seconds. endpoint_id is null if the source has no enabled endpoint.
+--          pull_lease_seconds, or until the daemon p_run_id is silent. endpoint_id is null if the
+--          source has no enabled endpoint.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   pull_cursors (skip locked).
 -- Writes:  pull_cursors.
@@ -28,7 +30,8 @@ begin
 		limit p_limit
 		for no key update of c skip locked) l;
 	update autopost.pull_cursors c
-	set next_poll_at = v_now + autopost.setting_interval('pull_lease_seconds')
+	set next_poll_at = v_now + autopost.setting_interval('pull_lease_seconds'), leased_by = p_run_id,
+		leased_until = v_now + autopost.setting_interval('pull_lease_seconds')
 	where c.workspace_id = p_workspace_id and c.source_id = any (v_ids);
 	return query
 	select s.workspace_id, s.source_id, e.endpoint_id, s.kind, s.config_json, c.cursor_json

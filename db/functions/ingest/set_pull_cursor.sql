@@ -32,6 +32,9 @@ begin
 	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
+		leased_by = case when p_cursor -> 'more' = 'true' then c.leased_by end,
+		leased_until = case when p_cursor -> 'more' = 'true'
+			then v_now + autopost.setting_interval('pull_lease_seconds') end,
 		next_poll_at = v_now + case when p_cursor -> 'more' = 'true'
 			then autopost.setting_interval('pull_lease_seconds')
 			else autopost.poll_interval(p_workspace_id, p_source_id,

@@ -21,6 +21,9 @@ begin
 		perform autopost.raise_argument('limit', 'must be between 1 and 100',
 			'pass the number of messages to send at once');
 	end if;
+	if autopost.is_restored() then
+		return;
+	end if;
 	for v_target in
 		select t.* from autopost.alert_targets t
 		where t.workspace_id = p_workspace_id and t.enabled and t.next_try_at <= autopost.now_ts()

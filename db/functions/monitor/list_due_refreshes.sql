@@ -8,6 +8,9 @@ as $$
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
+	if autopost.is_restored() then
+		return; -- a renewal may end the token of the original
+	end if;
 	return query
 	select h.auth_ref from autopost.credential_health h
 	where h.workspace_id = p_workspace_id and h.next_refresh_at <= autopost.now_ts() and h.lost_at is null

@@ -14,6 +14,9 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
+	if autopost.is_restored() then
+		return '[]'; -- a subscription would take the updates from the original
+	end if;
 	insert into autopost.bot_subscriptions (workspace_id, endpoint_id)
 	select p_workspace_id, b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b
 	on conflict do nothing;

@@ -1,14 +1,48 @@
+create or replace function autopost.end_silent_leases(p_workspace_id text, p_now timestamptz) returns void
+language plpgsql
+as $$
+-- Purpose: makes what silent daemons have leased due now (silent_leases). It skips locked rows, so
+--          it never waits.
+-- Locks:   pull_cursors, submissions, post_acts, all with SKIP LOCKED.
+-- Writes:  pull_cursors, submissions, post_acts.
+declare
+	v_ids jsonb := (
+		select jsonb_object_agg(l.kind, l.ids) from (
+			select s.kind, jsonb_agg(s.id) as ids from autopost.silent_leases(p_now) s
+			where s.workspace_id = p_workspace_id group by s.kind) l);
+begin
+	update autopost.pull_cursors c set next_poll_at = p_now, leased_by = null
+	where c.workspace_id = p_workspace_id and c.source_id in (
+		select x.source_id from autopost.pull_cursors x
+		where x.workspace_id = p_workspace_id and v_ids -> 'source' ? x.source_id
+		order by x.source_id for no key update of x skip locked);
+	update autopost.submissions s set lease_until = p_now
+	where s.workspace_id = p_workspace_id and s.submission_id in (
+		select x.submission_id from autopost.submissions x
+		where x.workspace_id = p_workspace_id and x.claim_token is not null
+			and v_ids -> 'submission' ? x.submission_id::text
+		order by x.submission_id for no key update of x skip locked);
+	update autopost.post_acts a set next_at = p_now
+	where a.workspace_id = p_workspace_id and a.act_id in (
+		select x.act_id from autopost.post_acts x
+		where x.workspace_id = p_workspace_id and x.status = 'sending' and v_ids -> 'act' ? x.act_id::text
+		order by x.act_id for no key update of x skip locked);
+end
+$$;
+
 create or replace function autopost.recover_sending_leases(p_workspace_id text, p_now timestamptz default null)
 	returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Purpose: ends expired leases and those of runs without a heartbeat. An unstarted call is a
+-- Purpose: ends expired leases of deliveries, and all leases of runs without a heartbeat: also those
+--          of sources, submissions and post changes, which the next claim takes over. An unstarted call is a
 --          definite failure for the retry policy. A started one is an unknown outcome, except if
 --          the platform can resume it (platforms.resumes). attempt does not change. Up to 500 per
 --          call. A clock that jumped or is not confirmed ends no lease.
 -- Returns: {"recovered", "unknown", "dead"}, with "waiting": "clock" if the clock is not trusted.
--- Locks:   platform_limits, channels, deliveries, channel_gates; after a jump as follow_clock.
--- Writes:  deliveries, channel_gates, events(sending_lease_expired and those of the failure),
+-- Locks:   pull_cursors, submissions and post_acts with skip locked; platform_limits, channels,
+--          deliveries, channel_gates; after a jump as follow_clock.
+-- Writes:  pull_cursors, submissions, post_acts, deliveries, channel_gates, events(sending_lease_expired and those of the failure),
 --          clock_observers.
 declare
 	v_now timestamptz;
@@ -26,6 +60,7 @@ begin
 		return '{"recovered": 0, "unknown": 0, "dead": 0, "waiting": "clock"}';
 	end if;
 	v_now := autopost.deciding_now(p_now);
+	perform autopost.end_silent_leases(p_workspace_id, v_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (
 		select d.delivery_id from autopost.deliveries d

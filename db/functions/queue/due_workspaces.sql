@@ -131,12 +131,40 @@ begin
 end
 $$;
 
+create or replace function autopost.silent_leases(p_at timestamptz)
+	returns table (workspace_id text, kind text, id text)
+language plpgsql stable
+as $$
+-- Purpose: leases, except those of deliveries, that go on at p_at although their daemon is silent:
+--          of sources, submissions and post changes.
+-- Reads:   pull_cursors, submissions, post_acts, dispatch_runs.
+declare
+	v_silent timestamptz := p_at - autopost.run_silence();
+begin
+	return query
+	select c.workspace_id, 'source', c.source_id
+	from autopost.pull_cursors c
+	join autopost.dispatch_runs r on r.run_id = c.leased_by and r.seen_at <= v_silent
+	where c.leased_by is not null and c.next_poll_at = c.leased_until and c.next_poll_at > p_at
+	union all
+	select s.workspace_id, 'submission', s.submission_id::text
+	from autopost.submissions s
+	join autopost.dispatch_runs r on r.run_id = s.claimed_by and r.seen_at <= v_silent
+	where s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at
+	union all
+	select a.workspace_id, 'act', a.act_id::text
+	from autopost.post_acts a
+	join autopost.dispatch_runs r on r.run_id = a.claimed_by and r.seen_at <= v_silent
+	where a.status = 'sending' and a.next_at > p_at;
+end
+$$;
+
 create or replace function autopost.lapsed_workspaces(p_at timestamptz, p_limit int) returns setof text
 language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
--- Purpose: workspaces with an ended lease or a silent daemon. Only claims older than the shortest
---          of these times are read.
--- Reads:   deliveries, dispatch_runs, workspaces.
+-- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Only
+--          claims older than the shortest of these times are read.
+-- Reads:   deliveries, pull_cursors, submissions, post_acts, dispatch_runs, workspaces.
 declare
 	v_all boolean := autopost.may_access('*');
 	v_silent timestamptz := p_at - autopost.run_silence();
@@ -155,15 +183,18 @@ begin
 			where d.status in ('claimed', 'sending') and d.workspace_id > w.workspace_id
 			order by d.workspace_id limit 1) n
 	)
+	select l.workspace_id from (
+	select s.workspace_id from autopost.silent_leases(p_at) s
+	union
 	select w.workspace_id from w
 	where exists (
 		select 1 from autopost.deliveries d
 		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
 		where d.workspace_id = w.workspace_id and d.status in ('claimed', 'sending') and d.claimed_at <= v_before
 		and case d.status when 'claimed' then d.claimed_at <= v_claimed else d.sending_lease_until <= p_at
-			or r.seen_at <= v_silent end)
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status = 'active')
-	and (v_all or autopost.may_access(w.workspace_id))
+			or r.seen_at <= v_silent end)) l
+	where exists (select 1 from autopost.workspaces x where x.workspace_id = l.workspace_id and x.status = 'active')
+	and (v_all or autopost.may_access(l.workspace_id))
 	limit p_limit;
 end
 $$;

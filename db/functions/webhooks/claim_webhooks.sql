@@ -18,7 +18,7 @@ declare
 	v_taken int;
 	v_calls jsonb[] := '{}';
 begin
-	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
+	if autopost.enter_workspace(p_workspace_id) = 'disabled' or autopost.is_restored() then
 		return '[]';
 	end if;
 	perform autopost.require_argument('limit', p_limit > 0);

@@ -22,6 +22,8 @@ import (
 // Config configures the loop. Store and Fetchers are required.
 type Config struct {
 	Store Store
+	// RunID identifies this daemon in its leases.
+	RunID string
 	// Fetchers by pull_sources.kind.
 	Fetchers map[string]Fetcher
 	// ChunkSize is PULL_CHUNK_SIZE, 50 to 200; 100 by default.
@@ -143,7 +145,7 @@ func (l *Loop) run(ctx context.Context, workspace string) error {
 }
 
 func (l *Loop) due(ctx context.Context, workspace string) ([]Source, error) {
-	due, err := l.cfg.Store.ListDueSources(ctx, workspace, sourcesAtOnce)
+	due, err := l.cfg.Store.ListDueSources(ctx, workspace, l.cfg.RunID, sourcesAtOnce)
 	if err != nil {
 		return nil, fmt.Errorf("list due sources ws=%s: %w", workspace, err)
 	}

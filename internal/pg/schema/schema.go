@@ -61,6 +61,9 @@ func Migrate(ctx context.Context, url string) error {
 	if _, err := conn.Exec(ctx, `select autopost.ensure_event_partitions()`); err != nil {
 		return fmt.Errorf("make the partitions of events: %w", err)
 	}
+	if _, err := conn.Exec(ctx, `select autopost.note_cluster()`); err != nil {
+		return fmt.Errorf("note the cluster: %w", err)
+	}
 	return nil
 }
 
