@@ -42,6 +42,7 @@
 \ir core/retention.sql
 \ir core/secret_lookup.sql
 \ir core/alerts.sql
+\ir core/confirmations.sql
 \ir core/media_removals.sql
 \ir core/runs.sql
 \ir core/drop_request.sql

@@ -17,6 +17,8 @@ type order struct {
 	point Point
 	nth   int64
 	after time.Duration
+	// panics makes a point of the code panic instead of ending the process.
+	panics bool
 }
 
 var (
@@ -35,6 +37,9 @@ func parse(text string) (o order) {
 	if len(parts) > 1 {
 		o.nth, err = strconv.ParseInt(parts[1], 10, 64)
 	}
+	if o.panics = len(parts) > 2 && parts[2] == "panic"; o.panics {
+		return o
+	}
 	if err == nil && len(parts) > 2 {
 		o.after, err = time.ParseDuration(parts[2])
 	}
@@ -48,7 +53,11 @@ func due(p Point) bool { return p == armed.point && passed.Add(1) == armed.nth }
 
 // Here is a point of the code.
 func Hit(p Point) {
-	if due(p) {
+	switch {
+	case !due(p):
+	case armed.panics:
+		panic("failpoint " + string(p))
+	default:
 		die()
 	}
 }

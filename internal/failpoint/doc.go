@@ -7,7 +7,7 @@
 // with the tag "failpoint" kills itself there, as a power cut would, when AUTOPOST_FAILPOINT
 // says so: "P13:4" dies the fourth time it comes to P13. A point that lies within a
 // call of the database is one of time: "P14:4:2ms" dies two milliseconds after the
-// fourth such call began. test/crash starts such programs, starts others after them,
+// fourth such call began; "P10:1:panic" panics. test/crash starts such programs, starts others after them,
 // and compares what the receivers got with what the database says.
 package failpoint
 

@@ -31,7 +31,7 @@ func run(args []string) error {
 		if old, err := os.ReadFile(noticesFile); err == nil && bytes.Equal(old, text) {
 			return nil
 		}
-		return os.WriteFile(noticesFile, text, 0o644) //nolint:gosec // everyone may read it
+		return os.WriteFile(noticesFile, text, 0o644)
 	case len(args) == 2 && args[0] == "sbom":
 		info, err := buildinfo.ReadFile(args[1])
 		if err != nil {

@@ -28,6 +28,12 @@ func TestEveryWriteIsRecorded(t *testing.T) {
 		if o.ID == "requeue-credential" {
 			w.Exec(`update autopost.channels set auth_held = true, paused_until = 'infinity' where workspace_id = 'acme' and channel_id = $1`, w.ids["acme"]["channels"])
 		}
+		if o.ID == "confirm-alert-target" {
+			w.Exec(`update autopost.alert_targets set kind = 'email', address = 'ops@example.com', auth_ref = null, confirmed_at = null where workspace_id = 'acme'`)
+			w.Exec(`insert into autopost.alert_messages (workspace_id, message_id, target_id, kind, status, subject, text, body, created_at, ended_at)
+				select t.workspace_id, m.message_id, t.target_id, m.kind, 'sent', m.subject, m.text, m.body || '{"code": "0123456789"}', now(), now()
+				from autopost.alert_targets t cross join lateral autopost.confirm_message(t, now()) m where t.workspace_id = 'acme'`)
+		}
 		query, known := recorded[o.ID]
 		if !known {
 			query = `select count(*)::int from autopost.admin_audit_log where workspace_id = 'acme'`
