@@ -7206,7 +7206,7 @@ $$;
 
 CREATE FUNCTION autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run_id uuid, p_now timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
 -- Purpose: the only way into the queue, for one or many posts. It writes all messages in the order
 --          of their hashes, then the deliveries, and last the gates of all channels with new
 --          deliveries. p_items: [{"raw", "trace_id", "route_tags"}].
@@ -7244,12 +7244,14 @@ begin
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
-	perform autopost.count_references(p_workspace_id,
-		array(select (p.post ->> 'message_id')::uuid from unnest(v_posts) p (post) where p.post -> 'fresh' = 'true'), 1);
+	if p_items @? '$[*].raw.media' then
+		perform autopost.count_references(p_workspace_id, array(
+			select (p.post ->> 'message_id')::uuid from unnest(v_posts) p (post) where p.post -> 'fresh' = 'true'), 1);
+	end if;
 	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
 	return to_jsonb(v_answers);
 end
-$$;
+$_$;
 
 
 --
