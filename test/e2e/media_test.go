@@ -9,6 +9,7 @@ import (
 
 	"autopost/internal/sim"
 	"autopost/internal/sim/feeds"
+	"autopost/internal/testing/pgtest"
 	"autopost/test/harness"
 )
 
@@ -93,4 +94,26 @@ func TestTextTooLongForACaption(t *testing.T) {
 	require.Equal(t, text+"end", sends[0].Text)
 	require.Empty(t, sends[1].Text)
 	require.Len(t, h.Accepted(sim.Filter{Chat: maxChat}), 1, "MAX takes it as one")
+}
+
+// The upload policy lets MAX fetch a picture itself. A file keeps its name on both platforms. Neither address is stored.
+func TestSourceURLAndNameOfAMedium(t *testing.T) {
+	t.Parallel()
+	h, _, _ := newsroom(t)
+	h.Exec(`update autopost.platforms set upload_policy = upload_policy || '{"image": "url_allowed"}' where platform = 'max'`)
+	d := h.Serve()
+	h.Push(d, "secret-cms", harness.Post("text", "Fetched by MAX", "media", picture(h, "photo-1.png")))
+	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)
+	require.Equal(t, h.WorldURL+"/files/photo-1.png", h.Accepted(sim.Filter{Platform: harness.MAX})[0].Media[0].URL)
+	require.Zero(t, uploads(h, harness.MAX))
+	require.Equal(t, 1, uploads(h, harness.Telegram))
+
+	h.Push(d, "secret-cms", harness.Post("text", "A file", "media", []any{map[string]any{"type": "file", "url": h.WorldURL + "/files/document-1.pdf?signature=s"}}))
+	h.UntilTrue(`select count(*) = 4 from autopost.deliveries where status = 'sent'`)
+	for _, platform := range []string{harness.MAX, harness.Telegram} {
+		require.Equal(t, "document-1.pdf", h.Accepted(sim.Filter{Platform: platform})[1].Media[0].Filename, platform)
+	}
+	require.Zero(t, pgtest.Value[int](h.DB, `select (select count(*) from autopost.messages m where m.payload::text like '%/files/%')::int
+		+ (select count(*) from autopost.submissions s where s.raw_payload::text like '%/files/%')::int`))
+	h.Verified()
 }
