@@ -72,7 +72,8 @@ raw payloads after raw_retention_days.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withMedia(cmd.Context(), func(ctx context.Context, sweep *monitor.MediaSweep) error {
 				return runSweeps(ctx, dryRun, asJSON, []mediaDuty{
-					{"unreferenced", sweep.SweepUnreferenced}, {"orphans", sweep.SweepStrays}, {"temporary", sweep.SweepTemporary}, {"raw_payloads", sweep.SweepRaw},
+					{name: "unreferenced", sweep: sweep.SweepUnreferenced}, {name: "orphans", sweep: sweep.SweepStrays}, {name: "temporary", sweep: sweep.SweepTemporary},
+					{name: "raw_payloads", sweep: sweep.SweepRaw, quiet: true},
 				})
 			})
 		},
@@ -93,7 +94,7 @@ writes, if they are a day old. autopost media sweep removes them.`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withMedia(cmd.Context(), func(ctx context.Context, sweep *monitor.MediaSweep) error {
-				return runSweeps(ctx, true, asJSON, []mediaDuty{{"orphans", sweep.SweepStrays}, {"temporary", sweep.SweepTemporary}})
+				return runSweeps(ctx, true, asJSON, []mediaDuty{{name: "orphans", sweep: sweep.SweepStrays}, {name: "temporary", sweep: sweep.SweepTemporary}})
 			})
 		},
 	}
@@ -105,6 +106,8 @@ writes, if they are a day old. autopost media sweep removes them.`,
 type mediaDuty struct {
 	name  string
 	sweep func(ctx context.Context, dryRun bool) (monitor.Swept, error)
+	// quiet means that there is no row if nothing was found.
+	quiet bool
 }
 
 // runSweeps runs all duties and prints a row for each. A failed duty does not stop the others.
@@ -115,6 +118,9 @@ func runSweeps(ctx context.Context, dryRun, asJSON bool, duties []mediaDuty) err
 		swept, err := duty.sweep(ctx, dryRun)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", duty.name, err))
+		}
+		if duty.quiet && swept.Count == 0 {
+			continue
 		}
 		rows = append(rows, []any{duty.name, swept.Count, swept.Bytes, !dryRun})
 	}
