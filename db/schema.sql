@@ -665,6 +665,31 @@ $$;
 
 
 --
+-- Name: add_data_key(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.add_data_key(p_workspace_id text, p_version integer, p_key_id text, p_wrapped_key text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds a version of the data key of a workspace, wrapped (base64) by a master key. The
+--          first caller wins. Only the engine may call it.
+-- Returns: {"applied"}: false if the version exists.
+-- Raises:  AP001 for a wrong argument.
+-- Writes:  data_keys.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('version', p_version > 0), autopost.require_argument('key_id', p_key_id <> ''),
+		autopost.require_argument('wrapped_key', p_wrapped_key <> '');
+	insert into autopost.data_keys (workspace_id, version, key_id, wrapped_key, created_at)
+	values (p_workspace_id, p_version, p_key_id, decode(p_wrapped_key, 'base64'), autopost.now_ts())
+	on conflict (workspace_id, version) do nothing;
+	return jsonb_build_object('applied', found);
+end
+$$;
+
+
+--
 -- Name: api_keys; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -1061,7 +1086,9 @@ CREATE TABLE autopost.alert_targets (
     last_error jsonb,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    confirmed_at timestamp with time zone,
     CONSTRAINT alert_targets_address_check CHECK ((address <> ''::text)),
+    CONSTRAINT alert_targets_check CHECK (((kind = 'email'::text) OR (confirmed_at IS NOT NULL))),
     CONSTRAINT alert_targets_daily_limit_check CHECK (((daily_limit >= 1) AND (daily_limit <= 1000))),
     CONSTRAINT alert_targets_digest_minutes_check CHECK (((digest_minutes >= 0) AND (digest_minutes <= 1440))),
     CONSTRAINT alert_targets_health_at_check CHECK ((health_at ~ '^([01]\d|2[0-3]):[0-5]\d$'::text)),
@@ -1466,6 +1493,7 @@ CREATE TABLE autopost.submissions (
     attempt integer DEFAULT 0 NOT NULL,
     next_attempt_at timestamp with time zone DEFAULT now() NOT NULL,
     claim_token text,
+    claimed_by text,
     lease_until timestamp with time zone,
     last_error jsonb,
     message_id uuid,
@@ -2117,6 +2145,31 @@ begin
 	update autopost.platform_limits l
 	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
 	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
+end
+$$;
+
+
+--
+-- Name: begin_raw(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_raw(p_workspace_id text, p_payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: prepares a raw payload for its storage: masks secrets and personal data, and returns the
+--          data key that seals it. Only the engine may call it.
+-- Returns: {"payload", "key": {"version", "key_id", "wrapped_key"}}; key is null before the first.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   data_keys.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('payload', p_payload is not null);
+	return jsonb_build_object('payload', autopost.redact(p_payload), 'key', (
+		select autopost.shown_data_key(k) from autopost.data_keys k
+		where k.workspace_id = p_workspace_id
+		order by k.version desc
+		limit 1));
 end
 $$;
 
@@ -3524,7 +3577,8 @@ CREATE FUNCTION autopost.channel_note(p_workspace_id text, p_changed jsonb, p_ch
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: {"note"} that names the changed settings of a channel that nothing reads, if the
---          platform lists its settings, and a changed credential that is missing; {} without a note.
+--          platform lists its settings, a posting window without effect, and a changed credential
+--          that is missing; {} without a note.
 -- Reads:   platforms, credential_bindings, sealed_secrets.
 declare
 	v_unread text := (
@@ -3536,8 +3590,11 @@ declare
 		having count(*) > 0);
 	v_fault text := case when p_changed ? 'auth_ref'
 		then autopost.credential_fault(p_workspace_id, p_channel ->> 'auth_ref', p_channel ->> 'platform') end;
+	v_window text := case when p_changed ?| '{posting_window,window_mode}' and p_channel ->> 'window_mode' = 'immediate'
+		and jsonb_typeof(p_channel -> 'posting_window') = 'object'
+		then 'posting_window has no effect while window_mode is immediate' end;
 begin
-	return jsonb_strip_nulls(jsonb_build_object('note', nullif(concat_ws('; ', v_unread, v_fault
+	return jsonb_strip_nulls(jsonb_build_object('note', nullif(concat_ws('; ', v_unread, v_window, v_fault
 		|| ', so the posts of this channel wait (credential_missing): ' || autopost.credential_command(p_workspace_id,
 			p_channel ->> 'auth_ref', p_channel ->> 'platform')), '')));
 end
@@ -4088,6 +4145,10 @@ begin
 				'shorten channels.dedup_ttl_hours first');
 		end if;
 	end if;
+	if autopost.setting('raw_retention_days') >= autopost.setting('delivery_retention_days') then
+		perform autopost.raise_argument('value', 'raw_retention_days must be less than delivery_retention_days',
+			'raise delivery_retention_days first, or choose a smaller value');
+	end if;
 	if autopost.setting('event_retention_days') > autopost.setting('delivery_retention_days') then
 		perform autopost.raise_argument('value', 'event_retention_days must not exceed delivery_retention_days',
 			'raise delivery_retention_days first, or choose a smaller value');
@@ -4234,7 +4295,7 @@ begin
 			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
 			'pass a limit from 1 to 1000');
 	end if;
-	if v_status <> 'active' then
+	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;
 	for v_lane in select l.lane from autopost.act_lanes(p_workspace_id) l where l.next_at <= autopost.now_ts()
@@ -4539,11 +4600,15 @@ declare
 	v_target autopost.alert_targets;
 	v_message autopost.alert_messages;
 	v_now timestamptz;
+	v_unconfirmed boolean;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if coalesce(p_limit not between 1 and 100, true) then
 		perform autopost.raise_argument('limit', 'must be between 1 and 100',
 			'pass the number of messages to send at once');
+	end if;
+	if autopost.is_restored() then
+		return;
 	end if;
 	for v_target in
 		select t.* from autopost.alert_targets t
@@ -4552,15 +4617,25 @@ begin
 		for no key update of t skip locked
 	loop
 		v_now := autopost.now_ts();
+		v_message := null;
 		select m.* into v_message from autopost.alert_messages m
 		where m.workspace_id = p_workspace_id and m.target_id = v_target.target_id
 			and m.status in ('pending', 'sending');
 		continue when v_message.lease_until > v_now;
+		v_unconfirmed := v_target.confirmed_at is null;
+		-- The target was changed after the message was written.
+		if (v_message.kind = 'confirm') <> v_unconfirmed or v_message.body ->> 'address' <> v_target.address then
+			perform autopost.end_message(v_message, 'failed', null);
+			v_message := null;
+		end if;
 		if v_message.attempt >= 2 then
 			perform autopost.end_message(v_message, 'unknown', null);
 			v_message := null;
 		end if;
-		if v_message.message_id is null then
+		if v_message.message_id is null and v_unconfirmed then
+			continue when (autopost.last_confirmation(v_target)).message_id is not null;
+			v_message := autopost.confirm_message(v_target, v_now);
+		elsif v_message.message_id is null then
 			select c.* into v_message from autopost.compose_message(v_target, v_now) c;
 			continue when v_message.message_id is null;
 		end if;
@@ -4613,7 +4688,7 @@ begin
 		limit p_limit
 		for no key update of s skip locked) l;
 	update autopost.submissions s
-	set attempt = s.attempt + 1, claim_token = md5(v_salt || s.submission_id),
+	set attempt = s.attempt + 1, claimed_by = p_run_id, claim_token = md5(v_salt || s.submission_id),
 		lease_until = v_now + autopost.setting_interval('submission_lease_seconds'), updated_at = v_now
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return query
@@ -4651,7 +4726,7 @@ declare
 	v_taken int;
 	v_calls jsonb[] := '{}';
 begin
-	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
+	if autopost.enter_workspace(p_workspace_id) = 'disabled' or autopost.is_restored() then
 		return '[]';
 	end if;
 	perform autopost.require_argument('limit', p_limit > 0);
@@ -4731,7 +4806,7 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
 -- Locks:   only with SKIP LOCKED; see claim_from_group. PostgreSQL still waits for a row that
 --          changes while it is being locked. A group with a long wait is left to the next claim, so
 --          no deadlock can arise.
--- Reads:   messages, channels.
+-- Reads:   messages, channels, cluster_identity.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
@@ -4755,7 +4830,7 @@ begin
 			'pass a limit from 1 to 1000');
 	end if;
 	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
-	if v_status <> 'active' then
+	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;
 	perform set_config('synchronous_commit', 'off', true);
@@ -5066,13 +5141,14 @@ CREATE FUNCTION autopost.commit_act(p_workspace_id text, p_act_id uuid, p_claim_
     AS $$
 -- Purpose: commits the outcome of the call of a post change. p_outcome: {"ok": true} or {"ok":
 --          false, "error": {"category", "scope", "code", "known", "retry_after_ms", "message",
---          "raw"}}. A transient failure or an unknown outcome is retried by the retry policy of
+--          "raw"}, "has_raw": as in commit_outcome_batch}. A transient failure or an unknown outcome is retried by the retry policy of
 --          platform and code while attempts are left, because a repeated post change has no further
 --          effect. Any other failure ends it as failed. A wait given by the platform cools its
 --          scope down. A missing credential holds the channel. A failure whose policy costs no attempt and has no bound is not counted, nor
 --          is a rate limit with a stated wait. Nothing else of the channel changes: a post that
 --          cannot be edited says nothing about the next one.
--- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at"}, the same
+-- Returns: {"applied": true, "status": "done" | "retry" | "failed", "attempt", "next_at",
+--          "payload_ref"}, the same
 --          with "repeated" for a repeated commit, or {"applied": false, "reason": "stale" |
 --          "unknown_act"}.
 -- Raises:  AP001 for a wrong argument.
@@ -5095,7 +5171,8 @@ begin
 			'pass {"ok": true} or {"ok": false, "error": {…}}');
 	end if;
 	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
-	v_error := case when p_outcome -> 'ok' = 'false' then autopost.normalised_error(p_outcome -> 'error') end;
+	v_error := case when p_outcome -> 'ok' = 'false' then autopost.named_raw(
+		autopost.normalised_error(p_outcome -> 'error'), coalesce(p_outcome -> 'has_raw' = 'true', false)) end;
 	perform autopost.lock_for_commit(p_workspace_id, array[v_act.delivery_id],
 		coalesce((v_error ->> 'retry_after_ms')::numeric > 0, false));
 	select a.* into v_act from autopost.post_acts a where a.workspace_id = p_workspace_id
@@ -5240,8 +5317,11 @@ CREATE FUNCTION autopost.commit_outcome_batch(p_workspace_id text, p_items jsonb
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: commit_outcome for many deliveries in one transaction. p_items: [{"delivery_id",
---          "claim_token", "outcome"}].
--- Returns: an array of its answers in the same order.
+--          "claim_token", "outcome", "has_raw": true if the caller has the whole answer of the
+--          platform to a failed call}].
+-- Returns: an array of its answers in the same order. After a failure with has_raw, and while raw
+--          payloads are kept, the answer and the events have a "payload_ref": the caller then
+--          stores the payload under that name.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return autopost.commit_items(p_workspace_id, p_items);
@@ -5549,7 +5629,7 @@ CREATE TABLE autopost.alert_messages (
     ended_at timestamp with time zone,
     error jsonb,
     CONSTRAINT alert_messages_check CHECK (((status = 'sending'::text) = ((claim_token IS NOT NULL) AND (lease_until IS NOT NULL)))),
-    CONSTRAINT alert_messages_kind_check CHECK ((kind = ANY (ARRAY['alerts'::text, 'health'::text, 'test'::text]))),
+    CONSTRAINT alert_messages_kind_check CHECK ((kind = ANY (ARRAY['alerts'::text, 'health'::text, 'test'::text, 'confirm'::text]))),
     CONSTRAINT alert_messages_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'unknown'::text])))
 );
 
@@ -5577,7 +5657,7 @@ declare
 begin
 	select count(*) into v_sent from autopost.alert_messages m
 	where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id
-		and m.status in ('sent', 'unknown') and m.kind <> 'test'
+		and m.status in ('sent', 'unknown') and m.kind not in ('test', 'confirm')
 	and m.ended_at > p_now - interval '24 hours';
 	if v_sent >= p_target.daily_limit then
 		return null;
@@ -5743,6 +5823,158 @@ union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
 from autopost.settings s
 where p_kind = 'setting'
+$$;
+
+
+--
+-- Name: confirm_alert_target(text, text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.confirm_alert_target(p_workspace_id text, p_target_id text, p_code text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: confirms the mail address of an alert target by the code that was sent to it. Only then
+--          alerts go there. A code is valid for a day and for ten tries; test_alert_target sends another.
+-- Returns: {"applied": true, "dry_run"}; or {"applied": false, "dry_run"} with reason unknown_target,
+--          unchanged: confirmed, or needs no confirmation, no_code: none is valid, or wrong_code.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   alert_targets.
+-- Writes:  alert_targets, alert_messages, admin_audit_log.
+declare
+	v_act jsonb;
+	v_target autopost.alert_targets;
+	v_sent autopost.alert_messages;
+	v_reason text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('target_id', p_target_id <> ''), autopost.require_argument('code', p_code <> '');
+	select t.* into v_target from autopost.alert_targets t
+	where t.workspace_id = p_workspace_id and t.target_id = p_target_id
+	for no key update of t;
+	v_sent := autopost.last_confirmation(v_target);
+	v_reason := case
+		when v_target.target_id is null then 'unknown_target'
+		when v_target.confirmed_at is not null then 'unchanged'
+		when v_sent.message_id is null or v_sent.created_at <= autopost.now_ts() - interval '1 day'
+			or (v_sent.body ->> 'tries')::int >= 10 then 'no_code'
+		when v_sent.body ->> 'code' <> lower(btrim(p_code)) then 'wrong_code' end;
+	if v_reason = 'wrong_code' then
+		update autopost.alert_messages m
+		set body = jsonb_set(m.body, '{tries}', to_jsonb((m.body ->> 'tries')::int + 1))
+		where m.workspace_id = p_workspace_id and m.message_id = v_sent.message_id;
+	end if;
+	if v_reason is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_reason);
+	elsif not p_dry_run then
+		update autopost.alert_targets t set confirmed_at = autopost.now_ts(), next_try_at = autopost.now_ts()
+		where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
+		perform pg_notify('autopost_wake', 'alerts');
+		perform autopost.audit(p_workspace_id, 'confirm_alert_target', 'alert_target:' || p_target_id, v_act, '{}',
+			jsonb_build_object('address', v_target.address));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run);
+end
+$$;
+
+
+--
+-- Name: confirm_message(autopost.alert_targets, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.confirm_message(p_target autopost.alert_targets, p_now timestamp with time zone) RETURNS autopost.alert_messages
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: a message with a code that proves that its reader wants alerts. Its body has "address",
+--          "code" and "tries": the number of wrong codes.
+declare
+	v_message autopost.alert_messages;
+	v_code text := left(encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex'), 10);
+begin
+	v_message.workspace_id := p_target.workspace_id;
+	v_message.target_id := p_target.target_id;
+	v_message.message_id := autopost.new_id();
+	v_message.kind := 'confirm';
+	v_message.created_at := p_now;
+	v_message.attempt := 0;
+	v_message.subject := format('[autopost %s] confirm this address', p_target.workspace_id);
+	v_message.text := format(e'Alerts of autopost, workspace %s, are to come to this address. If you want them, run within a day:\n\n'
+		'autopost alert target confirm %s --code %s --workspace %1$s --reason wanted\n\nIf not, do nothing: no alert comes.',
+		p_target.workspace_id, p_target.target_id, v_code);
+	v_message.body := jsonb_build_object('type', 'confirm', 'address', p_target.address, 'code', v_code, 'tries', 0);
+	v_message.tells := '[]';
+	return v_message;
+end
+$_$;
+
+
+--
+-- Name: confirm_restore(text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.confirm_restore(p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lets a restored copy send. What was due or in flight when the copy was noticed may have
+--          been sent since the backup, so its outcome is unknown and on_unknown of its channel
+--          decides. Up to 1,000 deliveries per call: repeat it while "more" is true; the last call
+--          lets the copy send. Only the engine may call it.
+-- Returns: {"applied": true, "dry_run", "unknown": deliveries, "more"}; or {"applied": false,
+--          "dry_run", "reason": "not_restored"}.
+-- Raises:  AP001 without operator or reason.
+-- Locks:   platform_limits, channels, deliveries, channel_gates, per workspace in the order of ids.
+-- Writes:  cluster_identity, deliveries, channel_gates, events, admin_audit_log.
+declare
+	v_act jsonb;
+	v_noticed_at timestamptz;
+	v_workspace_id text;
+	v_log text;
+	v_ids uuid[];
+	v_delivery autopost.deliveries;
+	v_count int := 0;
+begin
+	perform autopost.enter_all_workspaces();
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	if not autopost.is_restored() then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'not_restored');
+	end if;
+	v_noticed_at := (select coalesce(i.noticed_at, autopost.now_ts()) from autopost.cluster_identity i);
+	v_log := autopost.operator_workspace();
+	for v_workspace_id in
+		select w.workspace_id from autopost.workspaces w order by w.workspace_id
+	loop
+		perform autopost.enter_workspace(v_workspace_id);
+		v_ids := autopost.doubtful_deliveries(v_workspace_id, v_noticed_at, 1001 - v_count);
+		v_count := v_count + cardinality(v_ids);
+		exit when v_count > 1000;
+		if not p_dry_run and v_ids <> '{}' then
+			perform autopost.lock_for_commit(v_workspace_id, v_ids, true);
+			perform autopost.lock_gates(v_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
+				where d.workspace_id = v_workspace_id and d.delivery_id = any (v_ids)));
+			for v_delivery in
+				select d.* from autopost.deliveries d
+				where d.workspace_id = v_workspace_id and d.delivery_id = any (v_ids)
+				order by d.channel_id, d.delivery_id
+			loop
+				perform autopost.doubt_delivery(v_workspace_id, v_delivery);
+			end loop;
+		end if;
+	end loop;
+	if not p_dry_run and v_count <= 1000 then
+		update autopost.cluster_identity i
+		set system_identifier = autopost.this_cluster(), noticed_at = null, confirmed_at = autopost.now_ts();
+		if v_log is not null then
+			perform autopost.enter_workspace(v_log);
+			perform autopost.audit(v_log, 'confirm_restore', 'installation', v_act, '{}',
+				jsonb_build_object('unknown', v_count));
+		end if;
+		perform pg_notify('autopost_wake', 'deliveries');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'unknown', least(v_count, 1000), 'more',
+		v_count > 1000);
+end
 $$;
 
 
@@ -5919,6 +6151,58 @@ $$;
 
 
 --
+-- Name: create_raw_link(text, uuid, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.create_raw_link(p_workspace_id text, p_event_id uuid, p_token text, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: makes a link to the raw payload of an event that works once, for five minutes. p_token:
+--          32 random bytes in hexadecimal, of which only a hash is stored. Links that ended a day
+--          ago are removed, up to 1,000. Only the engine may call it.
+-- Returns: {"applied": true, "event_id", "payload_ref", "token", "expires_at"}; or {"applied":
+--          false, "reason": "unknown_raw"}: the workspace has no such event with a raw payload.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   audit_heads.
+-- Reads:   events.
+-- Writes:  raw_links, admin_audit_log.
+declare
+	v_act jsonb;
+	v_ref text;
+	v_now timestamptz;
+	v_until timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require_argument('event_id', p_event_id is not null);
+	if coalesce(p_token !~ '^[0-9a-f]{64}$', true) then
+		perform autopost.raise_argument('token', 'must be 64 hexadecimal digits', 'pass 32 random bytes');
+	end if;
+	select e.payload_ref into v_ref from autopost.events e
+	where e.workspace_id = p_workspace_id and e.id = p_event_id and e.payload_ref is not null;
+	if v_ref is null then
+		return '{"applied": false, "reason": "unknown_raw"}';
+	end if;
+	v_now := autopost.now_ts();
+	v_until := v_now + interval '5 minutes';
+	delete from autopost.raw_links l
+	where l.workspace_id = p_workspace_id and l.token_hash = any (array(
+		select x.token_hash from autopost.raw_links x
+		where x.workspace_id = p_workspace_id and x.expires_at < v_now - interval '1 day'
+		limit 1000));
+	insert into autopost.raw_links (workspace_id, token_hash, event_id, payload_ref, operator, reason, expires_at)
+	values (p_workspace_id, encode(sha256(convert_to(p_token, 'UTF8')), 'hex'), p_event_id, v_ref, p_operator,
+		autopost.redact(p_reason), v_until);
+	perform autopost.audit(p_workspace_id, 'create_raw_link', 'event:' || p_event_id, v_act, '{}',
+		jsonb_build_object('payload_ref', v_ref, 'expires_at', v_until));
+	return jsonb_build_object('applied', true, 'event_id', p_event_id, 'payload_ref', v_ref, 'token', p_token,
+		'expires_at', v_until);
+end
+$_$;
+
+
+--
 -- Name: credential_command(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -5943,24 +6227,24 @@ CREATE FUNCTION autopost.credential_errors(p_workspace_id text, p_media jsonb) R
     AS $_$
 -- Purpose: the errors of the credentials of platform ids: an id is valid for one credential, so its
 --          auth_ref is required if the channels have several.
--- Reads:   channels.
+-- Reads:   channels, channel_auth.
 declare
-	v_first text;
+	v_refs text[];
 begin
 	if not coalesce(p_media @? '$[*] ? (exists (@.file_id) || exists (@.attachment_token))', false) then
 		return '[]';
 	end if;
-	v_first := (select c.auth_ref from autopost.channels c where c.workspace_id = p_workspace_id limit 1);
+	v_refs := array(
+		select distinct coalesce(a.auth_ref, c.auth_ref) from autopost.channels c
+		left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
+		where c.workspace_id = p_workspace_id);
 	return (
 		select coalesce(jsonb_agg(autopost.field_error(format('media[%s].auth_ref', m.ordinality - 1), x.reason,
 			'name the credential of the id: autopost credential list') -> 0 order by m.ordinality), '[]')
 		from jsonb_array_elements(p_media) with ordinality m
 		cross join lateral (select case
-			when m.value ? 'auth_ref' and not exists (select 1 from autopost.channels c
-				where c.workspace_id = p_workspace_id and c.auth_ref = m.value ->> 'auth_ref')
-				then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
-			when not m.value ? 'auth_ref' and exists (select 1 from autopost.channels c
-				where c.workspace_id = p_workspace_id and c.auth_ref <> v_first)
+			when m.value ->> 'auth_ref' <> all (v_refs) then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
+			when not m.value ? 'auth_ref' and cardinality(v_refs) > 1
 				then 'is missing, and the channels have several credentials' end as reason) x
 		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
 end
@@ -6674,6 +6958,40 @@ $$;
 
 
 --
+-- Name: doubt_delivery(text, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.doubt_delivery(p_workspace_id text, p_delivery autopost.deliveries) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: settles a locked delivery as a call with an unknown outcome: the original may have sent
+--          it after the backup. A waiting one is taken first, as by a claim.
+-- Writes:  deliveries, channel_gates, events, as settle_unknown.
+declare
+	v_channel autopost.channels;
+	v_now timestamptz := autopost.now_ts();
+begin
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
+	if p_delivery.status <> 'sending' then
+		update autopost.deliveries d
+		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = 'restore',
+			claim_token = autopost.new_id()::text, sending_started_at = v_now, sending_lease_until = v_now,
+			updated_at = v_now
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
+		returning d.* into p_delivery;
+		update autopost.channel_gates g set inflight = g.inflight + 1
+		where g.workspace_id = p_workspace_id and g.channel_id = p_delivery.channel_id;
+	end if;
+	p_delivery.claim_token := null; -- a late commit is then stale
+	perform autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, jsonb_build_object('category', 'TRANSIENT',
+		'scope', 'delivery', 'code', 'restored', 'known', false,
+		'message', 'the database was restored from a backup: the post may have been sent since'));
+end
+$$;
+
+
+--
 -- Name: doubtful_channels(text, text, text[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6697,6 +7015,34 @@ begin
 		and (p_status <> 'active' or not c.enabled
 			or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
 			or l.breaker_opened_at is not null));
+end
+$$;
+
+
+--
+-- Name: doubtful_deliveries(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.doubtful_deliveries(p_workspace_id text, p_noticed_at timestamp with time zone, p_limit integer) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: deliveries that were due or in flight before the restored copy was noticed and are not
+--          settled as unknown yet. Paused and disabled channels sent nothing.
+-- Reads:   deliveries, channels.
+begin
+	return array(
+		select d.delivery_id from autopost.channels c
+		cross join lateral (
+			select x.delivery_id from autopost.deliveries x
+			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id
+			and x.status in ('queued', 'retry', 'sending')
+			and coalesce(x.claimed_at, x.due_at) <= p_noticed_at and x.created_at <= p_noticed_at
+			and coalesce(x.outcome_unknown_at < p_noticed_at, true)
+			limit p_limit) d
+		where c.workspace_id = p_workspace_id and c.enabled
+		and coalesce(greatest(c.paused_until, c.cooldown_until), '-infinity') <= p_noticed_at
+		order by d.delivery_id
+		limit p_limit);
 end
 $$;
 
@@ -7089,13 +7435,15 @@ $$;
 CREATE FUNCTION autopost.emit_event(p_workspace_id text, p_action text, p_result text, p_delivery autopost.deliveries, p_error jsonb, p_meta jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: writes the event of a transition of a delivery, with its current attempt.
+-- Purpose: writes the event of a transition of a delivery, with its current attempt. payload_ref of
+--          p_error (named_raw) becomes that of the event; so in emit_note.
 -- Writes:  events.
 begin
 	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
-		error, meta)
+		error, payload_ref, meta)
 	values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id,
-		autopost.now_ts(), p_action, p_delivery.attempt, p_result, autopost.redact(p_error),
+		autopost.now_ts(), p_action, p_delivery.attempt, p_result,
+		autopost.redact(p_error - 'payload_ref'), p_error ->> 'payload_ref',
 		autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}') || jsonb_build_object('trace_id',
 			p_delivery.trace_id))));
 end
@@ -7113,9 +7461,11 @@ CREATE FUNCTION autopost.emit_note(p_workspace_id text, p_action text, p_result 
 --          attempt is 0.
 -- Writes:  events.
 begin
-	insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, error, meta)
+	insert into autopost.events (workspace_id, id, message_id, channel_id, ts, action, attempt, result, error,
+		payload_ref, meta)
 	values (p_workspace_id, autopost.new_id(), p_message_id, p_channel_id, autopost.now_ts(), p_action, 0, p_result,
-		autopost.redact(p_error), autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}'))));
+		autopost.redact(p_error - 'payload_ref'), p_error ->> 'payload_ref',
+		autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}'))));
 end
 $$;
 
@@ -7205,11 +7555,11 @@ CREATE FUNCTION autopost.end_act(p_act autopost.post_acts, p_status text, p_erro
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
-		'attempt', p_act.attempt, 'next_at', p_next_at));
+		'attempt', p_act.attempt, 'next_at', p_next_at, 'payload_ref', p_error -> 'payload_ref'));
 	v_other autopost.post_acts;
 begin
 	update autopost.post_acts a
-	set status = p_status, last_error = coalesce(p_error, a.last_error), next_at = coalesce(p_next_at, a.next_at),
+	set status = p_status, last_error = coalesce(p_error - 'payload_ref', a.last_error), next_at = coalesce(p_next_at, a.next_at),
 		settled = jsonb_build_object('token', p_act.claim_token, 'answer', v_answer),
 		claim_token = null, claimed_by = null, send_at = null, updated_at = v_now,
 		finished_at = case when p_status <> 'retry' then v_now end
@@ -7525,6 +7875,43 @@ $$;
 
 
 --
+-- Name: end_silent_leases(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_silent_leases(p_workspace_id text, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes what silent daemons have leased due now (silent_leases). It skips locked rows, so
+--          it never waits.
+-- Locks:   pull_cursors, submissions, post_acts, all with SKIP LOCKED.
+-- Writes:  pull_cursors, submissions, post_acts.
+declare
+	v_ids jsonb := (
+		select jsonb_object_agg(l.kind, l.ids) from (
+			select s.kind, jsonb_agg(s.id) as ids from autopost.silent_leases(p_now) s
+			where s.workspace_id = p_workspace_id group by s.kind) l);
+begin
+	update autopost.pull_cursors c set next_poll_at = p_now, leased_by = null
+	where c.workspace_id = p_workspace_id and c.source_id in (
+		select x.source_id from autopost.pull_cursors x
+		where x.workspace_id = p_workspace_id and v_ids -> 'source' ? x.source_id
+		order by x.source_id for no key update of x skip locked);
+	update autopost.submissions s set lease_until = p_now
+	where s.workspace_id = p_workspace_id and s.submission_id in (
+		select x.submission_id from autopost.submissions x
+		where x.workspace_id = p_workspace_id and x.claim_token is not null
+			and v_ids -> 'submission' ? x.submission_id::text
+		order by x.submission_id for no key update of x skip locked);
+	update autopost.post_acts a set next_at = p_now
+	where a.workspace_id = p_workspace_id and a.act_id in (
+		select x.act_id from autopost.post_acts x
+		where x.workspace_id = p_workspace_id and x.status = 'sending' and v_ids -> 'act' ? x.act_id::text
+		order by x.act_id for no key update of x skip locked);
+end
+$$;
+
+
+--
 -- Name: ending_length(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7793,7 +8180,7 @@ $$;
 
 CREATE FUNCTION autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run_id uuid, p_now timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
 -- Purpose: the only way into the queue, for one or many posts. It writes all messages in the order
 --          of their hashes, then the deliveries, and last the gates of all channels with new
 --          deliveries. p_items: [{"raw", "trace_id", "route_tags"}], for an approved post also
@@ -7832,12 +8219,14 @@ begin
 		v_now := v_now + interval '1 microsecond'; -- keeps the order of posts within a channel
 	end loop;
 	perform autopost.arm_gates(p_workspace_id, v_armed, v_due) where v_armed <> '{}';
-	perform autopost.count_references(p_workspace_id,
-		array(select (p.post ->> 'message_id')::uuid from unnest(v_posts) p (post) where p.post -> 'fresh' = 'true'), 1);
+	if p_items @? '$[*].raw.media' then
+		perform autopost.count_references(p_workspace_id, array(
+			select (p.post ->> 'message_id')::uuid from unnest(v_posts) p (post) where p.post -> 'fresh' = 'true'), 1);
+	end if;
 	perform autopost.note_hints(p_workspace_id, p_run_id, p_items);
 	return to_jsonb(v_answers);
 end
-$$;
+$_$;
 
 
 --
@@ -8521,7 +8910,7 @@ begin
 	v_now := autopost.now_ts();
 	v_interval := autopost.poll_interval(p_workspace_id, p_source_id, null);
 	update autopost.pull_cursors c
-	set failures = c.failures + 1, last_error = v_error, updated_at = v_now, last_poll_at = v_now,
+	set failures = c.failures + 1, last_error = v_error, updated_at = v_now, last_poll_at = v_now, leased_by = null,
 		next_poll_at = v_now + greatest(
 			least(v_interval * 2 ^ least(c.failures, 10), v_interval + interval '1 hour'),
 			make_interval(secs => case when jsonb_typeof(p_failure -> 'retry_after_seconds') = 'number' then
@@ -9155,7 +9544,7 @@ declare
 	v_call_at timestamptz := autopost.call_started_at(p_delivery);
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
-		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at));
+		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at, 'payload_ref', p_error -> 'payload_ref'));
 begin
 	if p_delivery.quota_held then
 		perform autopost.settle_quota(p_workspace_id, p_delivery),
@@ -9172,7 +9561,7 @@ begin
 		-- After an unknown outcome it stays the time of that call, whatever failed later.
 		last_call_at = case when p_status = 'sent' or d.unknown_outcomes = 0 or p_error -> 'known' = 'false'
 			then coalesce(v_call_at, d.last_call_at) else d.last_call_at end,
-		last_error = coalesce(p_error, d.last_error),
+		last_error = coalesce(p_error - 'payload_ref', d.last_error),
 		next_retry_at = p_next_retry_at,
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
 		sent_at = case when p_status = 'sent' then v_now end,
@@ -9919,6 +10308,29 @@ $$;
 
 
 --
+-- Name: get_data_key(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_data_key(p_workspace_id text, p_version integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: returns a data key of a workspace, which seals its raw payloads. Only the engine may
+--          call it.
+-- Returns: {"version", "key_id", "wrapped_key"} (base64), or null.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   data_keys.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('version', p_version is not null);
+	return (
+		select autopost.shown_data_key(k) from autopost.data_keys k
+		where k.workspace_id = p_workspace_id and k.version = p_version);
+end
+$$;
+
+
+--
 -- Name: get_delivery(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10055,7 +10467,7 @@ CREATE FUNCTION autopost.get_message(p_workspace_id text, p_message_id uuid) RET
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: returns a normalised message with its deliveries.
--- Returns: {…, "payload", "counts": {status: deliveries}, "deliveries": [the first 1,000 by
+-- Returns: {…, "source": with the unknown fields of the post, "payload", "counts": {status: deliveries}, "deliveries": [the first 1,000 by
 --          channel: {"delivery_id", "channel_id", "platform", "status", "attempt", "due_at": null
 --          if time alone does not bring it, "sent_at", "provider_message_id", "last_error", "text",
 --          "meta"}]}; null if the workspace has no such message.
@@ -10066,6 +10478,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('message_id', p_message_id is not null);
 	select to_jsonb(v) - 'workspace_id' || jsonb_build_object('payload', m.payload, 'hash_version', m.hash_version,
+		'source', m.source,
 		'counts', (select coalesce(jsonb_object_agg(s.status, s.n), '{}') from (
 			select d.status, count(*) as n from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.message_id = p_message_id
@@ -11581,6 +11994,22 @@ $$;
 
 
 --
+-- Name: is_restored(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_restored() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if this database was restored into another cluster and is not confirmed. Such a
+--          copy sends nothing, because the original may still run or has sent since the backup.
+-- Reads:   cluster_identity.
+begin
+	return exists (select 1 from autopost.cluster_identity i where i.system_identifier <> autopost.this_cluster());
+end
+$$;
+
+
+--
 -- Name: is_routed(autopost.channels, text[], text[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12077,9 +12506,9 @@ CREATE FUNCTION autopost.lapsed_workspaces(p_at timestamp with time zone, p_limi
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
     AS $$
--- Purpose: workspaces with an ended lease or a silent daemon. Only claims older than the shortest
---          of these times are read.
--- Reads:   deliveries, dispatch_runs, workspaces.
+-- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Only
+--          claims older than the shortest of these times are read.
+-- Reads:   deliveries, pull_cursors, submissions, post_acts, dispatch_runs, workspaces.
 declare
 	v_all boolean := autopost.may_access('*');
 	v_silent timestamptz := p_at - autopost.run_silence();
@@ -12098,17 +12527,36 @@ begin
 			where d.status in ('claimed', 'sending') and d.workspace_id > w.workspace_id
 			order by d.workspace_id limit 1) n
 	)
+	select l.workspace_id from (
+	select s.workspace_id from autopost.silent_leases(p_at) s
+	union
 	select w.workspace_id from w
 	where exists (
 		select 1 from autopost.deliveries d
 		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
 		where d.workspace_id = w.workspace_id and d.status in ('claimed', 'sending') and d.claimed_at <= v_before
 		and case d.status when 'claimed' then d.claimed_at <= v_claimed else d.sending_lease_until <= p_at
-			or r.seen_at <= v_silent end)
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status = 'active')
-	and (v_all or autopost.may_access(w.workspace_id))
+			or r.seen_at <= v_silent end)) l
+	where exists (select 1 from autopost.workspaces x where x.workspace_id = l.workspace_id and x.status = 'active')
+	and (v_all or autopost.may_access(l.workspace_id))
 	limit p_limit;
 end
+$$;
+
+
+--
+-- Name: last_confirmation(autopost.alert_targets); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.last_confirmation(p_target autopost.alert_targets) RETURNS autopost.alert_messages
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the last message with a code to the present address of a target; null if none was sent.
+-- Reads:   alert_messages.
+select m from autopost.alert_messages m
+where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id and m.kind = 'confirm'
+and m.status in ('sending', 'sent', 'unknown') and m.body ->> 'address' = p_target.address
+order by m.created_at desc limit 1
 $$;
 
 
@@ -12181,6 +12629,44 @@ begin
 		autopost.month_begin(v_now) + interval '1 month'))
 	where g.workspace_id = p_workspace_id and g.channel_id = any (p_channel_ids);
 end
+$$;
+
+
+--
+-- Name: left_work(text, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.left_work(p_workspace_id text, p_for interval) RETURNS TABLE(work jsonb, since timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: finds work that is due for p_for although its stage could take it: calls of result
+--          webhooks that have sent nothing since then, sources, and fan-out jobs. Sources have ten
+--          times as long, because many are polled in turn.
+-- Reads:   webhook_sends, result_webhooks, pull_cursors, pull_sources, fanout_jobs, workspaces.
+select x.work, x.since
+from (
+	select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id, 'due_at',
+		s.due_at), greatest(s.due_at, w.next_send_at), p_for, w.workspace_id
+	from autopost.result_webhooks w
+	cross join lateral (
+		select s.event_id, s.due_at from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending')
+		order by s.due_at limit 1) s
+	where w.workspace_id = p_workspace_id and w.enabled
+	union all
+	select jsonb_build_object('what', 'source without progress', 'source_id', c.source_id, 'next_poll_at', c.next_poll_at),
+		c.next_poll_at, p_for * 10, c.workspace_id
+	from autopost.pull_cursors c
+	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id and s.enabled
+	where c.workspace_id = p_workspace_id
+	union all
+	select jsonb_build_object('what', 'fan-out without progress', 'job_id', j.job_id, 'updated_at', j.updated_at),
+		greatest(j.next_attempt_at, j.updated_at), p_for, j.workspace_id
+	from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running'
+) x (work, since, patience, workspace_id)
+join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
+where x.since <= autopost.now_ts() - x.patience
 $$;
 
 
@@ -12412,16 +12898,21 @@ CREATE FUNCTION autopost.links_to_add(p_text text, p_link text, p_links jsonb) R
     AS $$
 -- Purpose: the link of a post and its further links, in order, without those that the text holds and without
 --          repeats. They become the last paragraph, one line each.
+declare
+	v_added text[] := '{}';
+	v_earlier text[] := '{}';
+	v_url text;
 begin
-	return array(
-		select l.url
-		from (select p_link as url, 0 as n
-			union all select e.value, e.ordinality from jsonb_array_elements_text(p_links) with ordinality e) l
-		where l.url <> '' and not autopost.text_has_link(p_text, l.url)
-		and not (l.n > 0 and p_link is not null and autopost.same_url(l.url, p_link))
-		and not exists (select 1 from jsonb_array_elements_text(p_links) with ordinality before
-			where before.ordinality < l.n and autopost.same_url(before.value, l.url))
-		order by l.n);
+	foreach v_url in array p_link || array(select jsonb_array_elements_text(p_links)) loop
+		continue when coalesce(v_url, '') = '';
+		if not autopost.text_has_link(p_text, v_url)
+			and not exists (select 1 from unnest(v_earlier) u (url) where autopost.same_url(u.url, v_url))
+		then
+			v_added := v_added || v_url;
+		end if;
+		v_earlier := v_earlier || v_url;
+	end loop;
+	return v_added;
 end
 $$;
 
@@ -13232,6 +13723,29 @@ $$;
 
 
 --
+-- Name: list_data_keys(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_data_keys(p_workspace_id text, p_not_key_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the data keys of a workspace that another master key than p_not_key_id wraps. Only
+--          the engine may call it.
+-- Returns: an array of data keys as in get_data_key.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   data_keys.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('not_key_id', p_not_key_id <> '');
+	return (
+		select coalesce(jsonb_agg(autopost.shown_data_key(k) order by k.version), '[]') from autopost.data_keys k
+		where k.workspace_id = p_workspace_id and k.key_id <> p_not_key_id);
+end
+$$;
+
+
+--
 -- Name: list_deliveries(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13297,6 +13811,9 @@ CREATE FUNCTION autopost.list_due_refreshes(p_workspace_id text, p_limit integer
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
+	if autopost.is_restored() then
+		return; -- a renewal may end the token of the original
+	end if;
 	return query
 	select h.auth_ref from autopost.credential_health h
 	where h.workspace_id = p_workspace_id and h.next_refresh_at <= autopost.now_ts() and h.lost_at is null
@@ -13308,15 +13825,16 @@ $$;
 
 
 --
--- Name: list_due_sources(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: list_due_sources(text, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.list_due_sources(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.due_source
+CREATE FUNCTION autopost.list_due_sources(p_workspace_id text, p_limit integer, p_run_id text DEFAULT NULL::text) RETURNS SETOF autopost.due_source
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: lists enabled sources with a due poll and leases them to the caller for
---          pull_lease_seconds. endpoint_id is null if the source has no enabled endpoint.
+--          pull_lease_seconds, or until the daemon p_run_id is silent. endpoint_id is null if the
+--          source has no enabled endpoint.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   pull_cursors (skip locked).
 -- Writes:  pull_cursors.
@@ -13342,7 +13860,8 @@ begin
 		limit p_limit
 		for no key update of c skip locked) l;
 	update autopost.pull_cursors c
-	set next_poll_at = v_now + autopost.setting_interval('pull_lease_seconds')
+	set next_poll_at = v_now + autopost.setting_interval('pull_lease_seconds'), leased_by = p_run_id,
+		leased_until = v_now + autopost.setting_interval('pull_lease_seconds')
 	where c.workspace_id = p_workspace_id and c.source_id = any (v_ids);
 	return query
 	select s.workspace_id, s.source_id, e.endpoint_id, s.kind, s.config_json, c.cursor_json
@@ -13377,6 +13896,9 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
+	if autopost.is_restored() then
+		return '[]'; -- a subscription would take the updates from the original
+	end if;
 	insert into autopost.bot_subscriptions (workspace_id, endpoint_id)
 	select p_workspace_id, b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b
 	on conflict do nothing;
@@ -13494,7 +14016,8 @@ CREATE VIEW autopost.list_events_rows AS
     e.message_id,
     e.channel_id,
     e.error,
-    e.meta
+    e.meta,
+    e.payload_ref
    FROM autopost.events e;
 
 
@@ -13513,7 +14036,8 @@ CREATE VIEW autopost.list_events WITH (security_barrier='true') AS
     v.message_id,
     v.channel_id,
     v.error,
-    v.meta
+    v.meta,
+    v.payload_ref
    FROM autopost.list_events_rows v
   WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
            FROM autopost.readable_workspaces r)));
@@ -13583,17 +14107,21 @@ CREATE FUNCTION autopost.list_master_keys() RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: counts sealed secrets per master key: {"key id": n}. Works across workspaces. Only the
---          engine may call it.
--- Reads:   sealed_secrets.
+-- Purpose: counts sealed secrets and data keys per master key: {"key id": n}. Works across
+--          workspaces. Only the engine may call it.
+-- Reads:   sealed_secrets, data_keys.
 begin
 	perform autopost.enter_all_workspaces();
 	return (
-		select coalesce(jsonb_object_agg(k.key_id, k.secrets), '{}')
+		select coalesce(jsonb_object_agg(t.key_id, t.secrets), '{}')
 		from (
-			select s.key_id, count(*) as secrets from autopost.sealed_secrets s
-			where autopost.may_access(s.workspace_id)
-			group by s.key_id) k);
+			select k.key_id, count(*) as secrets
+			from (
+				select s.workspace_id, s.key_id from autopost.sealed_secrets s
+				union all
+				select d.workspace_id, d.key_id from autopost.data_keys d) k
+			where autopost.may_access(k.workspace_id)
+			group by k.key_id) t);
 end
 $$;
 
@@ -13707,7 +14235,8 @@ CREATE VIEW autopost.list_messages_rows AS
                            FROM autopost.deliveries d
                           WHERE ((d.workspace_id = m.workspace_id) AND (d.message_id = m.message_id))
                          LIMIT 1000) x
-                  GROUP BY x.status) s) AS counts
+                  GROUP BY x.status) s) AS counts,
+    (m.source - 'fields'::text) AS source
    FROM autopost.messages m;
 
 
@@ -13727,7 +14256,8 @@ CREATE VIEW autopost.list_messages WITH (security_barrier='true') AS
     v.run_id,
     v.created_at,
     v.last_seen_at,
-    v.counts
+    v.counts,
+    v.source
    FROM autopost.list_messages_rows v
   WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
            FROM autopost.readable_workspaces r)));
@@ -14065,7 +14595,9 @@ CREATE TABLE autopost.pull_cursors (
     failures integer DEFAULT 0 NOT NULL,
     last_error jsonb,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_poll_at timestamp with time zone
+    last_poll_at timestamp with time zone,
+    leased_by text,
+    leased_until timestamp with time zone
 );
 
 ALTER TABLE ONLY autopost.pull_cursors FORCE ROW LEVEL SECURITY;
@@ -15394,8 +15926,8 @@ CREATE FUNCTION autopost.look_at_submissions(p_workspace_id text, p_level jsonb,
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds posts that failed before they had deliveries, and those without progress although
---          their time has come: submissions and post changes.
--- Reads:   submissions, post_acts, channels, alerts.
+--          their time has come: submissions, post changes, and what left_work finds.
+-- Reads:   submissions, post_acts, channels, alerts; as left_work.
 declare
 	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'submission_failed');
 	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
@@ -15427,6 +15959,14 @@ begin
 			and a.next_at <= p_now - v_late * 0.8
 		order by a.next_at limit 1) o
 	where v_late > interval '0';
+	return query select autopost.finding('oldest_due', 'other_work', floor(extract(epoch from p_now - o.since)),
+		extract(epoch from v_late), format('%s for %s minutes: %s', o.work ->> 'what',
+			floor(extract(epoch from p_now - o.since) / 60), coalesce(o.work ->> 'webhook_id', o.work ->> 'source_id',
+				o.work ->> 'job_id')))
+	from (
+		select l.work, l.since from autopost.left_work(p_workspace_id, v_late * 0.8) l
+		where v_late > interval '0'
+		order by l.since limit 1) o;
 end
 $$;
 
@@ -15544,8 +16084,8 @@ CREATE FUNCTION autopost.manual_requeue(p_workspace_id text, p_delivery_ids uuid
 -- Purpose: dead or failed_permanent -> retry, by an operator. Grants one more attempt and one more
 --          unknown outcome; attempt does not change. After a failure of the channel, resume the
 --          channel first. The content must not be in flight or sent in the channel meanwhile.
--- Returns: {"applied", "requeued", "results": [{"delivery_id", "applied", "reason"}]}, ordered by
---          id, each id once.
+-- Returns: {"applied", "requeued", "results": [{"delivery_id", "applied", "reason", "before",
+--          "after"}]} in the order of the ids, each id once.
 -- Raises:  AP001 without operator or reason.
 -- Locks:   channels, messages, deliveries, channel_gates.
 -- Writes:  deliveries, channel_gates, events(manual_requeue), admin_audit_log.
@@ -15582,8 +16122,7 @@ begin
 			v_count := v_count + 1;
 			v_before := v_before || jsonb_build_object(v_id, v_delivery.status);
 		end if;
-		v_results := v_results || jsonb_strip_nulls(jsonb_build_object('delivery_id', v_id, 'applied', v_reason is null,
-			'reason', v_reason));
+		v_results := v_results || autopost.requeue_result(v_id, v_delivery.status, v_reason);
 	end loop;
 	perform set_config('autopost.manual_act', '', true);
 	perform autopost.arm_gates(p_workspace_id, array(select d.channel_id from autopost.deliveries d
@@ -15616,8 +16155,7 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('delivery_ids', cardinality(p_delivery_ids) > 0);
-	select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', u.id, 'applied', o.reason is null, 'reason',
-		o.reason)) order by u.n),
+	select jsonb_agg(autopost.requeue_result(u.id, d.status, o.reason) order by u.n),
 		count(*) filter (where o.reason is null)
 	into v_results, v_count
 	from (select i.id, min(i.n) as n from unnest(p_delivery_ids) with ordinality i (id, n) group by i.id) u
@@ -16377,6 +16915,54 @@ $$;
 
 
 --
+-- Name: name_rejected(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.name_rejected(p_workspace_id text, p_run_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: names the raw payload of the posts that a run rejected, in their events, if raw payloads
+--          are kept. The caller then stores the payload under that name. Only the engine may call
+--          it.
+-- Returns: {"kept": whether raw payloads are kept, "payload_ref": null if the run has no such
+--          event}.
+-- Raises:  AP001 for a wrong argument.
+-- Writes:  events (payload_ref).
+declare
+	v_ref text := autopost.new_payload_ref();
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('run_id', p_run_id is not null);
+	if autopost.setting('raw_retention_days') = 0 then
+		return '{"kept": false, "payload_ref": null}';
+	end if;
+	update autopost.events e set payload_ref = v_ref
+	where e.workspace_id = p_workspace_id and e.result = 'error' and e.ts >= autopost.now_ts() - interval '1 hour'
+		and e.action = 'ingress_payload_rejected' and e.meta ->> 'run_id' = p_run_id::text and e.payload_ref is null;
+	return jsonb_build_object('kept', true, 'payload_ref', case when found then v_ref end);
+end
+$$;
+
+
+--
+-- Name: named_raw(jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.named_raw(p_error jsonb, p_has_raw boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the error with a new payload_ref if the caller has a raw payload of it and raw payloads
+--          are kept (raw_retention_days). emit_event and emit_note move the name to the event. The
+--          caller stores the object after the commit, so an object is never without its event.
+begin
+	return case when p_has_raw and autopost.setting('raw_retention_days') > 0
+		then p_error || jsonb_build_object('payload_ref', autopost.new_payload_ref()) else p_error end;
+end
+$$;
+
+
+--
 -- Name: names_medium(jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16398,6 +16984,18 @@ CREATE FUNCTION autopost.new_id() RETURNS uuid
     AS $$
 -- Purpose: a new UUID version 7.
 select autopost.uuid_v7_of(clock_timestamp(), gen_random_uuid()::text)
+$$;
+
+
+--
+-- Name: new_payload_ref(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.new_payload_ref() RETURNS text
+    LANGUAGE sql
+    AS $$
+-- Purpose: a new name of a raw payload: raw/YYYYMMDD/UUID. The day (UTC) decides its retention.
+select format('raw/%s/%s', to_char(autopost.now_ts() at time zone 'UTC', 'YYYYMMDD'), gen_random_uuid())
 $$;
 
 
@@ -16853,6 +17451,28 @@ begin
 		true), p_fact);
 	perform autopost.keep_chat(v_chat);
 	return autopost.follow_rights(p_workspace_id, v_chat);
+end
+$$;
+
+
+--
+-- Name: note_cluster(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.note_cluster() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: stores the cluster of a new database, and the time at which a restored copy was first
+--          seen. A daemon calls it at its start. Only the engine may call it.
+-- Returns: {"restored": true if the copy sends nothing until confirm_restore}.
+-- Writes:  cluster_identity.
+begin
+	insert into autopost.cluster_identity (system_identifier) values (autopost.this_cluster())
+	on conflict (only_row) do nothing;
+	update autopost.cluster_identity i set noticed_at = autopost.now_ts()
+	where i.noticed_at is null and autopost.is_restored();
+	return jsonb_build_object('restored', autopost.is_restored());
 end
 $$;
 
@@ -17647,6 +18267,8 @@ begin
 			'write 2026-12-01T18:00:00+03:00');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.timestamp_of(p_raw ->> 'scheduled_for') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time');
+	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.now_ts() then
+		v_errors := v_errors || autopost.field_error('remove_at', 'must be in the future', 'choose a later time');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') > autopost.now_ts()
 		+ autopost.setting_interval('delivery_retention_days') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',
@@ -18213,13 +18835,18 @@ CREATE FUNCTION autopost.post_warnings(p_workspace_id text, p_raw jsonb) RETURNS
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the parts of a raw payload that have no effect: unknown fields, variants for unknown
---          platforms and channels, unknown channels in the routing.
+--          platforms and channels, unknown channels in the routing, a scheduled_for more than a
+--          minute ago.
 -- Reads:   platforms, channels.
 declare
 	v_names text[] := '{}';
 begin
+	if jsonb_typeof(p_raw -> 'scheduled_for') = 'string'
+		and autopost.timestamp_of(p_raw ->> 'scheduled_for') < autopost.now_ts() - interval '1 minute' then
+		v_names := '{scheduled_for}';
+	end if;
 	if p_raw ? 'variants' then
-		v_names := array(select autopost.variant_warnings(p_workspace_id,
+		v_names := v_names || array(select autopost.variant_warnings(p_workspace_id,
 			autopost.parts_of(p_raw -> 'variants', 'object')));
 	end if;
 	if p_raw ? 'routing' then
@@ -18326,6 +18953,8 @@ declare
 	v_raw jsonb := p_item -> 'raw';
 	v_errors jsonb := autopost.entry_errors(p_workspace_id, v_raw);
 	v_payload jsonb;
+	v_unknown jsonb;
+	v_fields jsonb;
 begin
 	if v_errors = '[]' and v_raw ? 'media' then
 		v_errors := autopost.unfetched_errors(v_raw -> 'media');
@@ -18334,13 +18963,16 @@ begin
 		return jsonb_build_object('errors', v_errors);
 	end if;
 	v_payload := autopost.normalize_payload(v_raw);
+	v_unknown := autopost.unknown_fields(v_raw);
+	if v_unknown <> '[]' then
+		v_fields := (select jsonb_object_agg(f.key, f.value) from jsonb_each(v_raw) f where v_unknown ? f.key);
+	end if;
 	return p_item || jsonb_build_object(
 		'payload', v_payload,
 		'content_hash', autopost.content_hash(v_payload),
 		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
 		'source_ref', v_raw -> 'source_ref',
-		'fields', nullif((select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_raw) f
-			where autopost.unknown_fields(v_raw) ? f.key), '{}'));
+		'fields', v_fields);
 end
 $$;
 
@@ -18933,7 +19565,8 @@ CREATE FUNCTION autopost.put_alert_target(p_workspace_id text, p_target_id text,
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: adds or changes an alert target. p_fields has changed fields (see alert_target_rules);
---          null restores the default. After a change its next message is due at once.
+--          null restores the default. After a change its next message is due at once. A new mail
+--          address gets a code first, see confirm_alert_target.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": if alerts about a
 --          credential of channels cannot arrive}, or {"applied": false, "dry_run"} with reason
 --          unchanged, or invalid and "errors": [{"field", "reason", "remedy"}].
@@ -18969,11 +19602,12 @@ begin
 		insert into autopost.alert_targets as t (workspace_id, target_id, kind, address, auth_ref, enabled,
 			min_severity, kinds, quiet_hours, timezone, quiet_critical,
 			digest_minutes, daily_limit, health_at, health_on_alert, health_next_at, next_try_at, created_at,
-				updated_at)
+				updated_at, confirmed_at)
 		values (p_workspace_id, p_target_id, v_new.kind, v_new.address, v_new.auth_ref, v_new.enabled,
 			v_new.min_severity, v_new.kinds, v_new.quiet_hours, v_new.timezone,
 			v_new.quiet_critical, v_new.digest_minutes, v_new.daily_limit, v_new.health_at, v_new.health_on_alert,
-			autopost.next_health(v_new.health_at, v_new.timezone, v_now), v_now, v_now, v_now)
+			autopost.next_health(v_new.health_at, v_new.timezone, v_now), v_now, v_now, v_now,
+			case when v_new.kind <> 'email' then v_now end)
 		on conflict (workspace_id, target_id) do update
 		set address = excluded.address, auth_ref = excluded.auth_ref, enabled = excluded.enabled,
 			min_severity = excluded.min_severity, kinds = excluded.kinds,
@@ -18981,7 +19615,8 @@ begin
 				digest_minutes = excluded.digest_minutes,
 			daily_limit = excluded.daily_limit, health_at = excluded.health_at,
 				health_on_alert = excluded.health_on_alert, health_next_at = excluded.health_next_at,
-			next_try_at = excluded.next_try_at, updated_at = excluded.updated_at;
+			next_try_at = excluded.next_try_at, updated_at = excluded.updated_at,
+			confirmed_at = case when t.kind <> 'email' or t.address = excluded.address then t.confirmed_at end;
 		perform autopost.end_alert(p_workspace_id, 'alert_target_failing', 'target:' || p_target_id)
 			where not v_new.enabled;
 		perform autopost.audit(p_workspace_id, 'put_alert_target', 'alert_target:' || p_target_id, v_act,
@@ -20486,7 +21121,7 @@ begin
 	v_alert.workspace_id := p_workspace_id;
 	v_alert.kind := p_kind;
 	v_alert.subject := p_subject;
-	v_alert.error := p_error;
+	v_alert.error := p_error - 'payload_ref';
 	v_alert.meta := p_meta;
 	v_alert.what := concat_ws(': ', p_subject, coalesce((select k.title from autopost.alert_kinds() k
 		where k.kind = p_kind), p_kind), left(p_error ->> 'message', 200));
@@ -20550,6 +21185,27 @@ begin
 				p_row -> 'group_ahead', v_group_step, p_served, p_at, v_group_turn), 0)));
 	end if;
 	return v_holds;
+end
+$$;
+
+
+--
+-- Name: raw_kept_since(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.raw_kept_since() RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the first day (UTC, YYYYMMDD) whose raw payloads are kept, by raw_retention_days, and no
+--          longer than their events. All earlier ones must be removed; with raw_retention_days 0
+--          that is every one. Works across workspaces. Only the engine may call it.
+-- Reads:   settings.
+declare
+	v_days int := least(autopost.setting('raw_retention_days'), autopost.setting('event_retention_days'));
+begin
+	perform autopost.enter_all_workspaces();
+	return to_char((autopost.now_ts() at time zone 'UTC')::date - v_days + (v_days = 0)::int, 'YYYYMMDD');
 end
 $$;
 
@@ -21335,7 +21991,7 @@ CREATE FUNCTION autopost.record_source_urls(p_workspace_id text, p_post jsonb, p
     AS $$
 -- Purpose: keeps the source URLs of a frozen post for source_url_time, for the credentials of its
 --          channels p_ids whose platform may fetch them. A valid id of the platform stays.
--- Reads:   channels, platforms.
+-- Reads:   channels, channel_auth, platforms.
 -- Writes:  media_blobs.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -21345,11 +22001,12 @@ begin
 	end if;
 	insert into autopost.media_blobs as b (workspace_id, blob_ref, provider, auth_ref, kind, url, expires_at, created_at,
 		updated_at)
-	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, c.auth_ref, m.value ->> 'type',
+	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, coalesce(a.auth_ref, c.auth_ref), m.value ->> 'type',
 		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
 	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
 	join autopost.platforms p on autopost.upload_policy(p, m.value ->> 'type') = 'url_allowed'
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
+	left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 	where p_post -> 'urls' ? (m.value ->> 'blob_ref')
 	order by 2, 3, 4, 5
 	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
@@ -21460,13 +22117,15 @@ CREATE FUNCTION autopost.recover_sending_leases(p_workspace_id text, p_now times
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: ends expired leases and those of runs without a heartbeat. An unstarted call is a
+-- Purpose: ends expired leases of deliveries, and all leases of runs without a heartbeat: also those
+--          of sources, submissions and post changes, which the next claim takes over. An unstarted call is a
 --          definite failure for the retry policy. A started one is an unknown outcome, except if
 --          the platform can resume it (platforms.resumes). attempt does not change. Up to 500 per
 --          call. A clock that jumped or is not confirmed ends no lease.
 -- Returns: {"recovered", "unknown", "dead"}, with "waiting": "clock" if the clock is not trusted.
--- Locks:   platform_limits, channels, deliveries, channel_gates; after a jump as follow_clock.
--- Writes:  deliveries, channel_gates, events(sending_lease_expired and those of the failure),
+-- Locks:   pull_cursors, submissions and post_acts with skip locked; platform_limits, channels,
+--          deliveries, channel_gates; after a jump as follow_clock.
+-- Writes:  pull_cursors, submissions, post_acts, deliveries, channel_gates, events(sending_lease_expired and those of the failure),
 --          clock_observers.
 declare
 	v_now timestamptz;
@@ -21484,6 +22143,7 @@ begin
 		return '{"recovered": 0, "unknown": 0, "dead": 0, "waiting": "clock"}';
 	end if;
 	v_now := autopost.deciding_now(p_now);
+	perform autopost.end_silent_leases(p_workspace_id, v_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (
 		select d.delivery_id from autopost.deliveries d
@@ -21530,11 +22190,12 @@ CREATE FUNCTION autopost.redact(p_value jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: redact_deep if the JSON text contains anything to mask. Most events do not, and the
---          check is cheaper.
+--          check is cheaper. A phone number follows no letter, digit or dash, unlike a part of a UUID;
+--          JSON writes a line feed before it as an escape.
 begin
 	if lower(p_value::text collate "C") like any (
 		'{%token%,%secret%,%password%,%authorization%,%api_key%,%apikey%,%upload_id%,%bearer%,%basic%,%@%}')
-		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}|8[ (-]{1,2}\d{3}|89\d{9}|\(\d{3,5}\) ?\d' then
+		or p_value::text ~ '\+\d[\d ()-]{8}|\d{6}:[A-Za-z0-9_-]{30}|\(\d{3,5}\) ?\d|(?:^|[^\w-]|\\[bfnrt]|\\u[0-9a-f]{4})(?:8[ (-]{1,2}\d{3}|89\d{9})' then
 		return autopost.redact_deep(p_value);
 	end if;
 	return p_value;
@@ -21576,16 +22237,22 @@ CREATE FUNCTION autopost.redact_deep(p_value jsonb) RETURNS jsonb
 -- Purpose: redact for every string of a JSON value, and for every value under a key that names a
 --          secret. Keys stay.
 begin
-	return case jsonb_typeof(p_value)
-		when 'string' then to_jsonb(autopost.redact(p_value #>> '{}'))
-		when 'array' then (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
-			from jsonb_array_elements(p_value) with ordinality e)
-		when 'object' then (select coalesce(jsonb_object_agg(o.key, case
-			when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token'
-				and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
-			else autopost.redact_deep(o.value) end), '{}')
-			from jsonb_each(p_value) o)
-		else p_value end;
+	-- Branches, not one expression: its plan for a string would also hold the queries of the others.
+	case jsonb_typeof(p_value)
+		when 'string' then
+			return to_jsonb(autopost.redact(p_value #>> '{}'));
+		when 'array' then
+			return (select coalesce(jsonb_agg(autopost.redact_deep(e.value) order by e.ordinality), '[]')
+				from jsonb_array_elements(p_value) with ordinality e);
+		when 'object' then
+			return (select coalesce(jsonb_object_agg(o.key, case
+				when o.key ~* '(token|secret|password|authorization)$' and o.key <> 'claim_token'
+					and jsonb_typeof(o.value) = 'string' then to_jsonb('[redacted]'::text)
+				else autopost.redact_deep(o.value) end), '{}')
+				from jsonb_each(p_value) o);
+		else
+			return p_value;
+	end case;
 end
 $_$;
 
@@ -22572,7 +23239,8 @@ select array[
 	autopost.variant_of(p_payload, p_channel)::text,
 	(p_channel.settings -> p_channel.platform)::text,
 	(p_channel.settings -> 'max_weighted_length')::text,
-	case when p_payload -> 'media' @? '$[*].auth_ref' then p_channel.auth_ref end]
+	case when p_payload -> 'media' @? '$[*].auth_ref'
+		then autopost.current_auth_ref(p_channel.workspace_id, p_channel) end]
 $_$;
 
 
@@ -23029,6 +23697,19 @@ $$;
 
 
 --
+-- Name: requeue_result(uuid, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.requeue_result(p_delivery_id uuid, p_before text, p_reason text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the result of a requeue of one delivery, with its status before and after.
+select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason', p_reason,
+	'before', p_before, 'after', case when p_reason is null then 'retry' end))
+$$;
+
+
+--
 -- Name: requeue_resumed_preview(text, uuid[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23040,9 +23721,8 @@ CREATE FUNCTION autopost.requeue_resumed_preview(p_workspace_id text, p_delivery
 begin
 	return (
 		select jsonb_build_object('requeued', count(*) filter (where o.reason is null), 'results',
-			coalesce(jsonb_agg(jsonb_strip_nulls(
-			jsonb_build_object('delivery_id', d.delivery_id, 'applied', o.reason is null, 'reason', o.reason))
-				order by array_position(p_delivery_ids, d.delivery_id)), '[]'))
+			coalesce(jsonb_agg(autopost.requeue_result(d.delivery_id, d.status, o.reason) order by array_position(p_delivery_ids,
+			d.delivery_id)), '[]'))
 		from autopost.deliveries d
 		cross join lateral (
 			select c from autopost.channels c
@@ -23832,6 +24512,33 @@ begin
 			v_after);
 	end if;
 	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after);
+end
+$$;
+
+
+--
+-- Name: rewrap_data_key(text, integer, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.rewrap_data_key(p_workspace_id text, p_version integer, p_from_key_id text, p_key_id text, p_wrapped_key text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: replaces the master key that wraps a data key (base64). The data key does not change.
+--          Only the engine may call it.
+-- Returns: {"applied"}: false if p_from_key_id does not wrap the row any more.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   data_keys.
+-- Writes:  data_keys.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('version', p_version > 0),
+		autopost.require_argument('from_key_id', p_from_key_id <> ''),
+		autopost.require_argument('key_id', p_key_id <> ''),
+		autopost.require_argument('wrapped_key', p_wrapped_key <> '');
+	update autopost.data_keys k set key_id = p_key_id, wrapped_key = decode(p_wrapped_key, 'base64')
+	where k.workspace_id = p_workspace_id and k.version = p_version and k.key_id = p_from_key_id;
+	return jsonb_build_object('applied', found);
 end
 $$;
 
@@ -24638,6 +25345,9 @@ begin
 	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
+		leased_by = case when p_cursor -> 'more' = 'true' then c.leased_by end,
+		leased_until = case when p_cursor -> 'more' = 'true'
+			then v_now + autopost.setting_interval('pull_lease_seconds') end,
 		next_poll_at = v_now + case when p_cursor -> 'more' = 'true'
 			then autopost.setting_interval('pull_lease_seconds')
 			else autopost.poll_interval(p_workspace_id, p_source_id,
@@ -24914,11 +25624,11 @@ CREATE FUNCTION autopost.settle_item(p_workspace_id text, p_item jsonb) RETURNS 
     LANGUAGE plpgsql
     AS $$
 -- Purpose: settles one locked delivery by the outcome of its call. p_item: {"delivery_id",
---          "claim_token", "outcome", "not_before", "act"}; "act" limits the result to mark_sent,
---          schedule_retry or fail_permanent, otherwise the outcome decides. Acknowledged steps of
---          the outcome ("raw": {"steps": {step: ids}}) are kept in any case. So is the price of
---          further uses ("used": {use: times}) if the claim was under a budget. A success with
---          missing earlier steps is refused, and the claim continues.
+--          "claim_token", "outcome", "not_before", "act", "has_raw" (commit_outcome_batch)}; "act"
+--          limits the result to mark_sent, schedule_retry or fail_permanent, otherwise the outcome
+--          decides. Acknowledged steps of the outcome ("raw": {"steps": {step: ids}}) are kept in
+--          any case. So is the price of further uses ("used": {use: times}) if the claim was under
+--          a budget. A success with missing earlier steps is refused, and the claim continues.
 declare
 	v_token text := p_item ->> 'claim_token';
 	v_act text := coalesce(p_item ->> 'act', 'commit_outcome');
@@ -24961,7 +25671,8 @@ begin
 		return autopost.settle_sent(p_workspace_id, v_delivery, v_outcome ->> 'provider_message_id',
 			jsonb_strip_nulls(jsonb_build_object('sent_at', v_outcome -> 'sent_at', 'raw', v_outcome -> 'raw')));
 	end if;
-	v_error := autopost.error_of(v_act, v_outcome -> 'error');
+	v_error := autopost.named_raw(autopost.error_of(v_act, v_outcome -> 'error'),
+		coalesce(p_item -> 'has_raw' = 'true', false));
 	if v_error -> 'known' = 'false' then
 		return autopost.settle_unknown(p_workspace_id, v_delivery, v_channel, v_error);
 	end if;
@@ -25321,6 +26032,36 @@ $$;
 
 
 --
+-- Name: data_keys; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.data_keys (
+    workspace_id text NOT NULL,
+    version integer NOT NULL,
+    key_id text NOT NULL,
+    wrapped_key bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT data_keys_key_id_check CHECK ((key_id <> ''::text)),
+    CONSTRAINT data_keys_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE ONLY autopost.data_keys FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: shown_data_key(autopost.data_keys); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shown_data_key(p_key autopost.data_keys) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: a data key as the engine reads it; null without a row.
+select case when p_key.version is not null then jsonb_build_object('version', p_key.version, 'key_id', p_key.key_id,
+	'wrapped_key', encode(p_key.wrapped_key, 'base64')) end
+$$;
+
+
+--
 -- Name: shown_sealed(autopost.sealed_secrets); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25332,6 +26073,38 @@ select case when p_row.version is not null then jsonb_build_object('auth_ref', p
 	'key_id', p_row.key_id,
 	'wrapped_key', translate(encode(p_row.wrapped_key, 'base64'), e'\n', ''),
 		'sealed', translate(encode(p_row.sealed, 'base64'), e'\n', ''), 'source', p_row.source) end
+$$;
+
+
+--
+-- Name: silent_leases(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.silent_leases(p_at timestamp with time zone) RETURNS TABLE(workspace_id text, kind text, id text)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: leases, except those of deliveries, that go on at p_at although their daemon is silent:
+--          of sources, submissions and post changes.
+-- Reads:   pull_cursors, submissions, post_acts, dispatch_runs.
+declare
+	v_silent timestamptz := p_at - autopost.run_silence();
+begin
+	return query
+	select c.workspace_id, 'source', c.source_id
+	from autopost.pull_cursors c
+	join autopost.dispatch_runs r on r.run_id = c.leased_by and r.seen_at <= v_silent
+	where c.leased_by is not null and c.next_poll_at = c.leased_until and c.next_poll_at > p_at
+	union all
+	select s.workspace_id, 'submission', s.submission_id::text
+	from autopost.submissions s
+	join autopost.dispatch_runs r on r.run_id = s.claimed_by and r.seen_at <= v_silent
+	where s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at
+	union all
+	select a.workspace_id, 'act', a.act_id::text
+	from autopost.post_acts a
+	join autopost.dispatch_runs r on r.run_id = a.claimed_by and r.seen_at <= v_silent
+	where a.status = 'sending' and a.next_at > p_at;
+end
 $$;
 
 
@@ -27186,18 +27959,18 @@ CREATE FUNCTION autopost.template_form_errors(p_template jsonb) RETURNS jsonb
 -- Purpose: the errors in the form of a post's {"name", "vars"}. template_errors checks that the
 --          template exists.
 begin
+	if p_template is null then
+		return '[]';
+	elsif coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true) then
+		return autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}');
+	elsif jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object' then
+		return autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}');
+	end if;
 	return (
-		select case
-			when p_template is null then '[]'::jsonb
-			when coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true)
-				then autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}')
-			when jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object'
-				then autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}')
-			else (select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
-				'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
-				from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
-				where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000)
-					end);
+		select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
+			'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
+		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000);
 end
 $$;
 
@@ -27335,14 +28108,17 @@ CREATE FUNCTION autopost.test_alert_target(p_workspace_id text, p_target_id text
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: sends a test message to a target, regardless of its hours and limits. A daemon sends it
---          within the interval of its monitor.
+--          within the interval of its monitor. A mail address that is not confirmed gets another code
+--          instead, at most every ten minutes.
 -- Returns: {"applied": true, "dry_run", "message_id"}; or {"applied": false, "dry_run"} with reason
---          unknown_target, disabled, or busy: another message is in flight.
+--          unknown_target, disabled, code_sent: less than ten minutes ago, or busy: another message is in
+--          flight.
 -- Locks:   alert_targets.
 -- Writes:  alert_messages, alert_targets, admin_audit_log.
 declare
 	v_act jsonb;
 	v_target autopost.alert_targets;
+	v_message autopost.alert_messages;
 	v_id uuid;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -27353,16 +28129,25 @@ begin
 	if v_target.target_id is null or not v_target.enabled then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_target.target_id is null then 'unknown_target' else 'disabled' end);
+	elsif v_target.confirmed_at is null
+		and (autopost.last_confirmation(v_target)).created_at > autopost.now_ts() - interval '10 minutes' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'code_sent');
 	elsif p_dry_run then
 		return '{"applied": true, "dry_run": true}';
 	end if;
+	if v_target.confirmed_at is null then
+		v_message := autopost.confirm_message(v_target, autopost.now_ts());
+	else
+		v_message.kind := 'test';
+		v_message.subject := format('[autopost %s] test', p_workspace_id);
+		v_message.text := format(e'This is a test of autopost for workspace %s, asked for by %s.\nAlerts will come here.',
+			p_workspace_id, autopost.redact(p_operator));
+		v_message.body := jsonb_build_object('type', 'test', 'workspace_id', p_workspace_id);
+	end if;
 	insert into autopost.alert_messages (workspace_id, message_id, target_id, kind, status, subject, text, body,
 		created_at)
-	values (p_workspace_id, autopost.new_id(), p_target_id, 'test', 'pending',
-		format('[autopost %s] test', p_workspace_id),
-		format(e'This is a test of autopost for workspace %s, asked for by %s.\nAlerts will come here.', p_workspace_id,
-			autopost.redact(p_operator)),
-		jsonb_build_object('type', 'test', 'workspace_id', p_workspace_id), autopost.now_ts())
+	values (p_workspace_id, autopost.new_id(), p_target_id, v_message.kind, 'pending', v_message.subject, v_message.text,
+		v_message.body, autopost.now_ts())
 	on conflict (workspace_id, target_id) where status in ('pending', 'sending') do nothing
 	returning message_id into v_id;
 	if v_id is null then
@@ -27469,6 +28254,19 @@ begin
 	return (
 		select array(select jsonb_array_elements_text(p_array)) where jsonb_typeof(p_array) = 'array');
 end
+$$;
+
+
+--
+-- Name: this_cluster(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.this_cluster() RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the system identifier of the running cluster. A new cluster has another one; a replica
+--          and a copied data folder have the same.
+select c.system_identifier::text from pg_catalog.pg_control_system() c
 $$;
 
 
@@ -27926,6 +28724,44 @@ begin
 		then '?' else v_part[2] || '&' end || v_new || coalesce(v_part[3], '');
 end
 $_$;
+
+
+--
+-- Name: use_raw_link(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.use_raw_link(p_workspace_id text, p_token text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: uses up a link to a raw payload and records who reads it, by the operator and the reason
+--          of the link. Call it before the payload is read. Only the engine may call it.
+-- Returns: {"applied": true, "event_id", "payload_ref"}; or {"applied": false, "reason":
+--          "unknown_link"}: unknown, used or expired.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   raw_links, audit_heads.
+-- Writes:  raw_links, admin_audit_log.
+declare
+	v_link autopost.raw_links;
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('token', p_token is not null);
+	select l.* into v_link from autopost.raw_links l
+	where l.workspace_id = p_workspace_id and l.token_hash = encode(sha256(convert_to(p_token, 'UTF8')), 'hex')
+	for no key update of l;
+	v_now := autopost.now_ts();
+	if v_link.used_at is not null or coalesce(v_link.expires_at <= v_now, true) then
+		return '{"applied": false, "reason": "unknown_link"}';
+	end if;
+	update autopost.raw_links l set used_at = v_now
+	where l.workspace_id = p_workspace_id and l.token_hash = v_link.token_hash;
+	perform autopost.audit(p_workspace_id, 'read_raw', 'event:' || v_link.event_id,
+		jsonb_build_object('operator', v_link.operator, 'reason', v_link.reason), '{}',
+		jsonb_build_object('payload_ref', v_link.payload_ref));
+	return jsonb_build_object('applied', true, 'event_id', v_link.event_id, 'payload_ref', v_link.payload_ref);
+end
+$$;
 
 
 --
@@ -28788,7 +29624,7 @@ CREATE FUNCTION autopost.verify_i18(p_workspace_id text) RETURNS SETOF jsonb
 -- Purpose: finds violations of I18. Finds deliveries that could start, now or at the opening of the
 --          posting window, while the gate is closed, and expired leases: of deliveries, of post
 --          changes and of submissions. The last two have no sweep: a later claim takes them over,
---          so they count only if a daemon ran since.
+--          so they count only if a daemon ran since. So does other work that no stage takes.
 select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
 from autopost.channels c
 join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
@@ -28825,6 +29661,9 @@ from autopost.submissions s
 where s.workspace_id = p_workspace_id and s.status = 'fetching'
 	and exists (select 1 from autopost.dispatch_runs r
 		where r.seen_at > s.lease_until + autopost.verify_patience())
+union all
+select l.work from autopost.left_work(p_workspace_id, autopost.verify_patience()) l
+where exists (select 1 from autopost.dispatch_runs r where r.seen_at > l.since + autopost.verify_patience())
 $$;
 
 
@@ -31054,6 +31893,19 @@ CREATE TABLE autopost.clock_observers (
 
 
 --
+-- Name: cluster_identity; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.cluster_identity (
+    only_row boolean DEFAULT true NOT NULL,
+    system_identifier text NOT NULL,
+    noticed_at timestamp with time zone,
+    confirmed_at timestamp with time zone,
+    CONSTRAINT cluster_identity_only_row_check CHECK (only_row)
+);
+
+
+--
 -- Name: dispatch_cursor; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -31214,6 +32066,25 @@ CREATE TABLE autopost.quota_uses (
 );
 
 ALTER TABLE ONLY autopost.quota_uses FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: raw_links; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.raw_links (
+    workspace_id text NOT NULL,
+    token_hash text NOT NULL,
+    event_id uuid NOT NULL,
+    payload_ref text NOT NULL,
+    operator text NOT NULL,
+    reason text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT raw_links_token_hash_check CHECK ((token_hash ~ '^[0-9a-f]{64}$'::text))
+);
+
+ALTER TABLE ONLY autopost.raw_links FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -31480,6 +32351,14 @@ ALTER TABLE ONLY autopost.clock_observers
 
 
 --
+-- Name: cluster_identity cluster_identity_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.cluster_identity
+    ADD CONSTRAINT cluster_identity_pkey PRIMARY KEY (only_row);
+
+
+--
 -- Name: credential_bindings credential_bindings_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -31493,6 +32372,14 @@ ALTER TABLE ONLY autopost.credential_bindings
 
 ALTER TABLE ONLY autopost.credential_health
     ADD CONSTRAINT credential_health_pkey PRIMARY KEY (workspace_id, auth_ref);
+
+
+--
+-- Name: data_keys data_keys_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.data_keys
+    ADD CONSTRAINT data_keys_pkey PRIMARY KEY (workspace_id, version);
 
 
 --
@@ -31701,6 +32588,14 @@ ALTER TABLE ONLY autopost.quota_uses
 
 ALTER TABLE ONLY autopost.quotas
     ADD CONSTRAINT quotas_pkey PRIMARY KEY (workspace_id, subject, window_seconds);
+
+
+--
+-- Name: raw_links raw_links_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.raw_links
+    ADD CONSTRAINT raw_links_pkey PRIMARY KEY (workspace_id, token_hash);
 
 
 --
@@ -32126,6 +33021,20 @@ CREATE INDEX events_default_workspace_id_delivery_id_ts_idx ON autopost.events_d
 
 
 --
+-- Name: events_raw; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX events_raw ON ONLY autopost.events USING btree (workspace_id, id) WHERE (payload_ref IS NOT NULL);
+
+
+--
+-- Name: events_default_workspace_id_id_idx; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX events_default_workspace_id_id_idx ON autopost.events_default USING btree (workspace_id, id) WHERE (payload_ref IS NOT NULL);
+
+
+--
 -- Name: events_message; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -32301,6 +33210,13 @@ CREATE INDEX pull_cursors_failing ON autopost.pull_cursors USING btree (workspac
 
 
 --
+-- Name: pull_cursors_leased; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX pull_cursors_leased ON autopost.pull_cursors USING btree (workspace_id, source_id) WHERE (leased_by IS NOT NULL);
+
+
+--
 -- Name: pull_receipts_expiry; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -32347,6 +33263,13 @@ CREATE INDEX secret_lookup_subject ON autopost.secret_lookup USING btree (worksp
 --
 
 CREATE INDEX signed_requests_expiry ON autopost.signed_requests USING btree (expires_at);
+
+
+--
+-- Name: submissions_claimed; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_claimed ON autopost.submissions USING btree (workspace_id, submission_id) WHERE (claim_token IS NOT NULL);
 
 
 --
@@ -32452,6 +33375,13 @@ ALTER INDEX autopost.events_ts ATTACH PARTITION autopost.events_default_ts_idx;
 --
 
 ALTER INDEX autopost.events_delivery ATTACH PARTITION autopost.events_default_workspace_id_delivery_id_ts_idx;
+
+
+--
+-- Name: events_default_workspace_id_id_idx; Type: INDEX ATTACH; Schema: autopost; Owner: -
+--
+
+ALTER INDEX autopost.events_raw ATTACH PARTITION autopost.events_default_workspace_id_id_idx;
 
 
 --
@@ -32797,6 +33727,14 @@ ALTER TABLE ONLY autopost.credential_health
 
 
 --
+-- Name: data_keys data_keys_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.data_keys
+    ADD CONSTRAINT data_keys_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: deliveries deliveries_workspace_id_channel_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -32970,6 +33908,14 @@ ALTER TABLE ONLY autopost.quotas
 
 ALTER TABLE ONLY autopost.quotas
     ADD CONSTRAINT quotas_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: raw_links raw_links_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.raw_links
+    ADD CONSTRAINT raw_links_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -33173,6 +34119,12 @@ ALTER TABLE autopost.credential_bindings ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.credential_health ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: data_keys; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.data_keys ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: deliveries; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -33387,6 +34339,13 @@ CREATE POLICY owner_session ON autopost.credential_health TO autopost_owner USIN
 
 
 --
+-- Name: data_keys owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.data_keys TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: deliveries owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -33520,6 +34479,13 @@ CREATE POLICY owner_session ON autopost.quotas TO autopost_owner USING ((COALESC
 
 
 --
+-- Name: raw_links owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.raw_links TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: result_webhooks owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -33644,6 +34610,12 @@ ALTER TABLE autopost.quota_uses ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.quotas ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: raw_links; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.raw_links ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: result_webhooks; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -33839,6 +34811,13 @@ CREATE POLICY workspace ON autopost.credential_health USING ((workspace_id = cur
 
 
 --
+-- Name: data_keys workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.data_keys USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: deliveries workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -33969,6 +34948,13 @@ CREATE POLICY workspace ON autopost.quota_uses USING ((workspace_id = current_se
 --
 
 CREATE POLICY workspace ON autopost.quotas USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: raw_links workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.raw_links USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
