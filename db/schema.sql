@@ -11136,6 +11136,44 @@ $$;
 
 
 --
+-- Name: left_work(text, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.left_work(p_workspace_id text, p_for interval) RETURNS TABLE(work jsonb, since timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: finds work that is due for p_for although its stage could take it: calls of result
+--          webhooks that have sent nothing since then, sources, and fan-out jobs. Sources have ten
+--          times as long, because many are polled in turn.
+-- Reads:   webhook_sends, result_webhooks, pull_cursors, pull_sources, fanout_jobs, workspaces.
+select x.work, x.since
+from (
+	select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id, 'due_at',
+		s.due_at), greatest(s.due_at, w.next_send_at), p_for, w.workspace_id
+	from autopost.result_webhooks w
+	cross join lateral (
+		select s.event_id, s.due_at from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending')
+		order by s.due_at limit 1) s
+	where w.workspace_id = p_workspace_id and w.enabled
+	union all
+	select jsonb_build_object('what', 'source without progress', 'source_id', c.source_id, 'next_poll_at', c.next_poll_at),
+		c.next_poll_at, p_for * 10, c.workspace_id
+	from autopost.pull_cursors c
+	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id and s.enabled
+	where c.workspace_id = p_workspace_id
+	union all
+	select jsonb_build_object('what', 'fan-out without progress', 'job_id', j.job_id, 'updated_at', j.updated_at),
+		greatest(j.next_attempt_at, j.updated_at), p_for, j.workspace_id
+	from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.status = 'running'
+) x (work, since, patience, workspace_id)
+join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
+where x.since <= autopost.now_ts() - x.patience
+$$;
+
+
+--
 -- Name: length_in(text, boolean, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14296,8 +14334,8 @@ CREATE FUNCTION autopost.look_at_submissions(p_workspace_id text, p_level jsonb,
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds posts that failed before they had deliveries, and those without progress although
---          their time has come: submissions and post changes.
--- Reads:   submissions, post_acts, channels, alerts.
+--          their time has come: submissions, post changes, and what left_work finds.
+-- Reads:   submissions, post_acts, channels, alerts; as left_work.
 declare
 	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'submission_failed');
 	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
@@ -14329,6 +14367,14 @@ begin
 			and a.next_at <= p_now - v_late * 0.8
 		order by a.next_at limit 1) o
 	where v_late > interval '0';
+	return query select autopost.finding('oldest_due', 'other_work', floor(extract(epoch from p_now - o.since)),
+		extract(epoch from v_late), format('%s for %s minutes: %s', o.work ->> 'what',
+			floor(extract(epoch from p_now - o.since) / 60), coalesce(o.work ->> 'webhook_id', o.work ->> 'source_id',
+				o.work ->> 'job_id')))
+	from (
+		select l.work, l.since from autopost.left_work(p_workspace_id, v_late * 0.8) l
+		where v_late > interval '0'
+		order by l.since limit 1) o;
 end
 $$;
 
@@ -23896,23 +23942,32 @@ CREATE FUNCTION autopost.slow_down(p_workspace_id text, p_channel autopost.chann
     LANGUAGE plpgsql
     AS $$
 -- Purpose: lowers the rate of a channel whose platform reports too many requests, to just below
---          what the platform allowed until the end of its wait. The first limit at most halves the
---          rate. So does a limit after more than two posts: it may belong to a day, not to a
---          second. A limit within a wait is not counted, because its call started before. speed_up
---          raises the rate again. The channel is locked.
+--          what the platform allowed until the end of its wait: at least to one post in the wait.
+--          After a wait above ten minutes it halves the rate at most, unless the last two posts met
+--          limits too: the limit may belong to a day. Limits without a post between them lower the
+--          rate to one post a minute at most: such waits are guessed. A limit within a wait is not
+--          counted, because its call started before. speed_up raises the rate again. The refused
+--          call does not keep its slot: the next one is free when the wait ends. The channel is
+--          locked.
 -- Writes:  channels.
 declare
-	v_wait numeric := greatest(0.001, extract(epoch from p_until - autopost.now_ts()));
+	v_now timestamptz := autopost.now_ts();
+	v_wait numeric := greatest(0.001, extract(epoch from p_until - v_now));
 	v_allowed numeric := autopost.allowed_rate(p_workspace_id, p_channel, p_until);
 	v_rate numeric := coalesce(nullif(p_channel.effective_rps, 0), greatest(1, 2 * v_allowed));
 begin
-	if p_channel.cooldown_until > autopost.now_ts() then
+	if p_channel.cooldown_until > v_now then
 		return;
 	end if;
 	update autopost.channels c
-	set limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
-		case when p_channel.limited_rps is null or p_channel.limited_sends > 2 then v_rate / 2
-			else 1 / (1 / v_rate + v_wait) end))), 9)
+	set next_allowed_at = case when c.next_allowed_at is not null
+			then least(c.next_allowed_at, greatest(p_until, v_now + autopost.slot_horizon()
+				+ coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end,
+		limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
+		case when v_wait > 600 and (p_channel.limited_rps is null or p_channel.limited_sends > 2) then v_rate / 2
+			when p_channel.limited_rps > 0 and p_channel.limited_sends = 0
+				then 1 / greatest(1 / v_rate, least(60, 1 / v_rate + v_wait))
+			else 0.95 / (1 / v_rate + v_wait) end))), 9)
 	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 end
 $$;
@@ -26915,7 +26970,7 @@ CREATE FUNCTION autopost.verify_i18(p_workspace_id text) RETURNS SETOF jsonb
 -- Purpose: finds violations of I18. Finds deliveries that could start, now or at the opening of the
 --          posting window, while the gate is closed, and expired leases: of deliveries, of post
 --          changes and of submissions. The last two have no sweep: a later claim takes them over,
---          so they count only if a daemon ran since.
+--          so they count only if a daemon ran since. So does other work that no stage takes.
 select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
 from autopost.channels c
 join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
@@ -26952,6 +27007,9 @@ from autopost.submissions s
 where s.workspace_id = p_workspace_id and s.status = 'fetching'
 	and exists (select 1 from autopost.dispatch_runs r
 		where r.seen_at > s.lease_until + autopost.verify_patience())
+union all
+select l.work from autopost.left_work(p_workspace_id, autopost.verify_patience()) l
+where exists (select 1 from autopost.dispatch_runs r where r.seen_at > l.since + autopost.verify_patience())
 $$;
 
 
