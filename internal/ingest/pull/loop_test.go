@@ -289,11 +289,11 @@ func (s *store) has(call string) bool {
 // panickyStore panics when it lists the sources of a workspace "odd…".
 type panickyStore struct{ store }
 
-func (s *panickyStore) ListDueSources(ctx context.Context, workspace string, limit int) ([]Source, error) {
+func (s *panickyStore) ListDueSources(ctx context.Context, workspace, run string, limit int) ([]Source, error) {
 	if strings.HasPrefix(workspace, "odd") {
 		panic(workspace)
 	}
-	return s.store.ListDueSources(ctx, workspace, limit)
+	return s.store.ListDueSources(ctx, workspace, run, limit)
 }
 
 // Many workspaces poll many sources at once. A panic ends only the run of its workspace, or the poll of its source.

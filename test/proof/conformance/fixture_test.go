@@ -13,7 +13,7 @@ import (
 
 // Ticks: a short one is past every wait and cooldown, the one of a silence past that
 // of a heartbeat, and hundreds of them are inside a lease; the long one is past every
-// lease and pause after a failure.
+// lease and pause after a failure. The model has no rates, so a limit does not lower one.
 const (
 	setup = `
 create schema test;
@@ -22,6 +22,7 @@ create table test.clock (now timestamptz not null);
 insert into test.clock values ('2026-06-01 12:00:00+00');
 grant select on test.clock to public;
 create or replace function autopost.now_ts() returns timestamptz language sql volatile as $$ select c.now from test.clock c $$;
+create or replace function autopost.slow_down(p_workspace_id text, p_channel autopost.channels, p_until timestamptz) returns void language sql as '';
 update autopost.settings set value = '36000' where key in ('sending_lease_seconds', 'pause_on_permanent_seconds');
 update autopost.retry_policies set base_ms = 1000, cap_ms = 4000 where platform = '*'`
 	tick     = `update test.clock set now = now + $1::interval`

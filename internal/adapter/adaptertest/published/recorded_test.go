@@ -101,7 +101,7 @@ func differences(at string, recorded, answer any) (all []string) {
 	case map[string]any:
 		object, ok := answer.(map[string]any)
 		if !ok {
-			return []string{at + " is no object"}
+			return []string{at + " is not an object"}
 		}
 		for name, value := range recorded {
 			given, has := object[name]
