@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/outbound"
+	"autopost/internal/testing/wait"
 )
 
 const canary = "123456:AAcanaryTOKENcanary"
@@ -69,7 +69,7 @@ func ok(req *http.Request, conn net.Conn) {
 
 func post(t *testing.T, client *outbound.Client, address string) (*http.Response, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Bound)
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/bot"+canary+"/send", strings.NewReader("body"))
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/wait"
 )
 
 // A medium is accepted with and without a Content-Length, is stored once, and can be used in a post. An incomplete one
@@ -48,7 +49,7 @@ func TestMediaAreStreamed(t *testing.T) {
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
 	require.NoError(t, err)
 	defer func() { _ = connection.Close() }()
-	require.NoError(t, connection.SetDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(t, connection.SetDeadline(time.Now().Add(wait.Bound)))
 	_, err = fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s!", at, w.keys["editor"], len(picture)+100, picture)
 	require.NoError(t, err)
 	require.NoError(t, connection.(*net.TCPConn).CloseWrite())
