@@ -24,11 +24,11 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 var engineOnly = []string{
 	"add_data_key", "apply_config", "apply_settings", "begin_media_removal", "begin_raw", "begin_refresh", "create_raw_link", "get_data_key", "list_data_keys", "name_rejected", "raw_kept_since",
 	"rewrap_data_key", "use_raw_link", "begin_request", "begin_subscription",
-	"check_installation", "claim_notices", "claim_webhooks", "commit_webhook", "commit_webhook_batch", "create_api_key", "disable_api_key", "drop_event_partitions", "due_stages",
+	"check_installation", "claim_notices", "claim_sources", "claim_webhooks", "commit_webhook", "commit_webhook_batch", "confirm_restore", "create_api_key", "disable_api_key", "drop_event_partitions", "due_stages",
 	"end_media_removal", "enqueue_webhooks", "ensure_event_partitions", "export_config", "fail_refresh", "finish_notice", "finish_refresh",
 	"finish_request", "finish_subscription", "forget_media_origin", "get_credential", "get_source", "list_alert_targets",
 	"list_api_keys", "list_daemons", "list_due_subscriptions", "list_master_keys", "list_media_removals",
-	"list_sealed_secrets", "list_unasked_chats", "list_unknown_media", "observe_clock", "put_alert_target", "confirm_alert_target", "put_credential_binding",
+	"list_sealed_secrets", "list_unasked_chats", "list_unknown_media", "note_cluster", "observe_clock", "put_alert_target", "confirm_alert_target", "put_credential_binding",
 	"put_sealed_secret", "queue_metrics", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload", "refresh_statistics",
 	"release_lost", "touch_run", "remove_alert_target", "remove_media_origin", "report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key",
 	"set_event_strictness", "test_alert_target", "touch_api_key",
@@ -38,9 +38,9 @@ var engineOnly = []string{
 // argument. Each of them returns only workspaces of the caller, or does not use data of
 // workspaces.
 var crossWorkspace = []string{
-	"apply_settings", "begin_dispatch", "begin_media_removal", "check_installation", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch",
+	"apply_settings", "begin_dispatch", "begin_media_removal", "check_installation", "confirm_restore", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch",
 	"end_media_removal", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_daemons", "list_master_keys",
-	"list_media_removals", "list_settings", "list_unknown_media", "list_workspaces", "observe_clock", "queue_metrics",
+	"list_media_removals", "list_settings", "list_unknown_media", "list_workspaces", "note_cluster", "observe_clock", "queue_metrics",
 	"raw_kept_since", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work",
 	"ready_workspaces", "refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "set_event_strictness", "touch_run",
 }

@@ -4661,6 +4661,27 @@ $$;
 
 
 --
+-- Name: claim_sources(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_sources(p_workspace_id text, p_run_id text, p_limit integer) RETURNS SETOF autopost.due_source
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: list_due_sources for a daemon: a lease also ends when the run p_run_id is silent. Only the
+--          engine may call it.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   pull_cursors (skip locked).
+-- Writes:  pull_cursors.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('run_id', p_run_id <> ''), autopost.require_argument('limit', p_limit > 0);
+	return query select s.* from autopost.lease_sources(p_workspace_id, p_run_id, p_limit) s;
+end
+$$;
+
+
+--
 -- Name: claim_submissions(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8598,8 +8619,8 @@ CREATE FUNCTION autopost.expire_auth_lost(p_workspace_id text) RETURNS jsonb
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: ends deliveries that wait too long for a refused or missing credential: dead after
---          auth_lost_hold_days; failed_permanent at once if it is refused and on_auth_lost is fail. Up to 500
---          deliveries of 1,000 channels per call.
+--          auth_lost_hold_days; failed_permanent at once if it is refused and on_auth_lost is fail.
+--          Up to 500 deliveries of 1,000 channels per call.
 -- Returns: {"ended", "failed", "dead"}.
 -- Locks:   channels (channel_id), deliveries (skip locked).
 -- Writes:  deliveries, events(failed_permanent, dead_letter).
@@ -8610,7 +8631,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_ids := array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id
+		where c.workspace_id = p_workspace_id and (c.auth_held or c.credential_missing_at is not null)
 		and (c.auth_held and c.paused_until > autopost.now_ts() or c.credential_until > autopost.now_ts())
 		and exists (
 			select 1 from autopost.deliveries d
@@ -12612,6 +12633,51 @@ $$;
 
 
 --
+-- Name: lease_sources(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lease_sources(p_workspace_id text, p_run_id text, p_limit integer) RETURNS SETOF autopost.due_source
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: leases due sources to a run; null: to an unknown caller.
+-- Locks:   pull_cursors (skip locked).
+-- Writes:  pull_cursors.
+declare
+	v_now timestamptz;
+	v_ids text[];
+begin
+	insert into autopost.pull_cursors (workspace_id, source_id, next_poll_at, updated_at)
+	select s.workspace_id, s.source_id, autopost.now_ts(), autopost.now_ts() from autopost.pull_sources s
+	where s.workspace_id = p_workspace_id and s.enabled
+	and not exists (select 1 from autopost.pull_cursors c
+		where c.workspace_id = p_workspace_id and c.source_id = s.source_id)
+	on conflict (workspace_id, source_id) do nothing;
+	v_now := autopost.now_ts();
+	select array_agg(l.source_id) into v_ids
+	from (
+		select c.source_id from autopost.pull_cursors c
+		join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id
+		where c.workspace_id = p_workspace_id and s.enabled and c.next_poll_at <= v_now
+		order by c.next_poll_at
+		limit p_limit
+		for no key update of c skip locked) l;
+	update autopost.pull_cursors c
+	set next_poll_at = v_now + autopost.setting_interval('pull_lease_seconds'), leased_by = p_run_id,
+		leased_until = v_now + autopost.setting_interval('pull_lease_seconds')
+	where c.workspace_id = p_workspace_id and c.source_id = any (v_ids);
+	return query
+	select s.workspace_id, s.source_id, e.endpoint_id, s.kind, s.config_json, c.cursor_json
+	from autopost.pull_sources s
+	join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = s.source_id
+	left join autopost.workspace_endpoints e on e.workspace_id = p_workspace_id and e.source_id = s.source_id
+		and e.kind = 'pull_source' and e.enabled
+	where s.workspace_id = p_workspace_id and s.source_id = any (v_ids)
+	order by s.source_id;
+end
+$$;
+
+
+--
 -- Name: leave_to_budget(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13825,52 +13891,22 @@ $$;
 
 
 --
--- Name: list_due_sources(text, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: list_due_sources(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.list_due_sources(p_workspace_id text, p_limit integer, p_run_id text DEFAULT NULL::text) RETURNS SETOF autopost.due_source
+CREATE FUNCTION autopost.list_due_sources(p_workspace_id text, p_limit integer) RETURNS SETOF autopost.due_source
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: lists enabled sources with a due poll and leases them to the caller for
---          pull_lease_seconds, or until the daemon p_run_id is silent. endpoint_id is null if the
---          source has no enabled endpoint.
+--          pull_lease_seconds. endpoint_id is null if the source has no enabled endpoint.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   pull_cursors (skip locked).
 -- Writes:  pull_cursors.
-declare
-	v_now timestamptz;
-	v_ids text[];
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('limit', p_limit > 0);
-	insert into autopost.pull_cursors (workspace_id, source_id, next_poll_at, updated_at)
-	select s.workspace_id, s.source_id, autopost.now_ts(), autopost.now_ts() from autopost.pull_sources s
-	where s.workspace_id = p_workspace_id and s.enabled
-	and not exists (select 1 from autopost.pull_cursors c
-		where c.workspace_id = p_workspace_id and c.source_id = s.source_id)
-	on conflict (workspace_id, source_id) do nothing;
-	v_now := autopost.now_ts();
-	select array_agg(l.source_id) into v_ids
-	from (
-		select c.source_id from autopost.pull_cursors c
-		join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id
-		where c.workspace_id = p_workspace_id and s.enabled and c.next_poll_at <= v_now
-		order by c.next_poll_at
-		limit p_limit
-		for no key update of c skip locked) l;
-	update autopost.pull_cursors c
-	set next_poll_at = v_now + autopost.setting_interval('pull_lease_seconds'), leased_by = p_run_id,
-		leased_until = v_now + autopost.setting_interval('pull_lease_seconds')
-	where c.workspace_id = p_workspace_id and c.source_id = any (v_ids);
-	return query
-	select s.workspace_id, s.source_id, e.endpoint_id, s.kind, s.config_json, c.cursor_json
-	from autopost.pull_sources s
-	join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = s.source_id
-	left join autopost.workspace_endpoints e on e.workspace_id = p_workspace_id and e.source_id = s.source_id
-		and e.kind = 'pull_source' and e.enabled
-	where s.workspace_id = p_workspace_id and s.source_id = any (v_ids)
-	order by s.source_id;
+	return query select s.* from autopost.lease_sources(p_workspace_id, null, p_limit) s;
 end
 $$;
 
@@ -18189,13 +18225,14 @@ $$;
 CREATE FUNCTION autopost.paused_channels(p_workspace_id text, p_now timestamp with time zone) RETURNS bigint
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: counts channels that are paused, and those that a series of failures has disabled. A
---          channel that a person disabled does not count.
+-- Purpose: counts channels that are paused, and those that a series of failures has disabled, which
+--          keep their last pause. A channel that a person disabled does not count.
 -- Reads:   channels, settings.
 begin
 	return (
 		select count(*) from autopost.channels c
-		where c.workspace_id = p_workspace_id and case when c.enabled then c.paused_until > p_now
+		where c.workspace_id = p_workspace_id and c.paused_until is not null and case
+			when c.enabled then c.paused_until > p_now
 			else c.error_streak >= autopost.setting('disable_after_permanent_streak') end);
 end
 $$;
@@ -32836,6 +32873,13 @@ CREATE INDEX channel_gates_late ON autopost.channel_gates USING btree (workspace
 --
 
 CREATE INDEX channels_auth_held ON autopost.channels USING btree (workspace_id, channel_id) WHERE auth_held;
+
+
+--
+-- Name: channels_credential_missing; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channels_credential_missing ON autopost.channels USING btree (workspace_id, channel_id) WHERE (credential_missing_at IS NOT NULL);
 
 
 --

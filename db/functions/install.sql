@@ -117,6 +117,7 @@
 \ir ingest/enqueue_messages_and_deliveries.sql
 \ir ingest/submit_post.sql
 \ir ingest/list_due_sources.sql
+\ir ingest/claim_sources.sql
 \ir ingest/ready_sources.sql
 \ir ingest/start_ingest_run.sql
 \ir ingest/ingest_pull_chunk.sql

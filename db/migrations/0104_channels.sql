@@ -137,6 +137,8 @@ create index channels_moderated on autopost.channels (workspace_id, channel_id) 
 create index channels_tags on autopost.channels using gin (tags);
 -- For the monitor: channels that wait for a credential, for rights, or for the end of a pause.
 create index channels_auth_held on autopost.channels (workspace_id, channel_id) where auth_held;
+create index channels_credential_missing on autopost.channels (workspace_id, channel_id)
+	where credential_missing_at is not null;
 create index channels_rights_held on autopost.channels (workspace_id, channel_id) where rights_held is not null;
 create index channels_paused on autopost.channels (workspace_id, paused_until) where paused_until is not null;
 

@@ -138,8 +138,9 @@ update autopost.channels set paused_until = autopost.now_ts() + interval '1 hour
 select is(test.look(), '{paused_channels channels 2}');
 select test.tick('1 hour');
 select is(test.over(), '{}', 'an expired pause does not count');
-update autopost.channels set enabled = false, error_streak = 10, paused_until = null;
-select is(test.look(), '{paused_channels channels 2}', 'a series of failures that disabled channels counts');
+update autopost.channels set enabled = false, error_streak = 10;
+select is(test.look(), '{channel_refused channel:a 1,channel_refused channel:b 1,paused_channels channels 2}',
+	'a series of failures that disabled channels counts');
 update autopost.channels set error_streak = 0;
 select is(test.over(), '{}', 'a person who disabled them does not');
 update autopost.channels set enabled = true;

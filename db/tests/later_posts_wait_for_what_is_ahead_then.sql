@@ -45,6 +45,7 @@ select is(test.later('a', test.noon()), '00:00:06 scheduled_for, queue 6, channe
 select is(test.later('a', test.noon() + interval '1 hour'), '00:00:00 scheduled_for');
 select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', jsonb_build_object('text', 'why', 'scheduled_for',
 	test.noon(), 'routing', '{"include_channels": ["a"]}'::jsonb));
+select test.tick('1 millisecond');
 select is((select array[w -> 'now' ->> 'send_at', w #>> '{now,held_by,1,ahead}'] from autopost.why('w', (
 	select d.delivery_id from autopost.deliveries d join autopost.messages m using (workspace_id, message_id)
 	where m.payload ->> 'text' = 'why')) w), array['2026-06-11T12:00:06+00:00', '6'], 'why says the same');
@@ -61,7 +62,7 @@ update autopost.channels set window_mode = 'windowed', posting_window = (select 
 	where channel_id = 'a';
 select is(test.later('a', test.noon()), '00:00:07 scheduled_for, queue 7, channel_rate');
 update autopost.channels set rate_rps = 0.05 where channel_id = 'a';
-select is(test.later('a', '2026-06-03 12:00Z'), '4 days 00:02:00.003 scheduled_for, queue 600, channel_rate',
+select is(test.later('a', '2026-06-03 12:00Z'), '4 days 00:02:00.004 scheduled_for, queue 600, channel_rate',
 	'the queue moves only in the window');
 update autopost.channels set window_mode = 'immediate' where channel_id = 'a';
 

@@ -35,9 +35,9 @@ update autopost.pull_cursors set next_poll_at = 'infinity';
 create function test.polled() returns text[]
 language sql
 as $$
-select coalesce(array_agg(s.source_id order by s.source_id), '{}') from autopost.list_due_sources('w', 10, 'other') s
+select coalesce(array_agg(s.source_id order by s.source_id), '{}') from autopost.claim_sources('w', 'other', 10) s
 $$;
-select autopost.list_due_sources('w', 4, 'daemon');
+select autopost.claim_sources('w', 'daemon', 4);
 update autopost.pull_cursors set leased_by = null where source_id = 'own';
 select autopost.set_pull_cursor('w', 'done', '{}'), autopost.set_pull_cursor('w', 'more', '{"more": true}');
 select autopost.receive_push('w', 'in', '[{"text": "picture", "source_ref": "1", "media": [{"type": "image", "url": "https://example.com/a.jpg"}]}]');

@@ -464,6 +464,12 @@ insert into calls values
 	('ingest_pull_chunk', $c$autopost.ingest_pull_chunk('w', 'feed', 'feed', '[{"payload": {"text": "x"}}]')$c$,
 		'items'),
 	('ingest_pull_chunk', $c$autopost.ingest_pull_chunk('w', 'feed', 'feed', '[7]')$c$, 'items'),
+	('claim_sources', $c$autopost.claim_sources(null, 'r', 1)$c$, 'workspace_id'),
+	('claim_sources', $c$autopost.claim_sources('w', '', 1)$c$, 'run_id'),
+	('claim_sources', $c$autopost.claim_sources('w', 'r', 0)$c$, 'limit'),
+	('confirm_restore', $c$autopost.confirm_restore('', 'why', false)$c$, 'operator'),
+	('confirm_restore', $c$autopost.confirm_restore('ann', '', false)$c$, 'reason'),
+	('confirm_restore', $c$autopost.confirm_restore('ann', 'why', null)$c$, 'dry_run'),
 	('list_due_sources', $c$autopost.list_due_sources(null, 1)$c$, 'workspace_id'),
 	('list_due_sources', $c$autopost.list_due_sources('w', 0)$c$, 'limit'),
 	('list_due_sources', $c$autopost.list_due_sources('w', null)$c$, 'limit'),
@@ -518,7 +524,7 @@ select is(test.refusal(call), 'AP001 ' || argument, regexp_replace(call, '\n\t*'
 select is((select array_agg(distinct p.proname::text order by p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
 	and p.proname not in (select function from calls)),
-	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_daemons,list_master_keys,list_settings,list_workspaces,queue_metrics,raw_kept_since,ready_sources,refresh_statistics,resolve_api_key,resolve_endpoint}', 'every function is asked');
+	'{check_installation,drop_event_partitions,ensure_event_partitions,functions_digest,list_all_workspaces,list_daemons,list_master_keys,list_settings,list_workspaces,note_cluster,queue_metrics,raw_kept_since,ready_sources,refresh_statistics,resolve_api_key,resolve_endpoint}', 'every function is asked');
 select is(test.refusal($$autopost.claim_deliveries('nowhere', 'r', 1)$$), 'AP003 unknown workspace nowhere');
 select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$), 'AP003 unknown workspace nowhere',
 	'the workspace comes first');

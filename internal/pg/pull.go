@@ -25,15 +25,15 @@ func (s *Store) ReadySources(ctx context.Context) (workspaces []string, nextIn *
 	return a.Workspaces, inMilliseconds(a.NextPollMS), nil
 }
 
-// ListDueSources leases sources whose next poll is due to the run.
-func (s *Store) ListDueSources(ctx context.Context, workspace, runID string, limit int) ([]pull.Source, error) {
-	rows, err := s.calls.Query(ctx, `select workspace_id, source_id, endpoint_id, kind, config_json, cursor_json from autopost.list_due_sources($1, $2, $3)`, workspace, limit, runID)
+// ClaimSources leases sources whose next poll is due to the run.
+func (s *Store) ClaimSources(ctx context.Context, workspace, runID string, limit int) ([]pull.Source, error) {
+	rows, err := s.calls.Query(ctx, `select workspace_id, source_id, endpoint_id, kind, config_json, cursor_json from autopost.claim_sources($1, $2, $3)`, workspace, runID, limit)
 	if err != nil {
-		return nil, fmt.Errorf("list due sources ws=%s: %w", workspace, translate(err))
+		return nil, fmt.Errorf("claim sources ws=%s: %w", workspace, translate(err))
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[pull.Source])
 	if err != nil {
-		return nil, fmt.Errorf("list due sources ws=%s: %w", workspace, translate(err))
+		return nil, fmt.Errorf("claim sources ws=%s: %w", workspace, translate(err))
 	}
 	return list, nil
 }

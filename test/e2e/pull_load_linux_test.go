@@ -60,8 +60,8 @@ func TestManyFeedsAtOnce(t *testing.T) {
 		return pgtest.Value[int](h.DB, `select coalesce(sum(calls), 0)::int from pg_stat_user_functions where schemaname = 'autopost' and funcname = $1`, name)
 	}
 	h.UntilTrue(`select coalesce(sum(calls), 0) >= $1 from pg_stat_user_functions where funcname = 'set_pull_cursor'`, many)
-	t.Logf("%d feeds of %d items in %.1f s from the start of the daemon; at most %d MiB resident; calls: list_due_sources %d, ingest_pull_chunk %d, set_pull_cursor %d",
-		many, feedItems, took, resident>>10, calls("list_due_sources"), calls("ingest_pull_chunk"), calls("set_pull_cursor"))
+	t.Logf("%d feeds of %d items in %.1f s from the start of the daemon; at most %d MiB resident; calls: claim_sources %d, ingest_pull_chunk %d, set_pull_cursor %d",
+		many, feedItems, took, resident>>10, calls("claim_sources"), calls("ingest_pull_chunk"), calls("set_pull_cursor"))
 	require.Equal(t, many, calls("ingest_pull_chunk"))
 	require.Equal(t, many, calls("set_pull_cursor"))
 	require.Less(t, resident, mostResident, "KiB")

@@ -140,13 +140,14 @@ $$;
 create or replace function autopost.paused_channels(p_workspace_id text, p_now timestamptz) returns bigint
 language plpgsql stable
 as $$
--- Purpose: counts channels that are paused, and those that a series of failures has disabled. A
---          channel that a person disabled does not count.
+-- Purpose: counts channels that are paused, and those that a series of failures has disabled, which
+--          keep their last pause. A channel that a person disabled does not count.
 -- Reads:   channels, settings.
 begin
 	return (
 		select count(*) from autopost.channels c
-		where c.workspace_id = p_workspace_id and case when c.enabled then c.paused_until > p_now
+		where c.workspace_id = p_workspace_id and c.paused_until is not null and case
+			when c.enabled then c.paused_until > p_now
 			else c.error_streak >= autopost.setting('disable_after_permanent_streak') end);
 end
 $$;

@@ -2,8 +2,8 @@ create or replace function autopost.expire_auth_lost(p_workspace_id text) return
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: ends deliveries that wait too long for a refused or missing credential: dead after
---          auth_lost_hold_days; failed_permanent at once if it is refused and on_auth_lost is fail. Up to 500
---          deliveries of 1,000 channels per call.
+--          auth_lost_hold_days; failed_permanent at once if it is refused and on_auth_lost is fail.
+--          Up to 500 deliveries of 1,000 channels per call.
 -- Returns: {"ended", "failed", "dead"}.
 -- Locks:   channels (channel_id), deliveries (skip locked).
 -- Writes:  deliveries, events(failed_permanent, dead_letter).
@@ -14,7 +14,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_ids := array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id
+		where c.workspace_id = p_workspace_id and (c.auth_held or c.credential_missing_at is not null)
 		and (c.auth_held and c.paused_until > autopost.now_ts() or c.credential_until > autopost.now_ts())
 		and exists (
 			select 1 from autopost.deliveries d

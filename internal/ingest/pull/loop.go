@@ -145,9 +145,9 @@ func (l *Loop) run(ctx context.Context, workspace string) error {
 }
 
 func (l *Loop) due(ctx context.Context, workspace string) ([]Source, error) {
-	due, err := l.cfg.Store.ListDueSources(ctx, workspace, l.cfg.RunID, sourcesAtOnce)
+	due, err := l.cfg.Store.ClaimSources(ctx, workspace, l.cfg.RunID, sourcesAtOnce)
 	if err != nil {
-		return nil, fmt.Errorf("list due sources ws=%s: %w", workspace, err)
+		return nil, fmt.Errorf("claim sources ws=%s: %w", workspace, err)
 	}
 	return due, nil
 }

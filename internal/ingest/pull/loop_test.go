@@ -48,7 +48,7 @@ func (s *store) ReadySources(context.Context) ([]string, *time.Duration, error) 
 	return names, nil, s.listErr
 }
 
-func (s *store) ListDueSources(_ context.Context, workspace, _ string, limit int) ([]Source, error) {
+func (s *store) ClaimSources(_ context.Context, workspace, _ string, limit int) ([]Source, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := min(limit, len(s.due[workspace]))

@@ -116,8 +116,8 @@ type Store interface {
 	// ReadySources returns the workspaces in which a source is due, and the time until another one is due; nil means
 	// that none will be.
 	ReadySources(ctx context.Context) (workspaces []string, nextIn *time.Duration, err error)
-	// ListDueSources leases at most limit sources that are due to the run.
-	ListDueSources(ctx context.Context, workspace, runID string, limit int) ([]Source, error)
+	// ClaimSources leases at most limit sources that are due to the run.
+	ClaimSources(ctx context.Context, workspace, runID string, limit int) ([]Source, error)
 	// IngestPullChunk stores a chunk of items in one transaction.
 	IngestPullChunk(ctx context.Context, workspace, sourceID, endpointID string, items json.RawMessage) (ChunkAnswer, error)
 	// SetPullCursor stores the cursor and ends the poll.

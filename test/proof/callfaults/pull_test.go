@@ -27,7 +27,7 @@ func (p page) Fetch(context.Context, pull.Source) (pull.Batch, error) {
 }
 
 var pullCalls = []string{
-	"ready_sources", "list_due_sources", "ingest_pull_chunk", "set_pull_cursor", "fail_poll", "start_ingest_run", "finish_ingest_run",
+	"ready_sources", "claim_sources", "ingest_pull_chunk", "set_pull_cursor", "fail_poll", "start_ingest_run", "finish_ingest_run",
 }
 
 // Each item of a source is enqueued once, and the cursor moves behind all of them.
