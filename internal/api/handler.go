@@ -29,7 +29,7 @@ type Deps struct {
 	Log    *slog.Logger
 }
 
-// Handler serves /api/, /openapi.json, /docs, /healthz and /readyz.
+// Handler serves /, /api/, /openapi.json, /docs, /healthz and /readyz.
 func Handler(deps Deps) http.Handler {
 	inner := http.NewServeMux()
 	api := newAPI(inner, deps)
@@ -38,6 +38,7 @@ func Handler(deps Deps) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /openapi.json", description(api.API))
 	mux.Handle("GET /docs", docs(api.API))
+	mux.HandleFunc("GET /{$}", home)
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", readiness{checks: deps.Checks, log: deps.Log})
 	mux.HandleFunc("/", notFound(mux))

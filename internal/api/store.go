@@ -34,6 +34,7 @@ type reads interface {
 }
 
 type postWrites interface {
+	SkipPost(ctx context.Context, a rest.OperatorAction, message string) (rest.Written, error)
 	SubmitPost(ctx context.Context, a rest.OperatorAction, endpoint, kind string, post json.RawMessage) (rest.Written, error)
 	// PutUpload registers origin for the workspace. shown is added to the answer.
 	PutUpload(ctx context.Context, a rest.OperatorAction, origin media.Origin, shown any) (rest.Written, error)
