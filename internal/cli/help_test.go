@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 )
 
@@ -52,6 +55,93 @@ func TestExamplesParse(t *testing.T) {
 			require.NoError(t, found.ParseFlags(args), line)
 			require.NoError(t, found.ValidateArgs(found.Flags().Args()), line)
 		}
+	}
+}
+
+// listingLine is a line of the table of the end-to-end test of lists.
+var listingLine = regexp.MustCompile(`"([a-z -]+)": \{`)
+
+// The end-to-end test of lists runs each command that prints rows.
+func TestEachListIsTested(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("../../test/e2e/lists_test.go")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(source), "var listings = ")
+	table, _, _ := strings.Cut(rest, "\n}\n")
+	var tested, listed []string
+	for _, line := range listingLine.FindAllStringSubmatch(table, -1) {
+		tested = append(tested, line[1])
+	}
+	for _, cmd := range commandsOf(rootCommand()) {
+		if cmd.Flags().Lookup("wide") != nil {
+			listed = append(listed, strings.TrimPrefix(cmd.CommandPath(), "autopost "))
+		}
+	}
+	require.ElementsMatch(t, listed, tested)
+}
+
+// enumeration is a list of values in the usage of a flag.
+var enumeration = regexp.MustCompile(`^(?:[^(]*: )?[\w-]+(?:, [\w-]+)* or [\w-]+(?: \(|$|;)`)
+
+// Flags whose usage lists the accepted values complete them.
+func TestEnumeratedFlagsComplete(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, cmd := range commandsOf(rootCommand()) {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Value.Type() == "bool" || !enumeration.MatchString(flag.Usage) {
+				return
+			}
+			checked++
+			complete, ok := cmd.GetFlagCompletionFunc(flag.Name)
+			if !ok {
+				t.Errorf("%s --%s lists values that the shell does not complete: %s", cmd.CommandPath(), flag.Name, flag.Usage)
+				return
+			}
+			values, _ := complete(cmd, nil, "")
+			for _, value := range values {
+				require.Contains(t, flag.Usage, value, "%s --%s", cmd.CommandPath(), flag.Name)
+			}
+		})
+	}
+	require.Greater(t, checked, 20)
+}
+
+// Rows that can be disabled can be enabled again, each by a command.
+func TestDisableHasEnable(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range commandsOf(rootCommand()) {
+		if cmd.Name() != "disable" {
+			continue
+		}
+		other, _, err := cmd.Parent().Find([]string{"enable"})
+		require.NoError(t, err)
+		require.Equal(t, "enable", other.Name(), cmd.CommandPath())
+	}
+}
+
+// Each duration accepts days, and no flag is a bare number of seconds.
+func TestDurationsHaveOneForm(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range commandsOf(rootCommand()) {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Value.Type() == "duration" {
+				require.NoError(t, flag.Value.Set("2d"), "%s --%s", cmd.CommandPath(), flag.Name)
+			}
+			if flag.Value.Type() == "int" {
+				require.NotContains(t, flag.Usage, "seconds", "%s --%s", cmd.CommandPath(), flag.Name)
+			}
+		})
+	}
+}
+
+// A rate has one name everywhere, and also that of its field.
+func TestRatesHaveOneName(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"channel set", "group set", "endpoint set", "endpoint add", "webhook set"} {
+		cmd, _, err := rootCommand().Find(strings.Fields(path))
+		require.NoError(t, err)
+		require.NoError(t, cmd.ParseFlags([]string{"--rate-rps", "2"}), path)
 	}
 }
 
