@@ -41,8 +41,8 @@ type result struct {
 type skipPostInput struct {
 	rest.AuditedWrite
 	rest.Dry
-	messageInput
-	Body struct {
+	MessageID string `path:"message_id" format:"uuid" doc:"The message_id in the answer to an enqueue."`
+	Body      struct {
 		rest.Reasoned
 	}
 }

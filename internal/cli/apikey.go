@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -44,7 +45,7 @@ func (m *newKeyFlags) act(workspace string, dryRun bool) (pg.OperatorAction, err
 // print prints a new key. It cannot be printed again.
 func (m *newKeyFlags) print(id, key, workspace string) error {
 	if m.asJSON {
-		return printJSON(map[string]string{"id": id, "key": key})
+		return json.NewEncoder(os.Stdout).Encode(map[string]string{"id": id, "key": key}) // one line, easy to cut
 	}
 	fmt.Fprintln(os.Stdout, key)
 	fmt.Fprintf(os.Stderr, "key %s of workspace %s; it is printed only once\n", id, workspace)

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -143,6 +145,41 @@ func TestRatesHaveOneName(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, cmd.ParseFlags([]string{"--rate-rps", "2"}), path)
 	}
+}
+
+// shownCommand is a command in a page: a line of a block, or code in a sentence.
+var shownCommand = regexp.MustCompile("(?m)(?:^|`)(autopost [a-z][^\n`|]*)")
+
+// Each command that a page shows exists, with its flags.
+func TestPagesShowCommandsThatExist(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/*/*.md")
+	require.NoError(t, err)
+	more, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	shown := 0
+	for _, page := range append(append(pages, more...), "../../README.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, line := range shownCommand.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", ""), -1) {
+			command, _, _ := strings.Cut(line[1], "  #")
+			words := shellWords(command)[1:]
+			if slices.Contains(words, "…") || strings.HasSuffix(page, "demo.md") {
+				continue
+			}
+			root := rootCommand()
+			root.InitDefaultCompletionCmd()
+			found, args, err := root.Find(words)
+			require.NoError(t, err, "%s: %s", page, command)
+			require.False(t, found == root, "%s: %s", page, command)
+			// A sentence may name a flag without its value.
+			if last := len(args) - 1; last < 0 || !strings.HasPrefix(args[last], "--") {
+				require.NoError(t, found.ParseFlags(args), "%s: %s", page, command)
+			}
+			shown++
+		}
+	}
+	require.Greater(t, shown, 100)
 }
 
 // commandsOf lists a command and all below it.
