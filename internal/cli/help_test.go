@@ -147,8 +147,12 @@ func TestRatesHaveOneName(t *testing.T) {
 	}
 }
 
-// shownCommand is a command in a page: a line of a block, or code in a sentence.
-var shownCommand = regexp.MustCompile("(?m)(?:^|`)(autopost [a-z][^\n`|]*)")
+var (
+	// shellBlock is a block of commands in a page.
+	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	// shownCommand is a line of a block, or code in a sentence.
+	shownCommand = regexp.MustCompile("(?m)(?:^|`)(autopost [a-z][^\n`|]*)")
+)
 
 // Each command that a page shows exists, with its flags.
 func TestPagesShowCommandsThatExist(t *testing.T) {
@@ -161,7 +165,11 @@ func TestPagesShowCommandsThatExist(t *testing.T) {
 	for _, page := range append(append(pages, more...), "../../README.md") {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
-		for _, line := range shownCommand.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", ""), -1) {
+		commands := strings.ReplaceAll(shellBlock.ReplaceAllString(string(text), ""), "\nautopost ", "\n")
+		for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
+			commands += "\n" + strings.ReplaceAll(block[1], "\\\n", "")
+		}
+		for _, line := range shownCommand.FindAllStringSubmatch(commands, -1) {
 			command, _, _ := strings.Cut(line[1], "  #")
 			words := shellWords(command)[1:]
 			if slices.Contains(words, "…") || strings.HasSuffix(page, "demo.md") {
