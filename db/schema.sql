@@ -836,7 +836,7 @@ values
 	('orphans', 'error', 'rows refer to nothing',
 		'run: autopost verify --workspace {workspace}; keep its output and compare with the last backup'),
 	('audit_chain', 'critical', 'the audit log was changed, or rows of it are missing',
-		'run: autopost verify --workspace {workspace}; compare with the heads in the daemon''s log ' ||
+		'run: autopost audit verify --workspace {workspace}; compare with the heads in the daemon''s log ' ||
 		'(monitor.audit_head)'),
 	('platform_wait', 'error', 'the platform does not accept posts for a long time',
 		'read the answer of the platform: a used-up quota ends automatically, credits and spending limits are ' ||
@@ -850,14 +850,14 @@ values
 		'credential: autopost alert target add'),
 	('rights_lost', 'error', 'the bot may no longer post in its chat; its posts wait',
 		'restore its rights in the chat: the channel resumes automatically; or disable it: autopost channel ' ||
-		'set {name} --enabled false --workspace {workspace} --reason gone'),
+		'disable {name} --workspace {workspace} --reason gone'),
 	('subscription', 'error', 'a platform does not send updates of a bot',
 		'see the error here; compare AUTOPOST_PUBLIC_URL with the address that the platform can reach'),
 	('webhook_failing', 'error', 'a result webhook does not accept requests',
 		'fix its receiver, then: autopost webhook test {name} --workspace {workspace} --reason fixed; waiting ' ||
 		'requests are sent automatically'),
 	('webhook_disabled', 'error', 'a result webhook is disabled',
-		'fix its receiver; then: autopost webhook set {name} --enabled true --workspace {workspace} --reason ' ||
+		'fix its receiver; then: autopost webhook enable {name} --workspace {workspace} --reason ' ||
 		'fixed; missed events: autopost webhook replay {name} --since TIME --workspace {workspace} --reason ' ||
 		'fixed'),
 	('no_dispatcher', 'critical', 'no daemon sends posts',
@@ -2569,52 +2569,6 @@ left join lateral (
 	group by c.use) h on true
 where b.workspace_id = p_workspace_id
 group by b.auth_ref, b.month_micros, m.began
-$$;
-
-
---
--- Name: templates; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.templates (
-    workspace_id text NOT NULL,
-    template_id text NOT NULL,
-    platform text DEFAULT '*'::text NOT NULL,
-    version integer NOT NULL,
-    body text NOT NULL,
-    defaults jsonb DEFAULT '{}'::jsonb NOT NULL,
-    vars text[],
-    sanitize text[] DEFAULT '{}'::text[] NOT NULL,
-    parse_mode text DEFAULT 'None'::text NOT NULL,
-    max_length integer,
-    enabled boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT templates_defaults_check CHECK ((jsonb_typeof(defaults) = 'object'::text)),
-    CONSTRAINT templates_max_length_check CHECK ((max_length > 0)),
-    CONSTRAINT templates_parse_mode_check CHECK ((parse_mode = ANY (ARRAY['HTML'::text, 'Markdown'::text, 'None'::text]))),
-    CONSTRAINT templates_version_check CHECK ((version > 0))
-);
-
-ALTER TABLE ONLY autopost.templates FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: builtin_templates(text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.builtin_templates(p_workspace_id text) RETURNS SETOF autopost.templates
-    LANGUAGE sql STABLE
-    AS $$
--- Purpose: the built-in templates as version 0. A workspace replaces one by a template of the same
---          name.
-select p_workspace_id, b.template_id, '*', 0, b.body, '{}'::jsonb, b.vars::text[], b.sanitize::text[], 'None',
-	null::int, true, null::timestamptz
-from (values
-	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{prompt}'),
-	('video', 'New video drop: {title}', '{title,avatar_name}', '{title}'),
-	('combat', '{winner_name} defeated {loser_name} in {rounds} rounds!', '{winner_name,loser_name,rounds,summary}',
-		'{summary}')
-) b (template_id, body, vars, sanitize)
 $$;
 
 
@@ -6142,6 +6096,18 @@ $$;
 
 
 --
+-- Name: counted(bigint, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.counted(p_count bigint, p_one text, p_many text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a count with its noun: "1 post", "2 posts".
+select p_count || ' ' || case p_count when 1 then p_one else p_many end
+$$;
+
+
+--
 -- Name: create_api_key(text, jsonb, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8517,8 +8483,9 @@ CREATE FUNCTION autopost.event_text(p_event autopost.events) RETURNS text
     AS $$
 -- Purpose: describes an event in one sentence; an action without a sentence by its name.
 select case p_event.action
-	when 'enqueue' then format('enqueued: %s channels got it, %s had it already, %s could not take it, %s were skipped',
-		p_event.meta ->> 'enqueued', p_event.meta ->> 'deduped', p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
+	when 'enqueue' then format('enqueued: %s got it, %s had it already, %s could not take it, %s were skipped',
+		autopost.counted((p_event.meta ->> 'enqueued')::bigint, 'channel', 'channels'), p_event.meta ->> 'deduped',
+		p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
 	when 'validation_failed' then 'refused before sending: ' || autopost.failure_text(p_event.error)
 	when 'send_attempt' then case when p_event.meta ->> 'told' = 'late'
 		then format('call %s began; recorded only with its outcome', p_event.attempt)
@@ -8532,7 +8499,7 @@ select case p_event.action
 			else coalesce(autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_retry_at')),
 			p_event.meta ->> 'next_retry_at') end)
 	when 'failed_permanent' then 'given up: ' || autopost.failure_text(p_event.error)
-	when 'dead_letter' then format('given up after %s attempts: %s', p_event.attempt,
+	when 'dead_letter' then format('given up after %s: %s', autopost.counted(p_event.attempt, 'attempt', 'attempts'),
 		autopost.failure_text(p_event.error))
 	when 'dedup_suppressed' then 'not enqueued: the channel had this content already'
 	when 'message_tag_mismatch' then 'the same content came with other tags; the first tags stay'
@@ -9481,6 +9448,32 @@ CREATE FUNCTION autopost.fields_that_differ(p_fields jsonb, p_from jsonb) RETURN
 select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(p_fields) f
 where f.value is distinct from coalesce(p_from -> f.key, 'null')
 $$;
+
+
+--
+-- Name: templates; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.templates (
+    workspace_id text NOT NULL,
+    template_id text NOT NULL,
+    platform text DEFAULT '*'::text NOT NULL,
+    version integer NOT NULL,
+    body text NOT NULL,
+    defaults jsonb DEFAULT '{}'::jsonb NOT NULL,
+    vars text[],
+    sanitize text[] DEFAULT '{}'::text[] NOT NULL,
+    parse_mode text DEFAULT 'None'::text NOT NULL,
+    max_length integer,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT templates_defaults_check CHECK ((jsonb_typeof(defaults) = 'object'::text)),
+    CONSTRAINT templates_max_length_check CHECK ((max_length > 0)),
+    CONSTRAINT templates_parse_mode_check CHECK ((parse_mode = ANY (ARRAY['HTML'::text, 'Markdown'::text, 'None'::text]))),
+    CONSTRAINT templates_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE ONLY autopost.templates FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -11383,14 +11376,15 @@ $$;
 
 
 --
--- Name: how_many(bigint, bigint); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: how_many(bigint, bigint, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.how_many(p_count bigint, p_most bigint) RETURNS text
+CREATE FUNCTION autopost.how_many(p_count bigint, p_most bigint, p_one text, p_many text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: a count in words; the count stopped at p_most.
-select case when p_count >= p_most then p_most || ' or more' else p_count::text end
+-- Purpose: a count with its noun; the count stopped at p_most.
+select case when p_count >= p_most then format('%s or more %s', p_most, p_many)
+	else autopost.counted(p_count, p_one, p_many) end
 $$;
 
 
@@ -12442,7 +12436,7 @@ begin
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.enabled;
 	if v_endpoint.endpoint_id is null then
 		perform autopost.raise_argument('endpoint_id', format('must be an enabled endpoint, got %s', p_endpoint_id),
-			'insert or enable it in autopost.workspace_endpoints');
+			'run autopost endpoint list');
 	end if;
 	return v_endpoint;
 end
@@ -14886,9 +14880,9 @@ CREATE FUNCTION autopost.list_templates(p_workspace_id text, p_filter jsonb, p_l
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: lists the templates of a workspace by name and platform, newest version first; version 0
---          is built in. Keys of p_filter: template_id, platform, after ({"template_id", "platform",
---          "version"}: rows after this one, the next page).
+-- Purpose: lists the templates of a workspace by name and platform, newest version first. Keys of
+--          p_filter: template_id, platform, after ({"template_id", "platform", "version"}: rows
+--          after this one, the next page).
 -- Raises:  AP001 for a wrong filter, and for a limit outside 1 to 10000.
 -- Reads:   templates.
 begin
@@ -14899,12 +14893,8 @@ begin
 			'pass template_id, platform and version of the last row');
 	end if;
 	return query
-	select l.* from (
-		select t.* from autopost.templates t where t.workspace_id = p_workspace_id
-		union all
-		select b.* from autopost.builtin_templates(p_workspace_id) b
-	) l
-	where l.template_id = coalesce(p_filter ->> 'template_id', l.template_id)
+	select l.* from autopost.templates l
+	where l.workspace_id = p_workspace_id and l.template_id = coalesce(p_filter ->> 'template_id', l.template_id)
 		and l.platform = coalesce(p_filter ->> 'platform', l.platform)
 	and (not p_filter ? 'after' or (l.template_id, l.platform) > (p_filter #>> '{after,template_id}',
 		p_filter #>> '{after,platform}')
@@ -15659,7 +15649,7 @@ CREATE FUNCTION autopost.look_at_channels(p_workspace_id text, p_level jsonb, p_
 begin
 	return query select autopost.finding('paused_channels', 'channels', c.n,
 		coalesce(nullif((p_level ->> 'alert_paused_channels')::numeric, 0) + 1, 0),
-		format('%s channels are paused or disabled by failures', c.n))
+		autopost.counted(c.n, 'channel is', 'channels are') || ' paused or disabled by failures')
 	from (select autopost.paused_channels(p_workspace_id, p_now) as n) c;
 	return query select f.* from (
 		select l.platform, l.rate_group, extract(epoch from p_now - l.breaker_opened_at) as seconds
@@ -15668,11 +15658,11 @@ begin
 		order by l.platform, l.rate_group limit 100) b
 	cross join lateral autopost.finding('breaker_open', format('group:%s/%s', b.platform, b.rate_group),
 		floor(b.seconds), (p_level ->> 'alert_breaker_seconds')::numeric,
-		format('group %s/%s: the platform has failed for %s minutes, its posts wait', b.platform, b.rate_group,
-			floor(b.seconds / 60))) f;
+		format('group %s/%s: the platform has failed for %s, its posts wait', b.platform, b.rate_group,
+			autopost.minutes_text(make_interval(secs => b.seconds::float8)))) f;
 	return query select autopost.finding('moderation_backlog', 'submissions',
 		s.n, (p_level ->> 'alert_moderation_backlog')::numeric,
-		format('%s posts wait for a decision', autopost.how_many(s.n, 10000)))
+		autopost.how_many(s.n, 10000, 'post waits for a decision', 'posts wait for a decision'))
 	from (
 		select count(*) as n from (
 			select 1 from autopost.submissions x
@@ -15716,7 +15706,7 @@ begin
 		where h.workspace_id = p_workspace_id and h.failures > 0 and h.next_refresh_at is not null and h.lost_at is null
 		order by h.auth_ref limit 100) c
 	cross join lateral autopost.finding('auth_not_renewed', 'credential:' || c.auth_ref, c.failures, 3,
-		format('credential %s could not be renewed %s times: %s', c.auth_ref, c.failures,
+		format('credential %s could not be renewed %s: %s', c.auth_ref, autopost.counted(c.failures, 'time', 'times'),
 			left(c.error ->> 'message', 200))) f;
 	return query select f.* from (
 		select s.source_id, u.failures, u.last_error from autopost.pull_sources s
@@ -15725,7 +15715,8 @@ begin
 		order by s.source_id limit 100) c
 	cross join lateral autopost.finding('source_failing', 'source:' || c.source_id,
 		c.failures, (p_level ->> 'alert_source_failures')::numeric,
-		format('source %s failed %s times in a row, nothing comes from it: %s', c.source_id, c.failures,
+		format('source %s failed %s in a row, nothing comes from it: %s', c.source_id,
+			autopost.counted(c.failures, 'time', 'times'),
 			left(c.last_error ->> 'message', 200))) f;
 	return query select f.* from (
 		select s.source_id, s.stopped from autopost.pull_sources s
@@ -15764,10 +15755,10 @@ begin
 		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
 		return query select autopost.finding('dead', 'deliveries',
 			v_count, (p_level ->> 'alert_dead_threshold')::numeric,
-			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
+			format('%s: %s', autopost.how_many(v_count, v_most, 'dead delivery', 'dead deliveries'), v_sample));
 		return query select autopost.finding('dead_many', 'deliveries',
 			v_count, (p_level ->> 'alert_dead_many')::numeric,
-			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
+			format('%s: %s', autopost.how_many(v_count, v_most, 'dead delivery', 'dead deliveries'), v_sample));
 	end if;
 	select count(*) into v_count from (
 		select 1 from autopost.deliveries d
@@ -15776,7 +15767,8 @@ begin
 	if v_count > 0 then
 		return query select autopost.finding('failed_permanent', 'deliveries', v_count,
 			coalesce(nullif((p_level ->> 'alert_failed_perm_10m')::numeric, 0) + 1, 0),
-			format('%s deliveries failed for good in 10 minutes: %s', autopost.how_many(v_count, v_most),
+			format('%s failed for good in 10 minutes: %s',
+				autopost.how_many(v_count, v_most, 'delivery', 'deliveries'),
 				autopost.newest_failures(p_workspace_id, 'failed_permanent', p_now - interval '10 minutes')));
 	end if;
 	v_seen := autopost.seen_until(p_workspace_id, 'unknown_outcome');
@@ -15788,7 +15780,7 @@ begin
 		limit v_most) d;
 	return query select autopost.finding('unknown_outcome', 'deliveries',
 		v_count, (p_level ->> 'alert_unknown_waiting')::numeric,
-		format('%s deliveries ended with an unknown outcome', autopost.how_many(v_count, v_most)));
+		format('%s ended with an unknown outcome', autopost.how_many(v_count, v_most, 'delivery', 'deliveries')));
 	select o.due_at, g.channel_id into v_oldest
 	from autopost.late_gates(p_workspace_id, autopost.late_before(p_level, p_now)) g
 	cross join lateral (
@@ -15802,8 +15794,8 @@ begin
 	order by o.due_at limit 1;
 	return query select autopost.finding('oldest_due', 'deliveries',
 		floor(extract(epoch from p_now - v_oldest.due_at)), (p_level ->> 'alert_oldest_due_seconds')::numeric,
-		format('a post has been due for %s minutes, in channel %s',
-			floor(extract(epoch from p_now - v_oldest.due_at) / 60), v_oldest.channel_id))
+		format('a post has been due for %s, in channel %s', autopost.minutes_text(p_now - v_oldest.due_at),
+			v_oldest.channel_id))
 		where v_oldest.due_at is not null;
 end
 $$;
@@ -15830,8 +15822,8 @@ begin
 				limit v_most) d) h
 	cross join lateral autopost.finding('outcome_held', 'deliveries',
 		h.n, (p_level ->> 'alert_unknown_waiting')::numeric,
-		format('%s posts wait for a person, it is unknown if they were published: %s%s',
-			autopost.how_many(h.n, v_most), h.sample,
+		format('%s: %s%s', autopost.how_many(h.n, v_most, 'post waits for a person, it is unknown if it was published',
+			'posts wait for a person, it is unknown if they were published'), h.sample,
 			case when h.n > 3 then ', … (autopost deliveries list --status retry)' else '' end)) f;
 end
 $$;
@@ -15866,13 +15858,14 @@ begin
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
-		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
+		format('%s failed %s in a row: %s', c.duty, autopost.counted(c.failures, 'time', 'times'), left(c.error, 300))) f;
 	return query select f.* from (
 		select d.duty, sum(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
 		where d.duty like 'stage:%' and d.failures > 0 and d.reported_at > p_now - v_late
 		group by d.duty) c
 	cross join lateral autopost.finding('stage_panicked', c.duty, c.failures, 1,
-		format('the stage %s panicked %s times: %s', substr(c.duty, 7), c.failures, left(c.error, 300))) f;
+		format('the stage %s panicked %s: %s', substr(c.duty, 7), autopost.counted(c.failures, 'time', 'times'),
+			left(c.error, 300))) f;
 	return query select autopost.finding('disk_low', 'disks', count(*), 1,
 		left(string_agg(d.error, '; ' order by d.error), 500))
 	from (
@@ -15943,12 +15936,12 @@ begin
 			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id and x.status in ('queued', 'retry')
 				limit 100) x) w
 	cross join lateral autopost.finding('channel_refused', 'channel:' || c.channel_id, 1, 1,
-		format('channel %s: %s refuses its posts (%s): it is %s, %s posts wait',
+		format('channel %s: %s refuses its posts (%s): it is %s, %s',
 		c.channel_id, c.platform, left(coalesce(e.last_error ->> 'message', e.last_error ->> 'code', 'see its events'),
 			200),
 		case when not c.enabled then 'disabled' when c.paused_until > p_now
 			then 'paused until ' || to_char(c.paused_until at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
-			else 'tried again with the next post' end, autopost.how_many(w.n, 100)),
+			else 'tried again with the next post' end, autopost.how_many(w.n, 100, 'post waits', 'posts wait')),
 		jsonb_strip_nulls(jsonb_build_object('code', e.last_error -> 'code'))) f;
 end
 $$;
@@ -15969,15 +15962,16 @@ declare
 	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
 begin
 	return query select autopost.finding('submission_failed', 'submissions', f.n, 1,
-		format('%s posts failed before they could be queued: %s', autopost.how_many(f.n, 1000), f.code))
+		format('%s: %s', autopost.how_many(f.n, 1000, 'post failed before it could be queued',
+			'posts failed before they could be queued'), f.code))
 	from (
 		select count(*) as n, coalesce(max(x.last_error ->> 'code'), 'no error') as code from (
 			select s.last_error from autopost.submissions s
 			where s.workspace_id = p_workspace_id and s.status = 'failed' and s.updated_at > v_seen limit 1000) x) f
 	where f.n > 0;
 	return query select autopost.finding('oldest_due', 'submissions', floor(extract(epoch from p_now - o.since)),
-		extract(epoch from v_late), format('submission %s has made no progress for %s minutes', o.submission_id,
-			floor(extract(epoch from p_now - o.since) / 60)))
+		extract(epoch from v_late), format('submission %s has made no progress for %s', o.submission_id,
+			autopost.minutes_text(p_now - o.since)))
 	from (
 		select s.submission_id, greatest(s.next_attempt_at, s.lease_until) as since from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.status = 'fetching'
@@ -15985,8 +15979,8 @@ begin
 		order by 2 limit 1) o
 	where v_late > interval '0' and o.since <= p_now - v_late * 0.8;
 	return query select autopost.finding('oldest_due', 'post_changes', floor(extract(epoch from p_now - o.next_at)),
-		extract(epoch from v_late), format('post change %s has made no progress for %s minutes, in channel %s', o.act_id,
-			floor(extract(epoch from p_now - o.next_at) / 60), o.channel_id))
+		extract(epoch from v_late), format('post change %s has made no progress for %s, in channel %s', o.act_id,
+			autopost.minutes_text(p_now - o.next_at), o.channel_id))
 	from (
 		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
@@ -16028,9 +16022,8 @@ begin
 	cross join lateral autopost.finding('webhook_failing', 'webhook:' || w.webhook_id,
 		floor(extract(epoch from p_now - w.failing_since)),
 		(p_level ->> 'alert_webhook_failing_seconds')::numeric,
-		format('result webhook %s has accepted nothing for %s minutes, its events wait: %s', w.webhook_id,
-			floor(extract(epoch from p_now - w.failing_since) / 60),
-				left(coalesce(s.error, 'no call succeeds'), 200))) f;
+		format('result webhook %s has accepted nothing for %s, its events wait: %s', w.webhook_id,
+			autopost.minutes_text(p_now - w.failing_since), left(coalesce(s.error, 'no call succeeds'), 200))) f;
 end
 $$;
 
@@ -16786,6 +16779,18 @@ $$;
 
 
 --
+-- Name: minutes_text(interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.minutes_text(p_interval interval) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a duration in whole minutes: "1 minute", "15 minutes".
+select autopost.counted(floor(extract(epoch from p_interval) / 60)::bigint, 'minute', 'minutes')
+$$;
+
+
+--
 -- Name: missing_values(autopost.templates, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17077,9 +17082,6 @@ begin
 	where t.workspace_id = p_workspace_id and t.template_id = p_name and t.platform in (p_platform, '*') and t.enabled
 	order by t.platform = '*', t.version desc
 	limit 1;
-	if v_template.template_id is null and p_name in ('image', 'video', 'combat') then
-		select b.* into v_template from autopost.builtin_templates(p_workspace_id) b where b.template_id = p_name;
-	end if;
 	return v_template;
 end
 $$;
@@ -17700,9 +17702,9 @@ declare
 begin
 	if cardinality(v_ids) <> 1 then
 		perform autopost.raise_argument('endpoint_id', case
-			when v_ids = '{}' then 'is missing, and the workspace has no enabled endpoint of kind webhook_push'
-			else format('is missing, and the workspace has several: %s', array_to_string(v_ids, ', ')) end,
-				'name one of the rows of autopost.workspace_endpoints');
+			when v_ids = '{}' then 'must name an enabled endpoint of kind webhook_push, and the workspace has none'
+			else format('must be given, because the workspace has several: %s', array_to_string(v_ids, ', ')) end,
+			case when v_ids = '{}' then 'run autopost endpoint add ID' else 'pass one of them' end);
 	end if;
 	return v_ids[1];
 end
@@ -19041,11 +19043,8 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('template_id', p_template_id <> ''),
 		autopost.require_argument('payload', jsonb_typeof(p_payload) = 'object');
+	perform autopost.require_platform(p_platform);
 	select p.* into v_platform from autopost.platforms p where p.platform = p_platform;
-	if v_platform.platform is null then
-		perform autopost.raise_argument('platform', format('%s is unknown', coalesce(p_platform, 'null')),
-			'use one of autopost.platforms');
-	end if;
 	v_template := case when p_template is null then autopost.newest_template(p_workspace_id, p_template_id, p_platform)
 		else autopost.template_of(p_workspace_id, p_template_id, p_platform, p_template) end;
 	v_raw := p_payload || jsonb_build_object('template',
@@ -20541,10 +20540,8 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, false);
 	perform autopost.require_argument('template_id', p_template_id <> '');
-	if coalesce(p_platform, '*') <> '*' and not exists (select 1 from autopost.platforms p
-		where p.platform = p_platform) then
-		perform autopost.raise_argument('platform', format('%s is unknown', p_platform),
-			'use one of autopost.platforms, or * for all');
+	if coalesce(p_platform, '*') <> '*' then
+		perform autopost.require_platform(p_platform);
 	end if;
 	v_new := autopost.template_of(p_workspace_id, p_template_id, p_platform, p_template);
 	v_faults := autopost.template_faults(v_new);
@@ -23820,7 +23817,7 @@ CREATE FUNCTION autopost.require_platform(p_platform text) RETURNS void
 begin
 	if not exists (select 1 from autopost.platforms p where p.platform = p_platform) then
 		perform autopost.raise_argument('platform', format('%s is unknown', coalesce(p_platform, 'null')),
-			'use one of autopost.platforms');
+			'use ' || (select string_agg(p.platform, ', ' order by p.platform) from autopost.platforms p));
 	end if;
 end
 $$;
@@ -26203,6 +26200,49 @@ $_$;
 
 
 --
+-- Name: skip_post(text, uuid, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.skip_post(p_workspace_id text, p_message_id uuid, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: skips the waiting deliveries of a post as skip_deliveries, at most 1,000 a call. Call it
+--          again while "waiting" is not 0.
+-- Returns: as skip_deliveries, and "waiting": deliveries that a further call skips. {"applied":
+--          false, "reason"} with "unknown_message", "nothing_waits", or "fanout_running": channels
+--          still get their deliveries.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   channels, deliveries.
+-- Reads:   messages, fanout_jobs.
+-- Writes:  deliveries, events(manual_skip), admin_audit_log.
+declare
+	v_ids uuid[];
+	v_waiting int;
+	v_reason text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('message_id', p_message_id is not null);
+	select (array_agg(w.delivery_id order by w.delivery_id))[:1000], count(*) into v_ids, v_waiting
+	from autopost.deliveries w
+	where w.workspace_id = p_workspace_id and w.message_id = p_message_id and w.status in ('queued', 'retry');
+	v_reason := case
+		when not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+			and m.message_id = p_message_id) then 'unknown_message'
+		when exists (select 1 from autopost.fanout_jobs j where j.workspace_id = p_workspace_id
+			and j.message_id = p_message_id and j.status = 'running') then 'fanout_running'
+		when v_waiting = 0 then 'nothing_waits' end;
+	if v_reason is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_reason);
+	end if;
+	return autopost.skip_deliveries(p_workspace_id, v_ids, p_operator, p_reason, p_dry_run)
+		|| jsonb_build_object('waiting', v_waiting - cardinality(v_ids));
+end
+$$;
+
+
+--
 -- Name: slot_end(timestamp with time zone, integer, numeric); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28042,8 +28082,7 @@ CREATE FUNCTION autopost.template_of(p_workspace_id text, p_template_id text, p_
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: a template from {"body", "defaults", "vars", "sanitize", "parse_mode", "max_length"};
---          only body is required. A template with the name of a built-in one inherits its vars and
---          sanitize.
+--          only body is required.
 -- Raises:  AP001 for an invalid template.
 declare
 	v_template autopost.templates;
@@ -28065,18 +28104,15 @@ begin
 		perform autopost.raise_argument('template', 'has a field of a wrong type',
 			'body and parse_mode (HTML, Markdown, None) are strings, vars and sanitize arrays, defaults an object, max_length a number from 1');
 	end if;
-	select b.vars, b.sanitize into v_template.vars, v_template.sanitize
-		from autopost.builtin_templates(p_workspace_id) b where b.template_id = p_template_id;
 	v_template.workspace_id := p_workspace_id;
 	v_template.template_id := p_template_id;
 	v_template.platform := coalesce(p_platform, '*');
 	v_template.body := p_template ->> 'body';
 	v_template.defaults := coalesce(nullif(p_template -> 'defaults', 'null'), '{}');
 	v_template.vars := case jsonb_typeof(p_template -> 'vars') when 'array'
-		then array(select jsonb_array_elements_text(p_template -> 'vars')) else v_template.vars end;
+		then array(select jsonb_array_elements_text(p_template -> 'vars')) end;
 	v_template.sanitize := case jsonb_typeof(p_template -> 'sanitize') when 'array'
-		then array(select jsonb_array_elements_text(p_template -> 'sanitize')) else coalesce(v_template.sanitize, '{}')
-		end;
+		then array(select jsonb_array_elements_text(p_template -> 'sanitize')) else '{}' end;
 	v_template.parse_mode := coalesce(p_template ->> 'parse_mode', 'None');
 	v_template.max_length := (p_template ->> 'max_length')::numeric::int;
 	v_template.enabled := true;
@@ -29181,6 +29217,42 @@ begin
 		from autopost.verify_i46(p_workspace_id) with ordinality v (found, n);
 end
 $$;
+
+
+--
+-- Name: verify_audit(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_audit(p_workspace_id text, p_head jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: checks the chain of the audit log from its oldest row to its head. p_head, or null, is an
+--          earlier answer of audit_head that was kept outside: the chain must contain it.
+-- Returns: {"ok", "rows", "seq", "hash", "faults": [{"what", "seq", "id"}, the first 100]}.
+-- Raises:  AP001 for a wrong head.
+-- Reads:   admin_audit_log, audit_heads.
+declare
+	v_faults jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if p_head is not null
+		and not coalesce(jsonb_typeof(p_head -> 'seq') = 'number' and p_head ->> 'hash' ~ '^[0-9a-f]{64}$', false) then
+		perform autopost.raise_argument('head', 'must have seq and hash', 'pass an answer of audit_head');
+	end if;
+	v_faults := (select coalesce(jsonb_agg(f.fault), '[]')
+		from (select x.fault from autopost.audit_chain_faults(p_workspace_id) x (fault) limit 100) f);
+	if (p_head ->> 'seq')::numeric > 0 and not exists (
+		select 1 from autopost.admin_audit_log l
+		where l.workspace_id = p_workspace_id and l.seq = (p_head ->> 'seq')::numeric and l.hash = p_head ->> 'hash')
+	then
+		v_faults := v_faults || jsonb_build_object('what', 'the row of the given head is missing or was changed',
+			'seq', p_head -> 'seq', 'id', null);
+	end if;
+	return autopost.audit_head(p_workspace_id) || jsonb_build_object('ok', v_faults = '[]', 'faults', v_faults, 'rows',
+		(select count(*) from autopost.admin_audit_log l where l.workspace_id = p_workspace_id));
+end
+$_$;
 
 
 --

@@ -27,6 +27,7 @@
 \ir ../views/queue_snapshot.sql
 
 -- Ids, time, settings, errors, roles, events and the audit log.
+\ir core/counted.sql
 \ir core/turns.sql
 \ir core/now_ts.sql
 \ir core/ids.sql
@@ -235,6 +236,7 @@
 \ir monitor/purge_sealed_secrets.sql
 \ir monitor/purge_webhook_sends.sql
 \ir monitor/audit_head.sql
+\ir monitor/verify_audit.sql
 \ir monitor/report_orphans.sql
 \ir monitor/list_unreferenced_origins.sql
 \ir monitor/forget_media_origin.sql
@@ -304,6 +306,7 @@
 \ir admin/manual_requeue.sql
 \ir admin/manual_requeue_preview.sql
 \ir admin/skip_deliveries.sql
+\ir admin/skip_post.sql
 \ir admin/request_acts.sql
 \ir admin/cancel_acts.sql
 \ir admin/list_acts.sql

@@ -52,7 +52,7 @@ set local session_replication_role = replica;
 select test.die('a');
 select is(test.look(), '{dead deliveries 1}');
 select is((select array[a.severity, a.what, a.look] from autopost.alerts a),
-	array['error', '1 dead deliveries: tg_timeout in a (1)', 'workspace']);
+	array['error', '1 dead delivery: tg_timeout in a (1)', 'workspace']);
 select matches((select a.remedy from autopost.alerts a),
 	'autopost deliveries list --status dead --workspace w; .*autopost deliveries requeue');
 select is(test.look(), '{dead deliveries 1}');

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(35);
+select plan(38);
 
 select test.channel('a');
 create function test.act(p_reason text) returns void
@@ -52,6 +52,12 @@ select is((select count(*)::int from autopost.admin_audit_log l
 select is(autopost.audit_head('w'), (select jsonb_build_object('seq', 5, 'hash', l.hash) from autopost.admin_audit_log l
 	where l.seq = 5));
 select is(test.chain(), null, 'the chain holds');
+select is(autopost.verify_audit('w', null) - 'hash', '{"ok": true, "rows": 5, "seq": 5, "faults": []}');
+create temp table kept on commit drop as select jsonb_build_object('seq', l.seq, 'hash', l.hash) as head
+	from autopost.admin_audit_log l where l.seq = 3;
+select is((select autopost.verify_audit('w', head) ->> 'ok' from kept), 'true', 'the log has the row that was kept');
+select is((select autopost.verify_audit('w', head || '{"seq": 4}') -> 'faults' from kept),
+	'[{"what": "the row of the given head is missing or was changed", "seq": 4, "id": null}]');
 set local timezone = 'Asia/Tokyo';
 set local datestyle = 'SQL, DMY';
 select is(test.chain(), null, 'wherever one looks from');

@@ -77,6 +77,7 @@ select is((select count(*)
 	(select count(*) from autopost.list_events('w', '{}', 100)));
 select is((select count(*)::int from autopost.list_events('w', '{"until": "2026-06-01T12:00:00Z"}', 100)), 0);
 
+select autopost.put_template('w', t, null, '{"body": "{title}"}', 'ann', 'test') from unnest('{one,two}'::text[]) t;
 select is((select string_agg(l.template_id, ' ')
 	from autopost.list_templates('w', (select jsonb_build_object('after',
 	jsonb_build_object('template_id', t.template_id, 'platform', t.platform,

@@ -31,11 +31,11 @@ select is(test.submit('{"text": "z"}') ->> 'status', 'enqueued', 'endpoints of s
 insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash)
 	values ('w', 'cms', 'webhook_push', repeat('c', 64));
 select throws_ok($$select test.submit('{"text": "x"}')$$, 'AP001',
-	'argument endpoint_id: is missing, and the workspace has several: cms, in');
+	'argument endpoint_id: must be given, because the workspace has several: cms, in');
 select is(test.submit('{"text": "zz"}', 'cms') ->> 'status', 'enqueued', 'named');
 update autopost.workspace_endpoints set enabled = false where kind = 'webhook_push';
 select throws_ok($$select test.submit('{"text": "x"}')$$, 'AP001',
-	'argument endpoint_id: is missing, and the workspace has no enabled endpoint of kind webhook_push');
+	'argument endpoint_id: must name an enabled endpoint of kind webhook_push, and the workspace has none');
 update autopost.workspace_endpoints set enabled = true where endpoint_id = 'in';
 update autopost.workspaces set status = 'disabled';
 select throws_ok($$select test.submit('{"text": "x"}')$$, 'AP001', 'argument workspace_id: workspace w is disabled');

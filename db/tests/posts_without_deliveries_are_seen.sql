@@ -49,7 +49,7 @@ select is((select l.last_error ->> 'code' from autopost.list_submissions('w', '{
 select is((select count(*)::int from autopost.list_submissions('w', '{"status": "fetching"}', 10)), 0);
 select is((select count(*)::int from autopost.list_submissions('w', jsonb_build_object('before_id', test.id()), 10)), 0);
 select is(autopost.health_snapshot('w') -> 'submissions', '{"failed": 1}');
-select matches((test.alert('submission_failed', 'submissions')).what, '1 posts failed .*media_too_large');
+select matches((test.alert('submission_failed', 'submissions')).what, '1 post failed .*media_too_large');
 select matches((test.alert('submission_failed', 'submissions')).remedy, 'autopost submissions retry ID');
 select matches(autopost.why('w', test.id()) #>> '{now,lifts}', 'autopost submissions retry');
 select is(autopost.get_submission('w', test.id()) #>> '{payload,text}', 'Look');

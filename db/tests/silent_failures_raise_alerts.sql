@@ -39,7 +39,7 @@ select test.tick('1 second');
 select test.say('two');
 select is(test.look(), '{channel_refused channel:a}', 'at the first refusal');
 select matches((test.alert('channel_refused')).what,
-	'^channel a: telegram refuses its posts \(.+\): it is paused until 20.* UTC, 1 posts wait$');
+	'^channel a: telegram refuses its posts \(.+\): it is paused until 20.* UTC, 1 post waits$');
 select matches((test.alert('channel_refused')).remedy,
 	'autopost channel resume a --workspace w --reason fixed;.*requeue --channel a --code tg_forbidden --workspace w');
 select test.tick('2 hours');
@@ -51,7 +51,7 @@ update autopost.channels set auth_held = false, enabled = false where channel_id
 select is(test.over(), '{}', 'who disables it has looked after it');
 update autopost.channels set error_streak = 3 where channel_id = 'a';
 select is(test.look(), '{channel_refused channel:a}', 'unless it was the engine');
-select matches((test.alert('channel_refused')).what, 'it is disabled, 1 posts wait');
+select matches((test.alert('channel_refused')).what, 'it is disabled, 1 post waits');
 select is(autopost.resume_channel('w', 'a', 'ann', 'mended', false) -> 'applied', 'true');
 select is(test.over(), '{}', 'what the remedy says ends it');
 
@@ -62,7 +62,7 @@ select test.start('b');
 select test.commit('b', test.failure('TRANSIENT', 'delivery', 'timeout', '{"known": false}'));
 select is(test.look(), '{outcome_held deliveries}');
 select is((test.alert('outcome_held')).what,
-	format('1 posts wait for a person, it is unknown if they were published: %s in b', (select d.delivery_id
+	format('1 post waits for a person, it is unknown if it was published: %s in b', (select d.delivery_id
 		from autopost.deliveries d where d.next_retry_at = 'infinity')));
 select matches((test.alert('outcome_held')).remedy,
 	'autopost deliveries resolve ID --absent --workspace w --reason missing');

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(41);
+select plan(42);
 
 create function test.put(p_template text, p_id text default 't', p_platform text default null) returns jsonb
 language sql
@@ -64,14 +64,17 @@ select is(autopost.enable_template('w', 'row', null, 9, true, 'ann', 'back'),
 select is((select array[action, before ->> 'enabled', after ->> 'enabled'] from autopost.admin_audit_log
 	where subject = 'template:row/*@1'), '{enable_template,false,true}');
 
--- Three are there from the beginning, until the workspace writes its own.
-select is((select array_agg(template_id || '@' || version order by template_id)
-	from autopost.list_templates('w', '{}', 100) where version = 0), '{combat@0,image@0,video@0}');
+-- A new workspace has none.
+insert into autopost.workspaces (workspace_id, name) values ('new', 'New');
+select is((select count(*)::int from autopost.list_templates('new', '{}', 100)), 0);
+select is(test.put('{"body": "{avatar_name}: {prompt}", "vars": ["avatar_name", "prompt", "short_hash"],
+	"sanitize": ["prompt"]}', 'image') ->> 'version', '1');
+select is(test.put('{"body": "{winner_name} defeated {loser_name} in {rounds} rounds!",
+	"vars": ["winner_name", "loser_name", "rounds", "summary"], "sanitize": ["summary"]}', 'combat') ->> 'version', '1');
 select is((select array_agg(platform || '@' || version) from autopost.list_templates('w', '{"template_id": "t"}', 100)),
 	'{*@3,*@2,*@1,max@1}');
-select is(test.faults('{"body": "{avatar_name}: {title}"}', 'image'), 'body: uses the undeclared variable {title}',
-	'a template of this name has these placeholders');
-select is(test.faults('{"body": "{title} by {avatar_name?}"}', 'video'), null);
+select is(test.faults('{"body": "{avatar_name}: {title}", "vars": ["avatar_name"]}', 'image'),
+	'body: uses the undeclared variable {title}');
 
 -- A preview is what a post would get, and writes nothing.
 create function test.preview(p_id text, p_vars text, p_template text default null, p_platform text default 'x')
@@ -97,7 +100,7 @@ select is((select array[a ->> 'truncated', a ->> 'length', a ->> 'limit', right(
 		jsonb_build_object('avatar_name', 'Nyx', 'prompt', repeat('dark sea ', 60))))) a), '{true,258,260,"dark sea…"}',
 	'a prompt that overflows is cut to 260');
 select is((select count(*)::int from autopost.messages), 0);
-select is((select count(*)::int from autopost.templates where template_id in ('draft', 'combat')), 0);
+select is((select count(*)::int from autopost.templates where template_id = 'draft'), 0);
 
 select * from finish();
 rollback;

@@ -45,7 +45,7 @@ select is((test.why('a') -> 'source') - 'started_at'::text,
 	'source_id', null, 'source_ref', 'cms-1', 'submission_id', null), 'where it came from') from posted;
 select is(test.why('a') -> 'message' ->> 'message_id', answer ->> 'message_id') from posted;
 select is(test.sentences('a'),
-	'{"enqueued: 1 channels got it, 0 had it already, 0 could not take it, 0 were skipped"}');
+	'{"enqueued: 1 channel got it, 0 had it already, 0 could not take it, 0 were skipped"}');
 select is(test.held('a'), '', 'nothing holds it');
 select is(test.sentence('a'), 'due: it goes with the next claim');
 select is((test.why('a') -> 'now' ->> 'send_at')::timestamptz, autopost.now_ts());

@@ -31,13 +31,14 @@ type Deps struct {
 	Log    *slog.Logger
 }
 
-// Handler serves /api/, /raw/, /openapi.json, /docs, /healthz and /readyz.
+// Handler serves /, /api/, /raw/, /openapi.json, /docs, /healthz and /readyz.
 func Handler(deps Deps) http.Handler {
 	// The first request that needs the operations registers them: that is a quarter of the work of a start.
 	operations := sync.OnceValue(func() pages { return newPages(deps) })
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) { operations().description.ServeHTTP(w, r) })
 	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, r *http.Request) { operations().docs.ServeHTTP(w, r) })
+	mux.HandleFunc("GET /{$}", home)
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", readiness{checks: deps.Checks, log: deps.Log})
 	mux.Handle("GET /raw/{workspace_id}/{token}", rawReader{deps.Store, deps.Raw, deps.Log})

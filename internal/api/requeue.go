@@ -26,6 +26,7 @@ type acted struct {
 	DryRun   bool     `json:"dry_run,omitempty"`
 	Requeued int      `json:"requeued,omitempty" example:"1"`
 	Skipped  int      `json:"skipped,omitempty" example:"1"`
+	Waiting  int      `json:"waiting,omitempty" doc:"Deliveries of the post that a further call skips."`
 	Results  []result `json:"results,omitempty" nullable:"false" doc:"One row per id, in the order of the ids."`
 	_        struct{} `additionalProperties:"true"`
 }
@@ -37,6 +38,15 @@ type result struct {
 	Before     string   `json:"before,omitempty" example:"dead" doc:"The status before."`
 	After      string   `json:"after,omitempty" example:"retry" doc:"The status afterwards, if it changed."`
 	_          struct{} `additionalProperties:"true"`
+}
+
+type skipPostInput struct {
+	rest.AuditedWrite
+	rest.Dry
+	MessageID string `path:"message_id" format:"uuid" doc:"The message_id in the answer to an enqueue."`
+	Body      struct {
+		rest.Reasoned
+	}
 }
 
 type resolveInput struct {
@@ -74,6 +84,15 @@ func registerDeliveryActs(d *server) {
 	}, func(ctx context.Context, in *deliveriesActInput) (rest.Reply, error) {
 		return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: in.Body.Reason, DryRun: in.DryRun}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
 			return d.db.SkipDeliveries(ctx, a, in.Body.DeliveryIDs)
+		})
+	})
+	rest.Register(d.Server, rest.Operation{
+		ID: "skip-post", Method: http.MethodPost, Path: "/posts/{message_id}/skip", Summary: "Skip a post in all channels where it waits", Answer: acted{},
+		Example:     map[string]any{"reason": "outdated"},
+		Description: "Its waiting deliveries become dead at once, at most 1,000 per call. Repeat the call while waiting is not 0.",
+	}, func(ctx context.Context, in *skipPostInput) (rest.Reply, error) {
+		return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: in.Body.Reason, DryRun: in.DryRun, Subject: in.MessageID}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+			return d.db.SkipPost(ctx, a, in.MessageID)
 		})
 	})
 	rest.Register(d.Server, rest.Operation{

@@ -37,6 +37,7 @@ type postWrites interface {
 	CreateRawLink(ctx context.Context, a rest.OperatorAction, event, token string) (rest.Written, error)
 	// UseRawLink returns the name of the payload; "" if the link is unknown, used or expired.
 	UseRawLink(ctx context.Context, workspace, token string) (ref string, err error)
+	SkipPost(ctx context.Context, a rest.OperatorAction, message string) (rest.Written, error)
 	SubmitPost(ctx context.Context, a rest.OperatorAction, endpoint, kind string, post json.RawMessage) (rest.Written, error)
 	// PutUpload registers origin for the workspace. shown is added to the answer.
 	PutUpload(ctx context.Context, a rest.OperatorAction, origin media.Origin, shown any) (rest.Written, error)

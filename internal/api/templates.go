@@ -13,7 +13,7 @@ import (
 type templateRow struct {
 	TemplateID string            `json:"template_id" example:"digest"`
 	Platform   string            `json:"platform" example:"*" doc:"* means all platforms."`
-	Version    int               `json:"version" example:"3" doc:"0 is a built-in template."`
+	Version    int               `json:"version" example:"3"`
 	Body       string            `json:"body" example:"{title}\n{summary?}"`
 	Defaults   map[string]string `json:"defaults"`
 	Vars       []string          `json:"vars" doc:"The allowed variables; null means those of the body and the defaults."`
@@ -98,7 +98,7 @@ var templates = rest.List{Function: "list_templates", Nested: "after", Key: []re
 func registerTemplates(d *server) {
 	rest.Register(d.Server, rest.Operation{
 		ID: "list-templates", Method: http.MethodGet, Path: "/templates", Summary: "List templates by name", Answer: rest.Listed[templateRow]{},
-		Description: "Every version by name and platform, newest first, with built-in templates.",
+		Description: "Every version by name and platform, newest first.",
 	}, func(ctx context.Context, in *templatesInput) (rest.Reply, error) {
 		return d.Read(ctx, templates, in.Page, map[string]any{"platform": in.Platform})
 	})

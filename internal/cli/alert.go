@@ -5,25 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"autopost/internal/pg"
+	"autopost/internal/table"
 )
 
 func alertCommand() *cobra.Command {
 	return parentCommand("alert", "Manage alerts and their targets", alertListCommand(), alertAckCommand(),
-		parentCommand("target", "Manage the chats, addresses and webhooks that get alerts", alertTargetListCommand(),
+		parentCommand("target", "Manage the chats, addresses and webhooks that get alerts", append(
+			switchCommands("alert_target", "ops", (*pg.Store).PutAlertTarget, "Send alerts to a target", "Send no alerts to a target"), alertTargetListCommand(),
 			alertTargetPutCommand("add", "Add an alert target",
 				`  autopost alert target add ops --kind telegram --address -1001234 --auth-ref news-bot --reason "on call"`, mustNotExist),
 			alertTargetPutCommand("set", "Change an alert target", `  autopost alert target set ops --quiet-hours 22:00-07:30 --reason "nights"`, mustExist),
-			alertTargetRemoveCommand(), alertTargetTestCommand(), alertTargetConfirmCommand()))
+			alertTargetRemoveCommand(), alertTargetTestCommand(), alertTargetConfirmCommand())...))
 }
 
 func alertListCommand() *cobra.Command {
 	var open bool
-	cmd := listing("List alerts and their remedies, open ones first", "  autopost alert list --open", func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+	cmd := listing("List alerts and their remedies, open ones first", "  autopost alert list --open", func(ctx context.Context, store *pg.Store, workspace string) ([]pg.AlertRow, table.Table, error) {
 		list, err := store.ListAlerts(ctx, workspace, listLimit)
+		list = slices.DeleteFunc(list, func(a pg.AlertRow) bool { return open && a.EndedAt != nil })
 		rows := make([][]any, 0, len(list))
 		for _, a := range list {
 			state := "open"
@@ -33,11 +37,13 @@ func alertListCommand() *cobra.Command {
 			case a.AcknowledgedBy != "":
 				state = "acknowledged by " + a.AcknowledgedBy
 			}
-			if a.EndedAt == nil || !open {
-				rows = append(rows, []any{a.AlertID, state, a.Severity, a.Kind, a.What, a.Remedy, instantOr(&a.RaisedAt, ""), instantOr(a.EndedAt, ""), instantOr(a.LastNotifiedAt, "never")})
-			}
+			rows = append(rows, []any{a.RaisedAt, state, a.Severity, a.Kind, a.What, a.Remedy, a.AlertID, a.EndedAt, a.LastNotifiedAt})
 		}
-		return []string{"alert_id", "state", "severity", "kind", "what", "remedy", "since", "until", "told"}, rows, err
+		return list, table.Table{
+			Columns: []string{"since", "state", "severity", "kind", "what", "remedy", "alert_id", "until", "notified"},
+			Details: []string{"alert_id", "until", "notified"}, Rows: rows,
+			Empty: "No alert. To get alerts in a chat, run autopost alert target add.",
+		}, err
 	})
 	cmd.Flags().BoolVar(&open, "open", false, "only open alerts")
 	return cmd
@@ -68,13 +74,17 @@ longer counted, and the next one raises a new alert.`,
 }
 
 func alertTargetListCommand() *cobra.Command {
-	return listing("List the alert targets and their last result", "  autopost alert target list", func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+	return listing("List the alert targets and their last result", "  autopost alert target list", func(ctx context.Context, store *pg.Store, workspace string) ([]pg.AlertTargetRow, table.Table, error) {
 		list, err := store.ListAlertTargets(ctx, workspace, listLimit)
 		rows := make([][]any, 0, len(list))
 		for _, t := range list {
 			rows = append(rows, []any{t.TargetID, t.Kind, t.Address, t.Enabled, t.MinSeverity, t.QuietHours, instantOr(t.ToldAt, "never"), t.Failures, t.LastError})
 		}
-		return []string{"target_id", "kind", "address", "enabled", "min_severity", "quiet_hours", "told", "failures", "last_error"}, rows, err
+		return list, table.Table{
+			Columns: []string{"target_id", "kind", "address", "enabled", "min_severity", "quiet_hours", "notified", "failures", "last_error"},
+			Details: []string{"quiet_hours", "failures"}, Optional: []string{"last_error"}, Rows: rows,
+			Empty: "No alert target: run autopost alert target add.",
+		}, err
 	})
 }
 
@@ -114,6 +124,7 @@ func alertTargetRemoveCommand() *cobra.Command {
 		},
 	}
 	m.flags(cmd)
+	m.requireReason(cmd)
 	return cmd
 }
 

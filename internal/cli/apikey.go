@@ -22,7 +22,7 @@ import (
 )
 
 func apikeyCommand() *cobra.Command {
-	return parentCommand("apikey", "Manage API keys", apikeyAddCommand(), apikeyListCommand(), apikeyShowCommand(), apikeyDisableCommand(), apikeyRotateCommand())
+	return parentCommand("apikey", "Manage API keys", apikeyAddCommand(), apikeyListCommand(), apikeyShowCommand(), apikeyRevokeCommand(), apikeyRotateCommand())
 }
 
 // newKeyFlags are the flags of the commands that create a key. Their reason has a default.
@@ -45,7 +45,7 @@ func (m *newKeyFlags) act(workspace string, dryRun bool) (pg.OperatorAction, err
 // print prints a new key. It cannot be printed again.
 func (m *newKeyFlags) print(id, key, workspace string) error {
 	if m.asJSON {
-		return json.NewEncoder(os.Stdout).Encode(map[string]string{"id": id, "key": key})
+		return json.NewEncoder(os.Stdout).Encode(map[string]string{"id": id, "key": key}) // one line, easy to cut
 	}
 	fmt.Fprintln(os.Stdout, key)
 	fmt.Fprintf(os.Stderr, "key %s of workspace %s; it is printed only once\n", id, workspace)
@@ -130,7 +130,7 @@ func apikeyShowCommand() *cobra.Command {
 			return f.printKeys(cmd, args[0])
 		},
 	}
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 
@@ -146,25 +146,29 @@ func (f *readFlags) printKeys(cmd *cobra.Command, id string) error {
 		}
 		rows := make([][]any, 0, len(keys))
 		for _, k := range keys {
-			rows = append(rows, []any{k.KeyID, k.Name, k.Role, strings.Join(k.Scopes, " "), k.Enabled, instantText(k.ExpiresAt), instantText(k.LastUsedAt), textOr(k.ReplacedBy), instantText(&k.CreatedAt)})
+			rows = append(rows, []any{k.KeyID, k.Name, k.Role, k.Enabled, k.Scopes, k.ExpiresAt, k.LastUsedAt, k.CreatedAt, k.ReplacedBy})
 		}
-		return table.Print(os.Stdout, f.asJSON, []string{"id", "name", "role", "scopes", "enabled", "expires_at", "last_used_at", "replaced_by", "created_at"}, rows)
+		columns := []string{"key_id", "name", "role", "enabled", "scopes", "expires", "last_used", "created", "replaced_by"}
+		switch {
+		case id != "" && f.asJSON:
+			return printJSON(keys[0])
+		case id != "":
+			return table.PrintRecord(os.Stdout, columns, rows[0], terminalWidth())
+		}
+		return f.rows(keys, table.Table{
+			Columns: columns, Details: columns[4:], Rows: rows,
+			Empty: "No API key: run autopost apikey add --workspace " + workspace + " --name NAME.",
+		})
 	})
 }
 
-func instantText(at *time.Time) string {
-	if at == nil {
-		return ""
-	}
-	return at.UTC().Format(time.RFC3339)
-}
-
-func apikeyDisableCommand() *cobra.Command {
+func apikeyRevokeCommand() *cobra.Command {
 	var m operatorFlags
 	cmd := &cobra.Command{
-		Use:     "disable ID",
+		Use:     "revoke ID",
+		Aliases: []string{"disable"},
 		Short:   "Disable an API key permanently",
-		Example: `  autopost apikey disable 0198c5a1-7c3e-7a51-9d56-0f3ac1d3b1aa --reason "laptop lost"`,
+		Example: `  autopost apikey revoke 0198c5a1-7c3e-7a51-9d56-0f3ac1d3b1aa --reason "laptop lost"`,
 		Args:    oneID("key", "autopost apikey list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
@@ -177,6 +181,7 @@ func apikeyDisableCommand() *cobra.Command {
 		},
 	}
 	m.flags(cmd)
+	m.requireReason(cmd)
 	return cmd
 }
 
@@ -227,13 +232,13 @@ func printKeyChange(id string, a pg.KeyAnswer, dryRun, asJSON bool) error {
 		return fmt.Errorf("nothing was changed: %s", reasonText(a.Reason, "key "+id))
 	}
 	if asJSON {
-		return json.NewEncoder(os.Stdout).Encode(a)
+		return printJSON(a)
 	}
 	if dryRun {
 		fmt.Fprintln(os.Stdout, dryRunHeading)
 	}
-	return table.Print(os.Stdout, false, []string{"key", "", "enabled", "expires_at"}, [][]any{
-		{a.Before.Name, "before", a.Before.Enabled, instantText(a.Before.ExpiresAt)}, {a.After.Name, "after", a.After.Enabled, instantText(a.After.ExpiresAt)},
+	return printTable([]string{"key", "", "enabled", "expires"}, [][]any{
+		{a.Before.Name, "before", a.Before.Enabled, a.Before.ExpiresAt}, {a.After.Name, "after", a.After.Enabled, a.After.ExpiresAt},
 	})
 }
 

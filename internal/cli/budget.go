@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"autopost/internal/pg"
+	"autopost/internal/table"
 )
 
 func budgetCommand() *cobra.Command {
@@ -17,13 +18,16 @@ func budgetCommand() *cobra.Command {
 
 func budgetListCommand() *cobra.Command {
 	return listing("List the budgets and their use this month, in US dollars", "  autopost budget list",
-		func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+		func(ctx context.Context, store *pg.Store, workspace string) ([]pg.BudgetRow, table.Table, error) {
 			list, err := store.ListBudgets(ctx, workspace, listLimit)
 			rows := make([][]any, 0, len(list))
 			for _, b := range list {
-				rows = append(rows, []any{b.AuthRef, b.MonthUSD, b.SpentUSD, b.EndsAt})
+				rows = append(rows, []any{b.AuthRef, b.MonthUSD.String(), b.SpentUSD.String(), b.EndsAt})
 			}
-			return []string{"auth_ref", "month_usd", "spent_usd", "ends_at"}, rows, err
+			return list, table.Table{
+				Columns: []string{"credential", "month_usd", "spent_usd", "month_ends"}, Rows: rows,
+				Empty: "No budget: run autopost budget set NAME --month-usd 25 to limit a credential.",
+			}, err
 		})
 }
 
@@ -52,7 +56,7 @@ func budgetShowCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 

@@ -11,15 +11,17 @@ import (
 
 	"autopost/internal/configfile"
 	"autopost/internal/pg"
+	"autopost/internal/table"
 )
 
 func channelCommand() *cobra.Command {
-	return parentCommand("channel", "Manage channels",
+	return parentCommand("channel", "Manage channels", append(
+		switchCommands("channel", "city", (*pg.Store).PutChannel, "Enable a channel; resume also ends its pause", "Disable a channel; its queue stays"),
 		channelPutCommand("add", "Add a channel", `  autopost channel add city --platform telegram --target-id @city_news --auth-ref news-bot --reason "new channel"
   autopost channel add city --chat @city_news --reason "new channel"`, mustNotExist),
 		channelPutCommand("set", "Change a channel", `  autopost channel set city --rate-rps 0.5 --reason "slow down"`, mustExist),
 		channelDiscoverCommand(), channelListCommand(), channelShowCommand(), channelRemoveCommand(), channelImportCommand(),
-		channelPauseCommand(), channelResumeCommand(), channelCheckCommand())
+		channelPauseCommand(), channelResumeCommand(), channelCheckCommand())...)
 }
 
 func channelPutCommand(verb, short, example string, expected expectation) *cobra.Command {
@@ -51,7 +53,7 @@ func channelPutCommand(verb, short, example string, expected expectation) *cobra
 
 func channelListCommand() *cobra.Command {
 	return listing("List the channels of a workspace", "  autopost channel list --workspace news",
-		func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+		func(ctx context.Context, store *pg.Store, workspace string) ([]pg.ChannelRow, table.Table, error) {
 			list, err := store.ListChannels(ctx, workspace, listLimit)
 			rows := make([][]any, 0, len(list))
 			for _, c := range list {
@@ -62,9 +64,13 @@ func channelListCommand() *cobra.Command {
 				case c.Paused:
 					state = "paused"
 				}
-				rows = append(rows, []any{c.ChannelID, c.Platform, c.TargetID, state, c.AuthRef, c.RateGroup, c.RateRPS, textOr(c.Title), heldBy(c)})
+				rows = append(rows, []any{c.ChannelID, c.Platform, c.TargetID, state, heldBy(c), c.Title, c.AuthRef, c.RateGroup, c.RateRPS})
 			}
-			return []string{"channel_id", "platform", "target_id", "state", "auth_ref", "rate_group", "rate_rps", "title", "held_by"}, rows, err
+			return list, table.Table{
+				Columns: []string{"channel_id", "platform", "target_id", "state", "why", "title", "credential", "rate_group", "rate_rps"},
+				Details: []string{"title", "credential", "rate_group", "rate_rps"}, Optional: []string{"why"}, Rows: rows,
+				Empty: "No channel: run autopost channel add ID --platform telegram --target-id @NAME --auth-ref NAME.",
+			}, err
 		})
 }
 
@@ -75,13 +81,13 @@ func heldBy(c pg.ChannelRow) string {
 	if c.Paused && c.AuthHeld {
 		reasons = append(reasons, "credential "+c.AuthRef+" is refused")
 	} else if c.ErrorStreak > 0 && (c.Paused || !c.Enabled) {
-		reasons = append(reasons, fmt.Sprintf("refused %d times in a row", c.ErrorStreak))
+		reasons = append(reasons, "refused "+counted(c.ErrorStreak, "time")+" in a row")
 	}
 	if c.CredentialMissing {
 		reasons = append(reasons, "credential "+c.AuthRef+" is missing")
 	}
 	if c.Paused && c.PausedUntil != nil {
-		reasons = append(reasons, "until "+c.PausedUntil.UTC().Format(time.RFC3339))
+		reasons = append(reasons, "until "+table.Time(*c.PausedUntil))
 	}
 	if c.EffectiveRPS > 0 && c.EffectiveRPS != c.RateRPS {
 		reasons = append(reasons, fmt.Sprintf("limited by the platform to %.3g posts a second", c.EffectiveRPS))
@@ -109,7 +115,7 @@ func channelShowCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 
@@ -133,6 +139,7 @@ cannot be removed. Disable it instead.`,
 		},
 	}
 	m.flags(cmd)
+	m.requireReason(cmd)
 	return cmd
 }
 

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"autopost/internal/pg"
+	"autopost/internal/table"
 )
 
 func chatCommand() *cobra.Command {
@@ -19,9 +19,9 @@ func chatCommand() *cobra.Command {
 
 func chatListCommand() *cobra.Command {
 	cmd := listing("List the current and former chats of the bots", "  autopost chat list --workspace news",
-		func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+		func(ctx context.Context, store *pg.Store, workspace string) ([]pg.ChatRow, table.Table, error) {
 			list, err := store.ListChats(ctx, workspace, listLimit)
-			return chatColumns, chatRows(list), err
+			return list, chatTable(list), err
 		})
 	cmd.Long = `List the chats that the bots of a workspace are in, or were in. Platforms report them to
 bot endpoints: see autopost endpoint add --kind telegram and --kind max. To post to a
@@ -31,7 +31,7 @@ chat, run autopost channel add ID --chat CHAT.`
 
 func channelDiscoverCommand() *cobra.Command {
 	cmd := listing("List the chats that can become channels", "  autopost channel discover --workspace news",
-		func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+		func(ctx context.Context, store *pg.Store, workspace string) ([]pg.ChatRow, table.Table, error) {
 			list, err := store.ListChats(ctx, workspace, listLimit)
 			found := make([]pg.ChatRow, 0, len(list))
 			for _, c := range list {
@@ -39,7 +39,7 @@ func channelDiscoverCommand() *cobra.Command {
 					found = append(found, c)
 				}
 			}
-			return chatColumns, chatRows(found), err
+			return found, chatTable(found), err
 		})
 	cmd.Use = "discover"
 	cmd.Long = `List the chats that a bot is in and that are not channels yet. To add one, run
@@ -47,22 +47,16 @@ autopost channel add ID --chat CHAT. autopost chat list prints all known chats.`
 	return cmd
 }
 
-var chatColumns = []string{"platform", "auth_ref", "target_id", "title", "kind", "may_post", "reason", "channel_ids", "left_at", "last_seen"}
-
-func chatRows(list []pg.ChatRow) [][]any {
+func chatTable(list []pg.ChatRow) table.Table {
 	rows := make([][]any, 0, len(list))
 	for _, c := range list {
-		var mayPost any // nil means unknown
-		if c.MayPost != nil {
-			mayPost = *c.MayPost
-		}
-		left := ""
-		if c.LeftAt != nil {
-			left = c.LeftAt.UTC().Format(time.RFC3339)
-		}
-		rows = append(rows, []any{c.Platform, c.AuthRef, c.TargetID, c.Title, c.Kind, mayPost, textOr(c.Reason), c.ChannelIDs, left, c.LastSeen.UTC().Format(time.RFC3339)})
+		rows = append(rows, []any{c.Platform, c.TargetID, c.Title, c.Kind, c.MayPost, c.Reason, c.ChannelIDs, c.AuthRef, c.LeftAt, c.LastSeen})
 	}
-	return rows
+	return table.Table{
+		Columns: []string{"platform", "target_id", "title", "kind", "may_post", "why_not", "channels", "credential", "left", "last_seen"},
+		Details: []string{"channels", "credential", "left", "last_seen"}, Optional: []string{"why_not"}, Rows: rows,
+		Empty: "No chat: add the bot to a chat, and run autopost endpoint add ID --kind telegram --auth-ref NAME so that its platform reports it.",
+	}
 }
 
 // fillFromChat sets the fields of a new channel from a known chat. Given fields win.

@@ -29,6 +29,9 @@ const (
 // usageError is an error in the call of a command. The program exits with exitMisuse.
 type usageError struct{ error }
 
+// Unwrap returns the cause.
+func (e usageError) Unwrap() error { return e.error }
+
 // errSilent is a failure whose message was already printed.
 var errSilent = errors.New("failed")
 
@@ -43,7 +46,8 @@ func Main() int {
 func run(ctx context.Context, args []string) int {
 	root := rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	err = explain(cmd, args, err)
 	var wrong usageError
 	var badConfig *config.Error
 	switch {

@@ -247,7 +247,7 @@ unchanged, unless --prune disables them.`,
 			if c.act.Reason == "" {
 				c.act.Reason = "config apply " + filepath.Base(args[0])
 			}
-			if err := c.requireAudit(); err != nil {
+			if err := c.requireAudit(cmd); err != nil {
 				return err
 			}
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
@@ -261,6 +261,5 @@ unchanged, unless --prune disables them.`,
 	}
 	c.flags(cmd)
 	c.applyFlags.flags(cmd)
-	cmd.Flags().Lookup("reason").Usage = "reason for the audit log (default: the command)"
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"autopost"
 	"autopost/internal/configfile"
 	"autopost/internal/pg"
 )
@@ -128,7 +129,8 @@ func (p *plan) addSettings(ctx context.Context, store *pg.Store, act pg.Operator
 	if errors.Is(err, pg.ErrArgument) {
 		for key := range file.Settings {
 			if strings.Contains(err.Error(), " "+key+" ") {
-				return fmt.Errorf("%s: %w", file.SettingPlace(key), err)
+				wrong, _ := errors.AsType[*autopost.ArgumentError](err) // ErrArgument has one
+				return fmt.Errorf("%s: %s %s: %s", file.SettingPlace(key), wrong.Argument, wrong.Reason, wrong.Remedy)
 			}
 		}
 	}

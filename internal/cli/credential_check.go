@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +43,7 @@ changes nothing on the platform. It exits 1 if a check fails.`,
 						return unknownCredential(f.workspace, args[0])
 					}
 				}
-				return d.checkAll(ctx, f.workspace, list, f.asJSON)
+				return d.checkAll(ctx, f.workspace, list, f.output)
 			})
 		},
 	}
@@ -78,7 +77,7 @@ func channelCheckCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printChecks([]credentialCheck{found}, f.asJSON)
+				return printChecks([]credentialCheck{found}, f.output)
 			})
 		},
 	}
@@ -108,7 +107,7 @@ func (c credentialCheck) ok() bool {
 }
 
 // checkAll checks credentials with all of their channels, and records and prints the answers.
-func (d credentialTools) checkAll(ctx context.Context, workspace string, list []credentialRow, asJSON bool) error {
+func (d credentialTools) checkAll(ctx context.Context, workspace string, list []credentialRow, out output) error {
 	all := make([]credentialCheck, 0, len(list))
 	for _, c := range list {
 		targets, err := d.targets(ctx, workspace, c.AuthRef, c.Platform)
@@ -124,7 +123,7 @@ func (d credentialTools) checkAll(ctx context.Context, workspace string, list []
 		}
 		all = append(all, found)
 	}
-	return printChecks(all, asJSON)
+	return printChecks(all, out)
 }
 
 func (d credentialTools) record(ctx context.Context, workspace string, found credentialCheck) error {
@@ -172,25 +171,43 @@ func (d credentialTools) check(ctx context.Context, workspace, authRef string, p
 	return found, nil
 }
 
+// checkedTarget is the answer about one target of a credential.
+type checkedTarget struct {
+	Credential string `json:"credential"`
+	Account    string `json:"account"`
+	Target     string `json:"target"`
+	Title      string `json:"title"`
+	OK         bool   `json:"ok"`
+	Remark     string `json:"remark"`
+}
+
 // printChecks prints one row per target. It fails if a check failed.
-func printChecks(all []credentialCheck, asJSON bool) error {
-	var rows [][]any
+func printChecks(all []credentialCheck, out output) error {
+	var items []checkedTarget
 	ok := true
 	for _, c := range all {
 		ok = ok && c.ok()
 		for _, right := range c.info.Rights {
-			rows = append(rows, []any{c.authRef, c.info.Account, right.Target, right.Title, right.MayPost, right.Reason})
+			items = append(items, checkedTarget{c.authRef, c.info.Account, right.Target, right.Title, right.MayPost, right.Reason})
 		}
 		switch {
 		case c.failure != nil:
-			rows = append(rows, []any{c.authRef, c.info.Account, "", "", false, c.failure.Message})
+			items = append(items, checkedTarget{Credential: c.authRef, Account: c.info.Account, Remark: c.failure.Message})
 		case c.unsupported:
-			rows = append(rows, []any{c.authRef, "", "", "", true, "the secret is stored; rights cannot be checked on this platform"})
+			items = append(items, checkedTarget{Credential: c.authRef, OK: true, Remark: "the secret is stored; rights cannot be checked on this platform"})
 		case len(c.info.Rights) == 0:
-			rows = append(rows, []any{c.authRef, c.info.Account, "", "", true, "no channel uses it"})
+			items = append(items, checkedTarget{Credential: c.authRef, Account: c.info.Account, OK: true, Remark: "no channel uses it"})
 		}
 	}
-	if err := table.Print(os.Stdout, asJSON, []string{"credential", "account", "target", "title", "ok", "remark"}, rows); err != nil {
+	rows := make([][]any, 0, len(items))
+	for _, i := range items {
+		rows = append(rows, []any{i.Credential, i.Target, i.OK, i.Remark, i.Account, i.Title})
+	}
+	err := out.rows(items, table.Table{
+		Columns: []string{"credential", "target", "ok", "remark", "account", "title"}, Details: []string{"account", "title"}, Rows: rows,
+		Empty: "No credential to check: run autopost credential set NAME --platform telegram --from-file FILE.",
+	})
+	if err != nil {
 		return err
 	}
 	if !ok {
@@ -282,7 +299,7 @@ func (c credentialCheck) diagnosis(name string) pg.Check {
 	case c.unsupported:
 		check.Found = "the secret is stored"
 	default:
-		check.Found = fmt.Sprintf("%s may post to %d of %d channels", c.info.Account, countMayPost(c.info.Rights), len(c.info.Rights))
+		check.Found = fmt.Sprintf("%s may post to %d of %s", c.info.Account, countMayPost(c.info.Rights), counted(len(c.info.Rights), "channel"))
 		for _, right := range c.info.Rights {
 			if !right.MayPost {
 				check.Remedy = right.Target + ": " + right.Reason

@@ -51,7 +51,7 @@ http://127.0.0.1:8976/callback for the app (or the address of --listen).`,
   autopost credential link x-main --same-app --reason "consent was withdrawn"`,
 		Args: oneArgument("credential name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := m.requireAudit(); err != nil {
+			if err := m.requireAudit(cmd); err != nil {
 				return err
 			}
 			return withCredentials(cmd.Context(), func(ctx context.Context, d credentialTools) error { return d.link(ctx, &m, args[0], l) })
@@ -179,7 +179,7 @@ queue, at most 1000 per call, oldest first.`,
 		Example: `  autopost credential relink x-main --reason "owner allowed the app again"`,
 		Args:    oneArgument("credential name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := m.requireAudit(); err != nil {
+			if err := m.requireAudit(cmd); err != nil {
 				return err
 			}
 			err := withCredentials(cmd.Context(), func(ctx context.Context, d credentialTools) error {

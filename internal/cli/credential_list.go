@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"time"
@@ -31,9 +30,13 @@ and their expiry. State and rights are from the last autopost credential check.`
 				}
 				rows := make([][]any, 0, len(list))
 				for _, c := range list {
-					rows = append(rows, []any{c.AuthRef, c.Platform, c.Kept, c.Channels, credentialState(c), c.account(), c.mayPost(), c.expires(time.Now()), c.checked()})
+					rows = append(rows, []any{c.AuthRef, c.Platform, c.Kept, c.Channels, credentialState(c), c.account(), c.mayPost(), c.expires(time.Now()), c.CheckedAt})
 				}
-				return table.Print(os.Stdout, f.asJSON, []string{"auth_ref", "platform", "kept", "channels", "state", "account", "may_post", "expires", "checked"}, rows)
+				return f.rows(list, table.Table{
+					Columns: []string{"credential", "platform", "kept", "channels", "state", "account", "may_post", "expires", "checked"},
+					Details: []string{"account", "may_post", "expires", "checked"}, Rows: rows,
+					Empty: "No credential: run autopost credential set NAME --platform telegram --from-file FILE.",
+				})
 			})
 		},
 	}
@@ -56,15 +59,13 @@ func credentialShowCommand() *cobra.Command {
 					return err
 				}
 				if f.asJSON {
-					encoder := json.NewEncoder(os.Stdout)
-					encoder.SetIndent("", "  ")
-					return encoder.Encode(c.CredentialRow)
+					return printJSON(c.CredentialRow)
 				}
 				return c.print()
 			})
 		},
 	}
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 
@@ -110,9 +111,9 @@ func credentialState(c credentialRow) string {
 	}
 	switch {
 	case c.LostAt != nil:
-		return "refused since " + c.LostAt.Local().Format(time.DateTime) + message
+		return "refused since " + table.Time(*c.LostAt) + message
 	case c.Failures > 0:
-		return fmt.Sprintf("renewal failed %d times%s", c.Failures, message)
+		return "renewal failed " + counted(c.Failures, "time") + message
 	case c.Error != nil:
 		return "failed" + message
 	case c.CheckedAt == nil && c.RefreshedAt == nil:
@@ -167,34 +168,22 @@ func approximately(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-func (c credentialRow) checked() string { return atLocal(c.CheckedAt) }
-
-func atLocal(at *time.Time) string {
-	if at == nil {
-		return ""
-	}
-	return at.Local().Format(time.DateTime)
-}
-
 func (c credentialRow) print() error {
 	kept := c.Kept
 	if c.Version > 0 {
 		kept = fmt.Sprintf("%s, version %d sealed", kept, c.Version)
 	}
-	for _, line := range [][2]string{
-		{"credential", c.AuthRef}, {"platform", c.Platform}, {"kept", kept}, {"channels", fmt.Sprint(c.Channels)}, {"state", credentialState(c)},
-		{"account", c.account()}, {"expires", c.expires(time.Now())}, {"renewed", atLocal(c.RefreshedAt)}, {"checked", c.checked()},
-	} {
-		if line[1] != "" {
-			fmt.Fprintf(os.Stdout, "%-11s %s\n", line[0], line[1])
-		}
+	err := printFields([][]any{
+		{"credential", c.AuthRef}, {"platform", c.Platform}, {"kept", kept}, {"channels", c.Channels}, {"state", credentialState(c)},
+		{"account", c.account()}, {"expires", c.expires(time.Now())}, {"renewed", c.RefreshedAt}, {"checked", c.CheckedAt},
+	})
+	if err != nil || len(c.Rights) == 0 {
+		return err
 	}
-	if len(c.Rights) == 0 {
-		return nil
-	}
+	fmt.Fprintln(os.Stdout)
 	rows := make([][]any, 0, len(c.Rights))
 	for _, right := range c.Rights {
 		rows = append(rows, []any{right.Target, right.Title, right.MayPost, right.Reason})
 	}
-	return table.Print(os.Stdout, false, []string{"target", "title", "may post", "why not, and what to do"}, rows)
+	return printTable([]string{"target", "title", "may post", "why not, and what to do"}, rows)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -76,12 +75,12 @@ func (d credentialTools) rewrap(ctx context.Context, newKey, drop, asJSON bool) 
 		}
 	}
 	if asJSON {
-		if err := json.NewEncoder(os.Stdout).Encode(done); err != nil {
+		if err := printJSON(done); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(os.Stdout, "%d sealed secrets were moved to master key %s; %d old keys were removed from %s\n",
-			done.Rewraps, done.KeyID, done.Dropped, d.cfg.MasterKeyFile)
+		fmt.Fprintf(os.Stdout, "%s moved to master key %s; %s removed from %s\n",
+			counted(done.Rewraps, "sealed secret"), done.KeyID, counted(done.Dropped, "old key"), d.cfg.MasterKeyFile)
 	}
 	return errors.Join(done.failures...)
 }

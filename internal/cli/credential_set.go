@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -41,7 +40,7 @@ Channels that wait because the old secret was refused are resumed at once.
   autopost credential set shop --platform http --host api.example.com --from-file key.txt --reason "offers"`,
 		Args: oneArgument("credential name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := m.requireAudit(); err != nil {
+			if err := m.requireAudit(cmd); err != nil {
 				return err
 			}
 			given, err := readSecret(fromFile)
@@ -119,7 +118,7 @@ func (m *operatorFlags) printSaved(authRef string, a pg.SealedAnswer) error {
 		return fmt.Errorf("nothing was changed: another operator has just changed %q: check it and run the command again", authRef)
 	}
 	if m.asJSON {
-		return json.NewEncoder(os.Stdout).Encode(map[string]any{
+		return printJSON(map[string]any{
 			"auth_ref": authRef, "dry_run": m.act.DryRun, "created": a.Created, "version": a.Version, "resumed": a.Resumed, "auth_lost": a.AuthLost,
 		})
 	}
@@ -129,12 +128,12 @@ func (m *operatorFlags) printSaved(authRef string, a pg.SealedAnswer) error {
 	}
 	fmt.Fprintf(os.Stdout, "credential %s is sealed as version %d", authRef, a.Version)
 	if a.Resumed > 0 {
-		fmt.Fprintf(os.Stdout, "; %d waiting channels were resumed", a.Resumed)
+		fmt.Fprintf(os.Stdout, "; resumed %s", counted(a.Resumed, "waiting channel"))
 	}
 	fmt.Fprintln(os.Stdout)
 	if a.AuthLost > 0 {
-		fmt.Fprintf(os.Stdout, "%d deliveries failed because the old secret was refused; to send them now, run\n  autopost credential requeue --workspace %s --credential %s --reason …\n",
-			a.AuthLost, m.act.Workspace, authRef)
+		fmt.Fprintf(os.Stdout, "%s failed because the old secret was refused; to send them now, run\n  autopost credential requeue --workspace %s --credential %s\n",
+			countedDeliveries(a.AuthLost), m.act.Workspace, authRef)
 	}
 	return nil
 }

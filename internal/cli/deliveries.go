@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,6 +33,7 @@ autopost deliveries requeue returns them to the queue.`,
 		},
 	}
 	m.flags(cmd)
+	m.requireReason(cmd)
 	return cmd
 }
 
@@ -47,47 +46,52 @@ var deliveryStatuses = []autopost.Status{
 }
 
 func deliveriesListCommand() *cobra.Command {
-	var f readFlags
-	var filter pg.DeliveryFilter
-	var limit int
-	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List deliveries, newest first",
-		Example: "  autopost deliveries list --status dead --channel city",
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if filter.Status != "" && !slices.Contains(deliveryStatuses, autopost.Status(filter.Status)) {
-				return usageError{fmt.Errorf("--status must be a status of deliveries, got %q: run %s --help", filter.Status, cmd.CommandPath())}
-			}
-			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
-				list, err := store.ListDeliveries(ctx, workspace, filter, limit)
-				if err != nil {
-					return err
-				}
-				return printDeliveries(list, f.asJSON)
-			})
+	return reading{
+		short: "List deliveries, newest first",
+		long: `List deliveries, newest first. WHEN is the time of the enqueue. WHY is the last error, or
+the reason of the wait. autopost why DELIVERY_ID explains one of them.`,
+		example: `  autopost deliveries list --status dead --channel city
+  autopost deliveries list --code http_503 --since 2h --wide`,
+		function: "list_deliveries",
+		filters: []filterFlag{
+			{name: "status", key: "status", usage: "only this status", values: statusNames()}, {name: "channel", key: "channel_id", usage: "only this channel"},
+			{name: "message", key: "message_id", usage: "only the deliveries of this message"},
+			{name: "code", key: "error_code", usage: "only failed or retried deliveries whose last error has this code"}, sinceFlag,
 		},
-	}
-	cmd.Flags().StringVar(&filter.Status, "status", "", "queued, claimed, sending, sent, retry, deduped, failed_permanent or dead (default: all)")
-	cmd.Flags().StringVar(&filter.ChannelID, "channel", "", "channel id (default: all)")
-	limitFlag(cmd, &limit)
-	f.add(cmd)
-	return cmd
+		columns: []column{
+			timeColumn("when", "created_at"), fieldColumn("channel", "channel_id"), fieldColumn("status", "status"), {name: "why", of: whyOf}, excerptColumn("text", "rendered_text"),
+			detail(fieldColumn("delivery_id", "delivery_id")), detail(fieldColumn("attempt", "attempt")), detail(timeColumn("sent", "sent_at")),
+			detail(fieldColumn("message_id", "message_id")),
+		},
+		empty: "No delivery: run autopost post to enqueue the first post.",
+	}.command(nil)
 }
 
-func printDeliveries(list []pg.DeliveryRow, asJSON bool) error {
-	rows := make([][]any, 0, len(list))
-	for _, d := range list {
-		var next, failure any = d.NextRetryAt, d.LastError
-		text := d.RenderedText
-		if !asJSON {
-			next, failure = "", string(d.LastError)
-			if d.NextRetryAt != nil {
-				next = d.NextRetryAt.Format(time.RFC3339)
-			}
-			text = excerptOf(text)
-		}
-		rows = append(rows, []any{d.DeliveryID, d.ChannelID, d.Status, d.Attempt, next, failure, text})
+func statusNames() []string {
+	names := make([]string, 0, len(deliveryStatuses))
+	for _, s := range deliveryStatuses {
+		names = append(names, string(s))
 	}
-	return table.Print(os.Stdout, asJSON, []string{"delivery_id", "channel_id", "status", "attempt", "next_retry_at", "last_error", "text"}, rows)
+	return names
+}
+
+// whyOf returns why a delivery waits or has failed.
+func whyOf(row map[string]any) any {
+	next, failure := instantOf(row, "next_retry_at"), errorText(row["last_error"])
+	switch row["status"] {
+	case string(autopost.StatusSent):
+		return ""
+	case string(autopost.StatusDeduped):
+		return "the channel has this content already"
+	case string(autopost.StatusRetry):
+		if next == nil {
+			return strings.TrimPrefix(failure+"; waits for an operator", "; ")
+		}
+		return strings.TrimPrefix(failure+"; next attempt "+table.Time(*next), "; ")
+	case string(autopost.StatusQueued):
+		if at := instantOf(row, "scheduled_for"); at != nil && at.After(time.Now()) {
+			return "scheduled for " + table.Time(*at)
+		}
+	}
+	return failure
 }

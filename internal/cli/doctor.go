@@ -15,7 +15,7 @@ import (
 )
 
 func doctorCommand() *cobra.Command {
-	var asJSON bool
+	var out output
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation and print remedies",
@@ -26,15 +26,15 @@ if a check fails.`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), func(ctx context.Context, cfg config.Config, db *daemon.Database) error {
-				return doctor(ctx, cfg, db, asJSON)
+				return doctor(ctx, cfg, db, out)
 			})
 		},
 	}
-	jsonFlag(cmd, &asJSON)
+	out.add(cmd)
 	return cmd
 }
 
-func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, asJSON bool) error {
+func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, out output) error {
 	store, err := db.Open(ctx)
 	if err != nil {
 		return err
@@ -68,18 +68,10 @@ func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, asJSON 
 		}
 		checks = slices.Concat(checks, restored, credentials, installation, rates, alerts)
 	}
-	rows := make([][]any, 0, len(checks))
-	failed := 0
-	for _, c := range checks {
-		if !c.OK {
-			failed++
-		}
-		rows = append(rows, []any{c.Name, c.OK, c.Found, c.Remedy})
-	}
-	if err := table.Print(os.Stdout, asJSON, []string{"check", "ok", "found", "remedy"}, rows); err != nil {
+	if err := out.printDiagnosis(checks); err != nil {
 		return err
 	}
-	if failed > 0 {
+	if slices.ContainsFunc(checks, func(c pg.Check) bool { return !c.OK }) {
 		return errSilent
 	}
 	return nil
@@ -92,6 +84,74 @@ func diagnoseRestore(ctx context.Context, store *pg.Store) ([]pg.Check, error) {
 		return []pg.Check{{Name: "restored copy", OK: true, Found: "no"}}, err
 	}
 	return []pg.Check{{Name: "restored copy", Found: "this database was restored from a backup and sends nothing", Remedy: daemon.RestoreRemedy}}, nil
+}
+
+// printDiagnosis prints the checks that succeeded, then those with a remedy. Equal checks share a row.
+func (o output) printDiagnosis(checks []pg.Check) error {
+	if o.asJSON {
+		return printItems(checks)
+	}
+	groups := groupChecks(checks)
+	fine, rows := [][]any{}, [][]any{}
+	failed := 0
+	for _, g := range groups {
+		switch {
+		case !g.OK:
+			failed += g.count
+			rows = append(rows, []any{g.Name, "FAILED", g.Found, g.Remedy})
+		case g.Remedy != "":
+			rows = append(rows, []any{g.Name, "warning", g.Found, g.Remedy})
+		default:
+			fine = append(fine, []any{g.Name, "ok", g.Found})
+		}
+	}
+	if err := o.rows(nil, table.Table{Columns: []string{"check", "state", "found"}, Rows: fine}); err != nil {
+		return err
+	}
+	if len(rows) > 0 {
+		fmt.Fprintln(os.Stdout)
+		if err := o.rows(nil, table.Table{Columns: []string{"check", "state", "found", "remedy"}, Rows: rows}); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(os.Stdout)
+	if failed > 0 {
+		say("%s failed: follow the remedies", counted(failed, "check"))
+	} else {
+		say("%s succeeded", counted(len(checks), "check"))
+	}
+	return nil
+}
+
+// namedChecks is how many equal checks are named.
+const namedChecks = 3
+
+// equalChecks are checks with the same result.
+type equalChecks struct {
+	pg.Check
+
+	count int
+}
+
+func groupChecks(checks []pg.Check) []equalChecks {
+	var groups []equalChecks
+	for _, c := range checks {
+		i := slices.IndexFunc(groups, func(g equalChecks) bool { return g.OK == c.OK && g.Found == c.Found && g.Remedy == c.Remedy })
+		if i < 0 {
+			groups = append(groups, equalChecks{c, 1})
+			continue
+		}
+		groups[i].count++
+		if groups[i].count <= namedChecks {
+			groups[i].Name += ", " + c.Name
+		}
+	}
+	for i, g := range groups {
+		if g.count > namedChecks {
+			groups[i].Name += fmt.Sprintf(" and %d more", g.count-namedChecks)
+		}
+	}
+	return groups
 }
 
 // diagnoseRates names each rate group above the limit of its platform. That is a warning.
@@ -110,8 +170,8 @@ func diagnoseRates(ctx context.Context, store *pg.Store) ([]pg.Check, error) {
 			if g.EnabledChannels > 0 && g.PlatformRPS > 0 && (g.RateRPS == 0 || g.RateRPS > g.PlatformRPS) {
 				checks = append(checks, pg.Check{
 					Name: fmt.Sprintf("rate of %s/%s/%s", workspace, g.Platform, g.RateGroup), OK: true,
-					Found: fmt.Sprintf("limit %v, the platform takes %v messages a second: autopost group set %s --platform %s --rate-rps %[2]v --workspace %[5]s --reason limit",
-						limitOrNone(g.RateRPS), g.PlatformRPS, g.RateGroup, g.Platform, workspace),
+					Found:  fmt.Sprintf("limit %v, the platform takes %v messages a second", limitOrNone(g.RateRPS), g.PlatformRPS),
+					Remedy: fmt.Sprintf("run autopost group set %s --platform %s --rate-rps %v --workspace %s", g.RateGroup, g.Platform, g.PlatformRPS, workspace),
 				})
 			}
 		}

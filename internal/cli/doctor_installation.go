@@ -13,6 +13,7 @@ import (
 	"autopost/internal/daemon"
 	"autopost/internal/outbound"
 	"autopost/internal/pg"
+	"autopost/internal/table"
 	"autopost/internal/telemetry"
 )
 
@@ -40,10 +41,10 @@ func diagnoseDaemons(daemons []pg.DaemonRow, queue []telemetry.QueueLine) []pg.C
 	}
 	serving := pg.Check{Name: "daemons", OK: len(alive) > 0 || due == 0, Found: fmt.Sprintf("%d alive", len(alive))}
 	if len(alive) == 0 && len(daemons) > 0 {
-		serving.Found += ", the last one was active at " + daemons[0].SeenAt.UTC().Format(time.RFC3339)
+		serving.Found += ", the last one was active at " + table.Time(daemons[0].SeenAt)
 	}
 	if !serving.OK {
-		serving.Remedy = fmt.Sprintf("run autopost serve: %d deliveries are due and no daemon claims them", due)
+		serving.Remedy = "run autopost serve: " + counted(due, "delivery is", "deliveries are") + " due and no daemon claims them"
 	}
 	configs := map[string]bool{}
 	var failing []string
@@ -55,7 +56,7 @@ func diagnoseDaemons(daemons []pg.DaemonRow, queue []telemetry.QueueLine) []pg.C
 			failing = append(failing, fmt.Sprintf("%s of run %s", duty, d.RunID))
 		}
 	}
-	agree := pg.Check{Name: "daemon settings", OK: len(configs) < 2, Found: fmt.Sprintf("%d configurations", len(configs))}
+	agree := pg.Check{Name: "daemon settings", OK: len(configs) < 2, Found: counted(len(configs), "configuration")}
 	if !agree.OK {
 		agree.Remedy = "give all daemons the same environment (docs/reference/config.md), and restart them"
 	}
@@ -82,13 +83,13 @@ func diagnoseQueue(queue []telemetry.QueueLine) pg.Check {
 			late += l.Channels
 		}
 	}
-	check.Found = fmt.Sprintf("%d deliveries wait", waiting)
+	check.Found = countedDeliveries(waiting) + " waiting"
 	switch {
 	case late > 0:
-		check.OK, check.Found = false, fmt.Sprintf("%s; deliveries of %d channels are due for more than %s", check.Found, late, overdue)
+		check.OK, check.Found = false, fmt.Sprintf("%s; deliveries of %s are due for more than %s", check.Found, counted(late, "channel"), overdue)
 		check.Remedy = "check that a daemon with the stage dispatch runs, and read its log; start more daemons to share the work"
 	case lost > 0:
-		check.OK, check.Found = false, fmt.Sprintf("%s; %d gates are closed without a wait reason", check.Found, lost)
+		check.OK, check.Found = false, fmt.Sprintf("%s; %s closed without a wait reason", check.Found, counted(lost, "gate"))
 		check.Remedy = "wait 30 s for a monitor to open them; if they stay closed, search for monitor.failed in its log"
 	}
 	return check

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,20 @@ func (d *duration) Set(text string) error {
 	}
 	*d = duration(time.Duration(days)*24*time.Hour + within)
 	return nil
+}
+
+// shortDuration formats a duration like 90s, 1h30m or 2d.
+func shortDuration(d time.Duration) string {
+	if days := d / (24 * time.Hour); days > 0 && d%(24*time.Hour) == 0 {
+		return fmt.Sprintf("%dd", days)
+	}
+	text := d.String()
+	for _, zero := range []string{"0s", "0m"} {
+		if shorter := strings.TrimSuffix(text, zero); shorter != "" && (strings.HasSuffix(shorter, "m") || strings.HasSuffix(shorter, "h")) {
+			text = shorter
+		}
+	}
+	return text
 }
 
 // durationFlag adds a flag for a duration, which may be in days.

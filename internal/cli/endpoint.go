@@ -10,11 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"autopost/internal/pg"
+	"autopost/internal/table"
 )
 
 func endpointCommand() *cobra.Command {
 	return parentCommand("endpoint", "Manage endpoints, the entry points for posts",
-		endpointAddCommand(), endpointListCommand(), endpointShowCommand(), endpointSetCommand(), endpointRotateCommand(), endpointDisableCommand(), endpointTestCommand())
+		endpointAddCommand(), endpointListCommand(), endpointShowCommand(), endpointSetCommand(), endpointRotateCommand(),
+		endpointSwitchCommand("enable", "Accept the posts of an endpoint", enableEndpoint),
+		endpointSwitchCommand("disable", "Reject all posts of an endpoint", (*pg.Store).DisableEndpoint), endpointTestCommand())
 }
 
 // endpointFields are the flags of the fields that can change.
@@ -27,9 +30,9 @@ type endpointFields struct {
 }
 
 func (f *endpointFields) flags(cmd *cobra.Command) {
-	cmd.Flags().Float64Var(&f.rps, "rps", 5, "accepted posts per second")
-	cmd.Flags().IntVar(&f.maxBytes, "max-bytes", 262144, "largest accepted body in bytes")
-	durationFlag(cmd, &f.hashWindow, "hash-window", 10*time.Second, "time in which the same body without source_ref is a duplicate")
+	cmd.Flags().Float64Var(&f.rps, "ingress-rps", 5, "accepted posts per second")
+	cmd.Flags().IntVar(&f.maxBytes, "max-payload-bytes", 262144, "largest accepted body in bytes")
+	durationFlag(cmd, &f.hashWindow, "hash-drop-window", 10*time.Second, "time in which the same body without source_ref is a duplicate")
 	cmd.Flags().BoolVar(&f.moderated, "moderated", false, "whether a person decides about its posts")
 	cmd.Flags().StringVar(&f.meta, "meta", "{}", "notes as a JSON object, without secrets")
 }
@@ -41,8 +44,8 @@ func (f *endpointFields) given(cmd *cobra.Command) (map[string]any, error) {
 		name  string
 		value any
 	}{
-		"rps": {"ingress_rps", f.rps}, "max-bytes": {"max_payload_bytes", f.maxBytes}, "moderated": {"moderated", f.moderated},
-		"hash-window": {"hash_drop_window_sec", f.hashWindow.Seconds()}, "meta": {"meta", json.RawMessage(f.meta)},
+		"ingress-rps": {"ingress_rps", f.rps}, "max-payload-bytes": {"max_payload_bytes", f.maxBytes}, "moderated": {"moderated", f.moderated},
+		"hash-drop-window": {"hash_drop_window_sec", f.hashWindow.Seconds()}, "meta": {"meta", json.RawMessage(f.meta)},
 	} {
 		if cmd.Flags().Changed(flag) {
 			fields[field.name] = field.value
@@ -67,7 +70,7 @@ func endpointSetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set ID",
 		Short:   "Change an endpoint",
-		Example: `  autopost endpoint set cms --rps 20 --reason "more traffic"`,
+		Example: `  autopost endpoint set cms --ingress-rps 20 --reason "more traffic"`,
 		Args:    oneArgument("endpoint id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fields, err := f.given(cmd)
@@ -103,6 +106,7 @@ func endpointSetCommand() *cobra.Command {
 		},
 	}
 	f.flags(cmd)
+	rateNames(cmd, "ingress-rps")
 	cmd.Flags().BoolVar(&enabled, "enabled", true, "whether it accepts posts")
 	cmd.Flags().StringVar(&signingRef, "signing-ref", "", "credential name of its first signing key; empty ends signed requests")
 	m.flags(cmd)
@@ -113,13 +117,17 @@ func unknownEndpoint(id string) error { return unknown("endpoint "+id, "autopost
 
 func endpointListCommand() *cobra.Command {
 	return listing("List the endpoints of a workspace", "  autopost endpoint list",
-		func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+		func(ctx context.Context, store *pg.Store, workspace string) ([]pg.EndpointRow, table.Table, error) {
 			list, err := store.ListEndpoints(ctx, workspace, listLimit)
 			rows := make([][]any, 0, len(list))
 			for _, e := range list {
-				rows = append(rows, []any{e.EndpointID, e.Kind, e.Enabled, e.HasSecret, textOr(e.SigningRef), textOr(e.SourceID), e.IngressRPS, e.MaxPayloadBytes})
+				rows = append(rows, []any{e.EndpointID, e.Kind, e.Enabled, e.HasSecret, e.IngressRPS, e.MaxPayloadBytes, e.SigningRef, e.SourceID})
 			}
-			return []string{"endpoint_id", "kind", "enabled", "has_secret", "signing_ref", "source_id", "ingress_rps", "max_payload_bytes"}, rows, err
+			return list, table.Table{
+				Columns: []string{"endpoint_id", "kind", "enabled", "has_secret", "ingress_rps", "max_payload_bytes", "signing_ref", "source_id"},
+				Details: []string{"max_payload_bytes", "signing_ref", "source_id"}, Rows: rows,
+				Empty: "No endpoint: run autopost endpoint add ID to accept posts.",
+			}, err
 		})
 }
 
@@ -143,6 +151,6 @@ func endpointShowCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }

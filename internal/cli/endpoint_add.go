@@ -62,6 +62,7 @@ With --kind telegram or --kind max the endpoint receives the updates of the bot 
 		},
 	}
 	n.flags(cmd)
+	rateNames(cmd, "ingress-rps")
 	m.flags(cmd)
 	return cmd
 }

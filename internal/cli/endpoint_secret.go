@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,16 +84,16 @@ the previous key stays valid for --keep.`,
 	return cmd
 }
 
-func endpointDisableCommand() *cobra.Command {
+func endpointSwitchCommand(verb, short string, do func(*pg.Store, context.Context, pg.OperatorAction, string) (pg.Written, error)) *cobra.Command {
 	var m operatorFlags
 	cmd := &cobra.Command{
-		Use:     "disable ID",
-		Short:   "Reject all posts of an endpoint",
-		Example: `  autopost endpoint disable cms --reason "CMS is gone"`,
+		Use:     verb + " ID",
+		Short:   short,
+		Example: "  autopost endpoint " + verb + " cms",
 		Args:    oneArgument("endpoint id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
-				change, err := pg.Decode[pg.EndpointChange](store.DisableEndpoint(ctx, m.act, args[0]))
+				change, err := pg.Decode[pg.EndpointChange](do(store, ctx, m.act, args[0]))
 				if err != nil {
 					return err
 				}
@@ -102,6 +103,14 @@ func endpointDisableCommand() *cobra.Command {
 	}
 	m.flags(cmd)
 	return cmd
+}
+
+// enableEndpoint lets an endpoint accept posts again.
+func enableEndpoint(store *pg.Store, ctx context.Context, act pg.OperatorAction, endpoint string) (pg.Written, error) {
+	if known, err := store.GetEndpoint(ctx, act.Workspace, endpoint); err != nil || known == nil {
+		return pg.Written{}, cmp.Or(err, unknownEndpoint(endpoint))
+	}
+	return store.PutEndpoint(ctx, act, endpoint, map[string]any{"enabled": true})
 }
 
 // minSecretBytes and maxSecretBytes limit the length of a given secret. A shorter one
@@ -168,7 +177,7 @@ var endpointRefusals = map[string]string{
 	"secret_in_use":    "another enabled endpoint has this secret: use a generated secret, or disable that endpoint first",
 	"source_in_use":    "the source already has an enabled endpoint: disable that first",
 	"unknown_endpoint": "unknown endpoint: run autopost endpoint list",
-	"disabled":         "the endpoint is disabled: run autopost endpoint set --enabled",
+	"disabled":         "the endpoint is disabled: run autopost endpoint enable",
 	"id_in_use":        "an endpoint with the new id already exists: pass another --new-id",
 	"rotating":         "two signing keys are valid now: wait until the older one expires, or end it with --keep 0s",
 }
@@ -224,9 +233,7 @@ func printEndpointJSON(change pg.EndpointChange, new newSecret, show bool, curl 
 	if curl != "" {
 		answer["curl"] = curl
 	}
-	encoder := json.NewEncoder(os.Stdout)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(answer)
+	return printJSON(answer)
 }
 
 // printEndpoint prints the changed fields as a table.
@@ -243,13 +250,4 @@ func (m *operatorFlags) printEndpoint(change pg.EndpointChange) error {
 	}
 	slices.SortFunc(rows, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) })
 	return printChanges(rows)
-}
-
-// plainText formats a decoded JSON value for a table.
-func plainText(value any) string {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return valueText(raw)
 }

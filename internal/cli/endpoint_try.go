@@ -17,6 +17,7 @@ import (
 
 	"autopost/internal/ingest/push"
 	"autopost/internal/pg"
+	"autopost/internal/table"
 )
 
 func endpointTestCommand() *cobra.Command {
@@ -46,7 +47,7 @@ request line, the headers, an empty line and the exact body.`,
 				if request != "" {
 					return tryRequest(ctx, d, chosen, args[0], request)
 				}
-				return tryBody(ctx, d.store, chosen, args, f.asJSON)
+				return tryBody(ctx, d.store, chosen, args, f.output)
 			})
 		},
 	}
@@ -57,7 +58,7 @@ request line, the headers, an empty line and the exact body.`,
 }
 
 // tryBody plans each post of a body.
-func tryBody(ctx context.Context, store *pg.Store, workspace string, args []string, asJSON bool) error {
+func tryBody(ctx context.Context, store *pg.Store, workspace string, args []string, out output) error {
 	raw, err := store.GetEndpoint(ctx, workspace, args[0])
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func tryBody(ctx context.Context, store *pg.Store, workspace string, args []stri
 		return err
 	}
 	if len(body) > endpoint.MaxPayloadBytes {
-		return fmt.Errorf("the body must have at most %d bytes, got %d: make it smaller, or raise --max-bytes of the endpoint", endpoint.MaxPayloadBytes, len(body))
+		return fmt.Errorf("the body must have at most %d bytes, got %d: make it smaller, or run autopost endpoint set with --max-payload-bytes", endpoint.MaxPayloadBytes, len(body))
 	}
 	posts, err := push.Inspect(body)
 	if err != nil {
@@ -93,21 +94,21 @@ func tryBody(ctx context.Context, store *pg.Store, workspace string, args []stri
 	}
 	wrong := 0
 	for n, post := range posts {
-		if !asJSON && len(posts) > 1 {
+		if !out.asJSON && len(posts) > 1 {
 			fmt.Fprintf(os.Stdout, "post %d\n", n+1)
 		}
-		if err := tryPost(ctx, store, workspace, post, asJSON); err != nil {
+		if err := tryPost(ctx, store, workspace, post, out); err != nil {
 			wrong++
 			fmt.Fprintf(os.Stderr, "autopost: post %d: %v\n", n+1, err)
 		}
 	}
 	if wrong > 0 {
-		return fmt.Errorf("%d of %d posts would be rejected", wrong, len(posts))
+		return fmt.Errorf("%d of %s would be rejected", wrong, counted(len(posts), "post"))
 	}
 	return nil
 }
 
-func tryPost(ctx context.Context, store *pg.Store, workspace string, post push.Inspected, asJSON bool) error {
+func tryPost(ctx context.Context, store *pg.Store, workspace string, post push.Inspected, out output) error {
 	if post.Wrong != "" {
 		return errors.New(post.Wrong)
 	}
@@ -115,7 +116,10 @@ func tryPost(ctx context.Context, store *pg.Store, workspace string, post push.I
 	if err != nil {
 		return err
 	}
-	return printPlan(plan, asJSON)
+	if out.asJSON { // one line for each post
+		return json.NewEncoder(os.Stdout).Encode(plan)
+	}
+	return out.printPlan(plan)
 }
 
 // tryRequest checks the signature of a captured request with the keys that are valid now.
@@ -143,8 +147,7 @@ func tryRequest(ctx context.Context, d credentialTools, workspace, endpoint, fil
 		return err
 	}
 	tolerance := time.Duration(found.ToleranceSeconds) * time.Second
-	fmt.Fprintf(os.Stdout, "the signature is valid; the request is accepted once, from %s to %s\n",
-		at.Add(-tolerance).UTC().Format(time.RFC3339), at.Add(tolerance).UTC().Format(time.RFC3339))
+	say("the signature is valid; the request is accepted once, from %s to %s", table.Time(at.Add(-tolerance)), table.Time(at.Add(tolerance)))
 	return nil
 }
 

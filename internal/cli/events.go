@@ -20,17 +20,19 @@ import (
 func eventsCommand() *cobra.Command {
 	list := reading{
 		short:    "List events, newest first",
-		example:  "  autopost events list --result error --channel city",
+		example:  "  autopost events list --result error --channel city --since 2h",
 		function: "list_events",
 		filters: []filterFlag{
-			{"result", "result", "ok or error (default: both)"}, {"action", "action", "only this action (default: of the last day)"},
-			{"channel", "channel_id", "only this channel (default: of the last day)"},
-			{"delivery", "delivery_id", "only this delivery"}, {"message", "message_id", "only this message"}, sinceFlag,
+			{name: "result", key: "result", usage: "only this result", values: []string{"ok", "error"}},
+			{name: "action", key: "action", usage: "only this action (default: of the last day)"},
+			{name: "channel", key: "channel_id", usage: "only this channel (default: of the last day)"},
+			{name: "delivery", key: "delivery_id", usage: "only this delivery"}, {name: "message", key: "message_id", usage: "only this message"}, sinceFlag,
 		},
 		columns: []column{
 			timeColumn("when", "ts"), fieldColumn("action", "action"), fieldColumn("result", "result"), fieldColumn("channel", "channel_id"),
-			fieldColumn("attempt", "attempt"), errorColumn("why", "error"), fieldColumn("delivery_id", "delivery_id"),
+			errorColumn("why", "error"), detail(fieldColumn("delivery_id", "delivery_id")), detail(fieldColumn("attempt", "attempt")),
 		},
+		empty: "No event: run autopost post to enqueue the first post.",
 		lastDay: func(filter map[string]any) bool {
 			return (filter["channel_id"] != nil || filter["action"] != nil) && filter["delivery_id"] == nil && filter["message_id"] == nil
 		},
@@ -49,7 +51,7 @@ event. The audit log records who read it and why.`,
 		Example: `  autopost events raw 019a2b3c-4d5e-7f60-8192-a3b4c5d6e7f8 --reason "ticket 4711"`,
 		Args:    oneArgument("event id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := m.requireAudit(); err != nil {
+			if err := m.requireAudit(cmd); err != nil {
 				return err
 			}
 			return withCredentials(cmd.Context(), func(ctx context.Context, d credentialTools) (err error) {
@@ -62,6 +64,7 @@ event. The audit log records who read it and why.`,
 	}
 	workspaceFlag(cmd, &m.act.Workspace)
 	m.auditFlags(cmd)
+	m.requireReason(cmd)
 	return cmd
 }
 
@@ -96,21 +99,4 @@ func (d credentialTools) printRaw(ctx context.Context, act pg.OperatorAction, ev
 	}
 	_, err = fmt.Fprintln(os.Stdout, out.String())
 	return err
-}
-
-func auditCommand() *cobra.Command {
-	list := reading{
-		short:    "List operator actions, newest first",
-		example:  "  autopost audit list --operator olga",
-		function: "list_audit",
-		filters: []filterFlag{
-			{"operator", "operator", "only this operator"}, {"action", "action", "only this action, for example put_channel"},
-			{"subject", "subject", "only this row, for example channel:city"}, sinceFlag,
-		},
-		columns: []column{
-			timeColumn("when", "ts"), fieldColumn("operator", "operator"), fieldColumn("login", "login"), fieldColumn("action", "action"), fieldColumn("subject", "subject"),
-			fieldColumn("reason", "reason"), fieldColumn("before", "before"), fieldColumn("after", "after"),
-		},
-	}.command(nil)
-	return parentCommand("audit", "Show the audit log of a workspace", list)
 }

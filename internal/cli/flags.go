@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"autopost/internal/pg"
 )
@@ -27,17 +29,35 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "print JSON instead of a table")
 }
 
+// rateNames makes every name of a rate mean the flag of this command, which has the name of its field.
+func rateNames(cmd *cobra.Command, field string) {
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if slices.Contains([]string{"rps", "rate-rps", "ingress-rps"}, name) {
+			name = field
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
 func limitFlag(cmd *cobra.Command, limit *int) {
 	cmd.Flags().IntVar(limit, "limit", 50, "largest number of rows, 1 to 10000")
 }
 
 // readFlags are the flags of a command that reads one workspace.
 type readFlags struct {
+	output
+
 	workspace string
-	asJSON    bool
 }
 
+// add adds the flags of a command that prints rows.
 func (f *readFlags) add(cmd *cobra.Command) {
+	workspaceFlag(cmd, &f.workspace)
+	f.output.add(cmd)
+}
+
+// addOne adds the flags of a command that prints one thing.
+func (f *readFlags) addOne(cmd *cobra.Command) {
 	workspaceFlag(cmd, &f.workspace)
 	jsonFlag(cmd, &f.asJSON)
 }
@@ -50,8 +70,7 @@ func (f *readFlags) run(cmd *cobra.Command, work func(ctx context.Context, store
 // printObject prints a JSON object, or a table of its fields.
 func (f *readFlags) printObject(raw json.RawMessage, open ...string) error {
 	if f.asJSON {
-		fmt.Fprintln(os.Stdout, string(raw))
-		return nil
+		return printJSON(raw)
 	}
 	return printObject(raw, open...)
 }
@@ -147,29 +166,4 @@ func parseInstant(flag, text string) (time.Time, error) {
 		return instant, usageError{fmt.Errorf("--%s must be a time with an offset, got %q: write 2026-12-01T10:00:00+03:00", flag, text)}
 	}
 	return instant, nil
-}
-
-// instantOr formats a time, or returns none if it is nil.
-func instantOr(at *time.Time, none string) string {
-	if at == nil {
-		return none
-	}
-	return at.Format(time.RFC3339)
-}
-
-func textOr(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-// excerptLength is the number of characters of a text that a table shows.
-const excerptLength = 40
-
-func excerptOf(text string) string {
-	if runes := []rune(text); len(runes) > excerptLength {
-		return string(runes[:excerptLength]) + "…"
-	}
-	return text
 }

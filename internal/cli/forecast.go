@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -31,10 +30,9 @@ duration of calls: without a rate, the queue is sent as fast as the platform ans
 					return err
 				}
 				if f.asJSON {
-					fmt.Fprintln(os.Stdout, string(raw))
-					return nil
+					return printJSON(raw)
 				}
-				return printForecast(raw)
+				return f.printForecast(raw)
 			})
 		},
 	}
@@ -43,9 +41,17 @@ duration of calls: without a rate, the queue is sent as fast as the platform ans
 }
 
 // heldForOperator is printed instead of a time if only an operator action ends the wait.
-const heldForOperator = "after an operator action"
+const heldForOperator = table.Word("after an operator action")
 
-func printForecast(raw json.RawMessage) error {
+// wordOr returns a time, or the words for a wait without end.
+func wordOr(at *time.Time) any {
+	if at == nil {
+		return heldForOperator
+	}
+	return *at
+}
+
+func (o output) printForecast(raw json.RawMessage) error {
 	var f struct {
 		Waiting, Held, More int
 		DrainsAt            *time.Time `json:"drains_at"`
@@ -64,15 +70,19 @@ func printForecast(raw json.RawMessage) error {
 	}
 	rows := make([][]any, 0, len(f.Channels))
 	for _, c := range f.Channels {
-		rows = append(rows, []any{c.ChannelID, c.Platform, c.RateGroup, c.Waiting, c.Held, instantOr(c.StartsAt, heldForOperator), instantOr(c.DrainsAt, heldForOperator),
+		rows = append(rows, []any{c.ChannelID, c.Platform, c.RateGroup, c.Waiting, c.Held, wordOr(c.StartsAt), wordOr(c.DrainsAt),
 			strings.ReplaceAll(c.LimitedBy, "_", " ")})
 	}
-	if err := table.Print(os.Stdout, false, []string{"channel", "platform", "group", "waiting", "held", "next goes", "last goes", "slowest"}, rows); err != nil {
+	err := o.rows(nil, table.Table{
+		Columns: []string{"channel", "platform", "group", "waiting", "held", "next goes", "last goes", "slowest"}, Details: []string{"platform", "group", "slowest"}, Rows: rows,
+		Empty: "No delivery waits. Run autopost post to enqueue a post.",
+	})
+	if err != nil || len(rows) == 0 {
 		return err
 	}
 	if f.More > 0 {
-		fmt.Fprintf(os.Stdout, "%d more channels are not shown\n", f.More)
+		say("%s not shown", counted(f.More, "more channel"))
 	}
-	fmt.Fprintf(os.Stdout, "%d deliveries wait, %d of them for an operator action; the others are sent by: %s\n", f.Waiting, f.Held, instantOr(f.DrainsAt, "unknown"))
+	say("%s waiting, %d of them for an operator action; the others are sent by: %s", countedDeliveries(f.Waiting), f.Held, instantOr(f.DrainsAt, "unknown"))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"autopost/internal/pg"
+	"autopost/internal/table"
 )
 
 func groupCommand() *cobra.Command {
@@ -38,14 +39,18 @@ func groupSwitchCommand(verb, short string, do func(*pg.Store, context.Context, 
 
 func groupListCommand() *cobra.Command {
 	return listing("List the rate groups, their limits and waits", "  autopost group list",
-		func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+		func(ctx context.Context, store *pg.Store, workspace string) ([]pg.RateGroupRow, table.Table, error) {
 			list, err := store.ListRateGroups(ctx, workspace, listLimit)
 			rows := make([][]any, 0, len(list))
 			for _, g := range list {
 				rows = append(rows, []any{g.Platform, g.RateGroup, limitOrNone(g.RateRPS), limitOrNone(g.PlatformRPS), g.Channels, g.EnabledChannels,
-					instantOr(g.CooldownUntil, ""), instantOr(g.QuotaUntil, ""), instantOr(g.BreakerOpenedAt, "")})
+					g.CooldownUntil, g.QuotaUntil, g.BreakerOpenedAt})
 			}
-			return []string{"platform", "rate_group", "rate_rps", "platform_rps", "channels", "enabled", "cooldown_until", "quota_until", "breaker_opened_at"}, rows, err
+			return list, table.Table{
+				Columns: []string{"platform", "rate_group", "rate_rps", "platform_rps", "channels", "enabled", "cooldown_until", "quota_until", "breaker_opened"},
+				Details: []string{"cooldown_until", "quota_until", "breaker_opened"}, Rows: rows,
+				Empty: "No rate group: the first channel of a credential creates one. Run autopost channel add.",
+			}, err
 		})
 }
 

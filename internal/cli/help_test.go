@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 )
 
@@ -53,6 +58,136 @@ func TestExamplesParse(t *testing.T) {
 			require.NoError(t, found.ValidateArgs(found.Flags().Args()), line)
 		}
 	}
+}
+
+// listingLine is a line of the table of the end-to-end test of lists.
+var listingLine = regexp.MustCompile(`"([a-z -]+)": \{`)
+
+// The end-to-end test of lists runs each command that prints rows.
+func TestEachListIsTested(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("../../test/e2e/lists_test.go")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(source), "var listings = ")
+	table, _, _ := strings.Cut(rest, "\n}\n")
+	var tested, listed []string
+	for _, line := range listingLine.FindAllStringSubmatch(table, -1) {
+		tested = append(tested, line[1])
+	}
+	for _, cmd := range commandsOf(rootCommand()) {
+		if cmd.Flags().Lookup("wide") != nil {
+			listed = append(listed, strings.TrimPrefix(cmd.CommandPath(), "autopost "))
+		}
+	}
+	require.ElementsMatch(t, listed, tested)
+}
+
+// enumeration is a list of values in the usage of a flag.
+var enumeration = regexp.MustCompile(`^(?:[^(]*: )?[\w-]+(?:, [\w-]+)* or [\w-]+(?: \(|$|;)`)
+
+// Flags whose usage lists the accepted values complete them.
+func TestEnumeratedFlagsComplete(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, cmd := range commandsOf(rootCommand()) {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Value.Type() == "bool" || !enumeration.MatchString(flag.Usage) {
+				return
+			}
+			checked++
+			complete, ok := cmd.GetFlagCompletionFunc(flag.Name)
+			if !ok {
+				t.Errorf("%s --%s lists values that the shell does not complete: %s", cmd.CommandPath(), flag.Name, flag.Usage)
+				return
+			}
+			values, _ := complete(cmd, nil, "")
+			for _, value := range values {
+				require.Contains(t, flag.Usage, value, "%s --%s", cmd.CommandPath(), flag.Name)
+			}
+		})
+	}
+	require.Greater(t, checked, 20)
+}
+
+// Rows that can be disabled can be enabled again, each by a command.
+func TestDisableHasEnable(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range commandsOf(rootCommand()) {
+		if cmd.Name() != "disable" {
+			continue
+		}
+		other, _, err := cmd.Parent().Find([]string{"enable"})
+		require.NoError(t, err)
+		require.Equal(t, "enable", other.Name(), cmd.CommandPath())
+	}
+}
+
+// Each duration accepts days, and no flag is a bare number of seconds.
+func TestDurationsHaveOneForm(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range commandsOf(rootCommand()) {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Value.Type() == "duration" {
+				require.NoError(t, flag.Value.Set("2d"), "%s --%s", cmd.CommandPath(), flag.Name)
+			}
+			if flag.Value.Type() == "int" {
+				require.NotContains(t, flag.Usage, "seconds", "%s --%s", cmd.CommandPath(), flag.Name)
+			}
+		})
+	}
+}
+
+// A rate has one name everywhere, and also that of its field.
+func TestRatesHaveOneName(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"channel set", "group set", "endpoint set", "endpoint add", "webhook set"} {
+		cmd, _, err := rootCommand().Find(strings.Fields(path))
+		require.NoError(t, err)
+		require.NoError(t, cmd.ParseFlags([]string{"--rate-rps", "2"}), path)
+	}
+}
+
+var (
+	// shellBlock is a block of commands in a page.
+	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	// shownCommand is a line of a block, or code in a sentence.
+	shownCommand = regexp.MustCompile("(?m)(?:^|`)(autopost [a-z][^\n`|]*)")
+)
+
+// Each command that a page shows exists, with its flags.
+func TestPagesShowCommandsThatExist(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/*/*.md")
+	require.NoError(t, err)
+	more, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	shown := 0
+	for _, page := range append(append(pages, more...), "../../README.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		commands := strings.ReplaceAll(shellBlock.ReplaceAllString(string(text), ""), "\nautopost ", "\n")
+		for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
+			commands += "\n" + strings.ReplaceAll(block[1], "\\\n", "")
+		}
+		for _, line := range shownCommand.FindAllStringSubmatch(commands, -1) {
+			command, _, _ := strings.Cut(line[1], "  #")
+			words := shellWords(command)[1:]
+			if slices.Contains(words, "…") || strings.HasSuffix(page, "demo.md") {
+				continue
+			}
+			root := rootCommand()
+			root.InitDefaultCompletionCmd()
+			found, args, err := root.Find(words)
+			require.NoError(t, err, "%s: %s", page, command)
+			require.False(t, found == root, "%s: %s", page, command)
+			// A sentence may name a flag without its value.
+			if last := len(args) - 1; last < 0 || !strings.HasPrefix(args[last], "--") {
+				require.NoError(t, found.ParseFlags(args), "%s: %s", page, command)
+			}
+			shown++
+		}
+	}
+	require.Greater(t, shown, 100)
 }
 
 // commandsOf lists a command and all below it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +33,7 @@ func mediaListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printMedia(list, f.asJSON)
+				return f.printMedia(list)
 			})
 		},
 	}
@@ -43,21 +42,28 @@ func mediaListCommand() *cobra.Command {
 	return cmd
 }
 
-func printMedia(list []pg.HeldMedium, asJSON bool) error {
+func (f *readFlags) printMedia(list []pg.HeldMedium) error {
 	rows := make([][]any, 0, len(list))
 	for _, m := range list {
-		var seen any = m.LastSeenAt
-		if !asJSON {
-			seen = m.LastSeenAt.Format(time.RFC3339)
+		size, going := "", ""
+		if m.Width > 0 {
+			size = fmt.Sprintf("%d x %d", m.Width, m.Height)
 		}
-		rows = append(rows, []any{m.BlobRef, m.Kind, m.ContentType, m.SizeBytes, m.Width, m.Height, m.Messages, seen, m.Forgotten})
+		if m.Forgotten {
+			going = "being removed"
+		}
+		rows = append(rows, []any{m.LastSeenAt, m.Kind, m.ContentType, m.SizeBytes, m.Messages, m.BlobRef, size, going})
 	}
-	columns := []string{"blob_ref", "kind", "content_type", "size_bytes", "width", "height", "messages", "last_seen_at", "forgotten"}
-	return table.Print(os.Stdout, asJSON, columns, rows)
+	return f.rows(list, table.Table{
+		Columns: []string{"last_used", "kind", "content_type", "bytes", "messages", "blob_ref", "pixels", "state"},
+		Details: []string{"blob_ref", "pixels", "state"}, Rows: rows,
+		Empty: "No medium: posts with media fill this list. Run autopost post --text TEXT --media FILE.",
+	})
 }
 
 func mediaSweepCommand() *cobra.Command {
-	var dryRun, asJSON bool
+	var dryRun bool
+	var out output
 	cmd := &cobra.Command{
 		Use:   "sweep",
 		Short: "Remove unused media of all workspaces",
@@ -71,7 +77,7 @@ raw payloads after raw_retention_days.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withMedia(cmd.Context(), func(ctx context.Context, sweep *monitor.MediaSweep) error {
-				return runSweeps(ctx, dryRun, asJSON, []mediaDuty{
+				return runSweeps(ctx, dryRun, out, []mediaDuty{
 					{name: "unreferenced", sweep: sweep.SweepUnreferenced}, {name: "orphans", sweep: sweep.SweepStrays}, {name: "temporary", sweep: sweep.SweepTemporary},
 					{name: "raw_payloads", sweep: sweep.SweepRaw, quiet: true},
 				})
@@ -79,12 +85,12 @@ raw payloads after raw_retention_days.`,
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be removed, and remove nothing")
-	jsonFlag(cmd, &asJSON)
+	out.add(cmd)
 	return cmd
 }
 
 func mediaOrphansCommand() *cobra.Command {
-	var asJSON bool
+	var out output
 	cmd := &cobra.Command{
 		Use:   "orphans",
 		Short: "Count objects without a row and interrupted writes",
@@ -94,11 +100,11 @@ writes, if they are a day old. autopost media sweep removes them.`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withMedia(cmd.Context(), func(ctx context.Context, sweep *monitor.MediaSweep) error {
-				return runSweeps(ctx, true, asJSON, []mediaDuty{{name: "orphans", sweep: sweep.SweepStrays}, {name: "temporary", sweep: sweep.SweepTemporary}})
+				return runSweeps(ctx, true, out, []mediaDuty{{name: "orphans", sweep: sweep.SweepStrays}, {name: "temporary", sweep: sweep.SweepTemporary}})
 			})
 		},
 	}
-	jsonFlag(cmd, &asJSON)
+	out.add(cmd)
 	return cmd
 }
 
@@ -111,7 +117,14 @@ type mediaDuty struct {
 }
 
 // runSweeps runs all duties and prints a row for each. A failed duty does not stop the others.
-func runSweeps(ctx context.Context, dryRun, asJSON bool, duties []mediaDuty) error {
+func runSweeps(ctx context.Context, dryRun bool, out output, duties []mediaDuty) error {
+	type done struct {
+		What    string `json:"what"`
+		Count   int    `json:"count"`
+		Bytes   int64  `json:"bytes"`
+		Removed bool   `json:"removed"`
+	}
+	items := make([]done, 0, len(duties))
 	rows := make([][]any, 0, len(duties))
 	var failed []error
 	for _, duty := range duties {
@@ -122,9 +135,10 @@ func runSweeps(ctx context.Context, dryRun, asJSON bool, duties []mediaDuty) err
 		if duty.quiet && swept.Count == 0 {
 			continue
 		}
+		items = append(items, done{duty.name, swept.Count, swept.Bytes, !dryRun})
 		rows = append(rows, []any{duty.name, swept.Count, swept.Bytes, !dryRun})
 	}
-	if err := table.Print(os.Stdout, asJSON, []string{"what", "count", "bytes", "removed"}, rows); err != nil {
+	if err := out.rows(items, table.Table{Columns: []string{"what", "count", "bytes", "removed"}, Rows: rows}); err != nil {
 		return err
 	}
 	return errors.Join(failed...)

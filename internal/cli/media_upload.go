@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -33,7 +32,7 @@ and webhook media are only uploaded with a post.`,
 		Example: `  autopost media upload sha256:9f86d081… --platform max --auth-ref max-bot --kind video --reason "warm up"`,
 		Args:    oneArgument("blob_ref (see autopost media list)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := m.requireAudit(); err != nil {
+			if err := m.requireAudit(cmd); err != nil {
 				return err
 			}
 			if err := media.CheckRef(args[0]); err != nil {
@@ -84,7 +83,7 @@ func (d credentialTools) upload(ctx context.Context, m operatorFlags, h api.Hand
 		return fmt.Errorf("the platform accepted the medium, but the token was not saved: %s", strings.ReplaceAll(token.Reason, "_", " "))
 	}
 	if m.asJSON {
-		return json.NewEncoder(os.Stdout).Encode(token)
+		return printJSON(token)
 	}
 	fmt.Fprintln(os.Stdout, token.FileID)
 	return nil

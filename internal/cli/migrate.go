@@ -44,7 +44,7 @@ schema. Without it a superuser runs the statements of --print-roles first.`,
 }
 
 func migrateStatusCommand() *cobra.Command {
-	var asJSON bool
+	var out output
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "List the migrations and their state in the database",
@@ -56,14 +56,21 @@ func migrateStatusCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				type migration struct {
+					Version int64  `json:"version"`
+					Name    string `json:"name"`
+					Applied bool   `json:"applied"`
+				}
+				items := make([]migration, 0, len(list))
 				rows := make([][]any, 0, len(list))
 				for _, m := range list {
+					items = append(items, migration{m.Version, m.Name, m.Applied})
 					rows = append(rows, []any{m.Version, m.Name, m.Applied})
 				}
-				return table.Print(os.Stdout, asJSON, []string{"version", "name", "applied"}, rows)
+				return out.rows(items, table.Table{Columns: []string{"version", "name", "applied"}, Rows: rows})
 			})
 		},
 	}
-	jsonFlag(cmd, &asJSON)
+	out.add(cmd)
 	return cmd
 }

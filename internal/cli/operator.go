@@ -12,7 +12,6 @@ import (
 
 	"autopost/internal/daemon"
 	"autopost/internal/pg"
-	"autopost/internal/table"
 )
 
 // dryRunHeading is printed above the changes of a dry run.
@@ -25,6 +24,8 @@ type operatorFlags struct {
 	asJSON bool
 	// subject names the changed row in messages, for example "channel news".
 	subject string
+	// reasonRequired means that the command has no default reason.
+	reasonRequired bool
 }
 
 // flags adds all flags of an operator action in one workspace.
@@ -42,8 +43,14 @@ func (m *operatorFlags) changeFlags(cmd *cobra.Command) {
 // auditFlags adds --operator, --reason and --json.
 func (m *operatorFlags) auditFlags(cmd *cobra.Command) {
 	operatorFlag(cmd, &m.act.Operator)
-	cmd.Flags().StringVar(&m.act.Reason, "reason", "", "reason for the audit log (required)")
+	cmd.Flags().StringVar(&m.act.Reason, "reason", "", "reason for the audit log (default: the command)")
 	jsonFlag(cmd, &m.asJSON)
+}
+
+// requireReason makes --reason required, because the command removes something for good or shows what is protected.
+func (m *operatorFlags) requireReason(cmd *cobra.Command) {
+	m.reasonRequired = true
+	cmd.Flags().Lookup("reason").Usage = "reason for the audit log (required)"
 }
 
 func operatorFlag(cmd *cobra.Command, operator *string) {
@@ -76,15 +83,29 @@ func (m *operatorFlags) put(cmd *cobra.Command, subject string, do func(context.
 	})
 }
 
-// requireAudit requires a reason and an operator. The default operator is the login name and host.
-func (m *operatorFlags) requireAudit() error {
-	if strings.TrimSpace(m.act.Reason) == "" {
+// requireAudit sets the reason and the operator. The default reason is the command with its arguments, the default
+// operator is the login name and host.
+func (m *operatorFlags) requireAudit(cmd *cobra.Command) error {
+	if m.reasonRequired && strings.TrimSpace(m.act.Reason) == "" {
 		return usageError{errors.New("--reason must not be empty: pass --reason TEXT for the audit log")}
+	}
+	if strings.TrimSpace(m.act.Reason) == "" {
+		m.act.Reason = defaultReason(cmd)
 	}
 	var err error
 	m.act.Operator, err = operatorOr(m.act.Operator)
 	return err
 }
+
+// defaultReason returns the command with its arguments, for example "channel pause city".
+func defaultReason(cmd *cobra.Command) string {
+	words := append([]string{strings.TrimPrefix(cmd.CommandPath(), "autopost ")}, cmd.Flags().Args()...)
+	reason := []rune(strings.Join(words, " "))
+	return string(reason[:min(len(reason), maxDefaultReason)])
+}
+
+// maxDefaultReason is the largest number of characters of a default reason. Commands may have many ids.
+const maxDefaultReason = 200
 
 // operatorOr returns the named operator, or the login name and host.
 func operatorOr(named string) (string, error) {
@@ -96,7 +117,7 @@ func operatorOr(named string) (string, error) {
 
 // with calls do after it has checked the audit flags and chosen the workspace.
 func (m *operatorFlags) with(cmd *cobra.Command, do func(context.Context, *pg.Store) error) error {
-	if err := m.requireAudit(); err != nil {
+	if err := m.requireAudit(cmd); err != nil {
 		return err
 	}
 	return withWorkspace(cmd.Context(), m.act.Workspace, func(ctx context.Context, store *pg.Store, workspace string) error {
@@ -109,7 +130,9 @@ func (m *operatorFlags) with(cmd *cobra.Command, do func(context.Context, *pg.St
 // all or some of its rows.
 func (m *operatorFlags) print(a pg.ActAnswer) error {
 	if m.asJSON {
-		fmt.Fprintln(os.Stdout, string(a.Raw))
+		if err := printJSON(a.Raw); err != nil {
+			return err
+		}
 	} else if err := m.printChanged(a); err != nil {
 		return err
 	}
@@ -132,7 +155,7 @@ func (m *operatorFlags) print(a pg.ActAnswer) error {
 func refusalText(a pg.ActAnswer, subject string) string {
 	switch a.Reason {
 	case "sending":
-		return fmt.Sprintf("%d deliveries are in flight: run the command again in two minutes; unless this was a dry run, the channel is paused until then", a.Sending)
+		return fmt.Sprintf("%s in flight: run the command again in two minutes; unless this was a dry run, the channel is paused until then", counted(a.Sending, "delivery is", "deliveries are"))
 	case "invalid":
 		return fieldErrorLines(a.Errors)
 	}
@@ -173,10 +196,10 @@ func (m *operatorFlags) printChanged(a pg.ActAnswer) error {
 		for _, c := range a.Channels {
 			rows = append(rows, []any{c.ChannelID, c.Before.String(), c.After.String()})
 		}
-		if err := table.Print(os.Stdout, false, []string{"channel", "before", "after"}, rows); err != nil {
+		if err := printTable([]string{"channel", "before", "after"}, rows); err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stdout, "%d deliveries are waiting, %d are in flight\n", a.Waiting, a.Sending)
+		say("%s waiting, %d in flight", countedDeliveries(a.Waiting), a.Sending)
 	}
 	if a.Results == nil {
 		return nil
@@ -185,5 +208,5 @@ func (m *operatorFlags) printChanged(a pg.ActAnswer) error {
 	for _, r := range a.Results {
 		rows = append(rows, []any{cmp.Or(r.DeliveryID, r.ActID), r.Applied == nil || *r.Applied, r.Before, r.After, strings.ReplaceAll(r.Reason, "_", " ")})
 	}
-	return table.Print(os.Stdout, false, []string{"id", "changes", "before", "after", "why not"}, rows)
+	return printTable([]string{"id", "changes", "before", "after", "why not"}, rows)
 }

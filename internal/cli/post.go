@@ -14,7 +14,6 @@ import (
 	"autopost/internal/daemon"
 	"autopost/internal/pg"
 	"autopost/internal/problem"
-	"autopost/internal/table"
 )
 
 func postCommand() *cobra.Command {
@@ -53,7 +52,7 @@ not get content that it already has.`,
 	}
 	input.flags(cmd)
 	cmd.Flags().StringVar(&endpoint, "endpoint", "", "endpoint that the post is recorded for (default: the only enabled one)")
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 
@@ -96,7 +95,7 @@ type verdict struct {
 // check prints ignored fields to standard error and fails if the post was rejected.
 func (v verdict) check() error {
 	if len(v.Warnings) > 0 {
-		fmt.Fprintln(os.Stderr, "autopost: without effect: "+strings.Join(v.Warnings, ", "))
+		note("without effect: %s", strings.Join(v.Warnings, ", "))
 	}
 	if v.Status != "rejected" {
 		return nil
@@ -123,27 +122,29 @@ func printPosted(raw json.RawMessage, asJSON bool) error {
 		return fmt.Errorf("decode the answer: %w", err)
 	}
 	if asJSON {
-		fmt.Fprintln(os.Stdout, string(raw))
+		if err := printJSON(raw); err != nil {
+			return err
+		}
 		return a.check()
 	}
 	if err := a.check(); err != nil {
 		return err
 	}
 	if a.SubmissionID != "" {
-		fmt.Fprintf(os.Stdout, "accepted as submission %s; it is enqueued after its media are downloaded\n", a.SubmissionID)
+		say("accepted as submission %s; it is enqueued after its media are downloaded", a.SubmissionID)
 		return nil
 	}
 	if a.Status == "duplicate" && a.Deliveries == nil {
-		fmt.Fprintf(os.Stdout, "duplicate: the endpoint has this source_ref already, see run %s\n", a.RunID)
+		say("duplicate: the endpoint has this source_ref already, see run %s", a.RunID)
 		return nil
 	}
 	rows := make([][]any, 0, len(a.Deliveries))
 	for _, d := range a.Deliveries {
-		rows = append(rows, []any{d.ChannelID, d.Status, d.DeliveryID, d.Reason})
+		rows = append(rows, []any{d.ChannelID, d.Status, d.Reason, d.DeliveryID})
 	}
-	if err := table.Print(os.Stdout, false, []string{"channel", "status", "delivery", "why"}, rows); err != nil {
+	if err := printTable([]string{"channel", "status", "why", "delivery"}, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stdout, "%d enqueued, %d duplicates, %d invalid, %d skipped; run %s\n", a.Enqueued, a.Deduped, a.Invalid, a.Skipped, a.RunID)
+	say("%d enqueued, %s, %d invalid, %d skipped; run %s", a.Enqueued, counted(a.Deduped, "duplicate"), a.Invalid, a.Skipped, a.RunID)
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"autopost"
 	"autopost/internal/api"
 	"autopost/internal/pg"
-	"autopost/internal/table"
 )
 
 // postChangeCommands returns the commands that change sent posts.
@@ -122,6 +121,9 @@ func postChangeCommand(kind autopost.ChangeKind, short, long, example string, ch
 	cmd.Flags().StringVar(&message, "message", "", "`id` of a message: change its posts in all channels")
 	cmd.Flags().StringVar(&at, "at", "", "`time` of the change, like 2026-12-01T18:00:00+03:00 (default: now)")
 	m.flags(cmd)
+	if kind == autopost.ChangeDelete {
+		m.requireReason(cmd)
+	}
 	return cmd
 }
 
@@ -129,18 +131,20 @@ func postChangeCommand(kind autopost.ChangeKind, short, long, example string, ch
 // no delivery was found.
 func (m *operatorFlags) printRequested(a pg.ActAnswer) error {
 	if m.asJSON {
-		fmt.Fprintln(os.Stdout, string(a.Raw))
+		if err := printJSON(a.Raw); err != nil {
+			return err
+		}
 	} else if len(a.Results) > 0 {
 		heading := "requested; a daemon makes the changes: run autopost deliveries acts to see the progress"
 		if m.act.DryRun {
 			heading = dryRunHeading
 		}
-		fmt.Fprintln(os.Stdout, heading)
+		say("%s", heading)
 		rows := make([][]any, 0, len(a.Results))
 		for _, r := range a.Results {
-			rows = append(rows, []any{r.DeliveryID, r.ChannelID, r.ActID, r.Message})
+			rows = append(rows, []any{r.ChannelID, r.Message, r.DeliveryID, r.ActID})
 		}
-		if err := table.Print(os.Stdout, false, []string{"delivery", "channel", "act", "why not"}, rows); err != nil {
+		if err := printTable([]string{"channel", "why not", "delivery", "act"}, rows); err != nil {
 			return err
 		}
 	}
@@ -150,7 +154,7 @@ func (m *operatorFlags) printRequested(a pg.ActAnswer) error {
 	}
 	switch {
 	case counts.Refused > 0:
-		return fmt.Errorf("%d of %d deliveries were refused", counts.Refused, counts.Requested+counts.Refused)
+		return fmt.Errorf("%d of %s refused", counts.Refused, countedDeliveries(counts.Requested+counts.Refused))
 	case a.Reason != "":
 		return fmt.Errorf("nothing was requested: %s", refusalText(a, m.subject))
 	case counts.Requested == 0:
@@ -177,71 +181,25 @@ func deliveriesCancelCommand() *cobra.Command {
 }
 
 func deliveriesActsCommand() *cobra.Command {
-	var f readFlags
-	var delivery, message string
-	var limit int
-	cmd := &cobra.Command{
-		Use:     "acts",
-		Short:   "List the changes of sent posts, newest first",
-		Example: "  autopost deliveries acts --message 0198c5a1-7c3e-7a51-9d56-0f3ac1d3b1aa",
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
-				filter := map[string]any{}
-				for key, value := range map[string]string{"delivery_id": delivery, "message_id": message} {
-					if value != "" {
-						filter[key] = value
-					}
-				}
-				list, err := store.List(ctx, pg.Query{Function: "list_acts", Workspace: workspace, Filter: filter, Limit: limit})
-				if err != nil {
-					return err
-				}
-				return printPostChanges(list, f.asJSON)
-			})
+	return reading{
+		use:      "acts",
+		short:    "List the changes of sent posts, newest first",
+		example:  "  autopost deliveries acts --message 0198c5a1-7c3e-7a51-9d56-0f3ac1d3b1aa",
+		function: "list_acts",
+		filters:  []filterFlag{{name: "delivery", key: "delivery_id", usage: "only this delivery"}, {name: "message", key: "message_id", usage: "only this message"}},
+		columns: []column{
+			timeColumn("when", "created_at"), fieldColumn("channel", "channel_id"), fieldColumn("kind", "kind"), fieldColumn("status", "status"),
+			errorColumn("why", "last_error"), detail(fieldColumn("act_id", "act_id")), detail(column{name: "next_attempt", of: nextAttempt}),
+			detail(fieldColumn("attempt", "attempt")), detail(fieldColumn("delivery_id", "delivery_id")),
 		},
-	}
-	cmd.Flags().StringVar(&delivery, "delivery", "", "delivery id (default: all)")
-	cmd.Flags().StringVar(&message, "message", "", "message id (default: all)")
-	limitFlag(cmd, &limit)
-	f.add(cmd)
-	return cmd
+		empty: "No change of a sent post: run autopost deliveries edit, delete or pin.",
+	}.command(nil)
 }
 
-func printPostChanges(list []json.RawMessage, asJSON bool) error {
-	if asJSON {
-		out, err := json.Marshal(list)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(os.Stdout, string(out))
+// nextAttempt returns when a waiting post change is tried, nil for others.
+func nextAttempt(row map[string]any) any {
+	if row["status"] != "queued" && row["status"] != "retry" {
 		return nil
 	}
-	rows := make([][]any, 0, len(list))
-	for _, raw := range list {
-		var a struct {
-			ActID      string `json:"act_id"`
-			DeliveryID string `json:"delivery_id"`
-			ChannelID  string `json:"channel_id"`
-			Kind       string
-			Status     string
-			Attempt    int
-			NextAt     time.Time `json:"next_at"`
-			LastError  *struct {
-				Code, Message string
-			} `json:"last_error"`
-		}
-		if err := json.Unmarshal(raw, &a); err != nil {
-			return fmt.Errorf("decode a post change: %w", err)
-		}
-		var next, failure string
-		if a.Status == "queued" || a.Status == "retry" {
-			next = a.NextAt.Format(time.RFC3339)
-		}
-		if a.LastError != nil {
-			failure = a.LastError.Code + ": " + a.LastError.Message
-		}
-		rows = append(rows, []any{a.ActID, a.ChannelID, a.Kind, a.Status, a.Attempt, next, failure, a.DeliveryID})
-	}
-	return table.Print(os.Stdout, false, []string{"act", "channel", "kind", "status", "attempt", "next", "last failure", "delivery"}, rows)
+	return instantOf(row, "next_at")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"autopost/internal/pg"
+	"autopost/internal/table"
 )
 
 func quotaCommand() *cobra.Command {
@@ -17,13 +18,16 @@ func quotaCommand() *cobra.Command {
 
 func quotaListCommand() *cobra.Command {
 	return listing("List the quotas and their use", "  autopost quota list",
-		func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+		func(ctx context.Context, store *pg.Store, workspace string) ([]pg.QuotaRow, table.Table, error) {
 			list, err := store.ListQuotas(ctx, workspace, listLimit)
 			rows := make([][]any, 0, len(list))
 			for _, q := range list {
-				rows = append(rows, []any{q.Subject, (time.Duration(q.WindowSeconds) * time.Second).String(), q.MaxSends, q.Used, instantOr(q.FreeAt, "")})
+				rows = append(rows, []any{q.Subject, shortDuration(time.Duration(q.WindowSeconds) * time.Second), q.MaxSends, q.Used, instantOr(q.FreeAt, "now")})
 			}
-			return []string{"subject", "window", "max_sends", "used", "free_at"}, rows, err
+			return list, table.Table{
+				Columns: []string{"subject", "per", "max_sends", "used", "next_post"}, Rows: rows,
+				Empty: "No quota: run autopost quota set to limit the posts of a channel or a rate group.",
+			}, err
 		})
 }
 
@@ -65,7 +69,7 @@ func quotaSetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.write(cmd, fmt.Sprintf("quota of %s per %s", subject, k.window), mayExist,
+			return p.write(cmd, fmt.Sprintf("quota of %s per %s", subject, shortDuration(k.window)), mayExist,
 				func(ctx context.Context, store *pg.Store, act pg.OperatorAction, fields pg.Fields) (pg.PutAnswer, error) {
 					return pg.Decode[pg.PutAnswer](store.PutQuota(ctx, act, pg.QuotaID(subject, k.window), fields))
 				})
@@ -90,12 +94,13 @@ func quotaRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return m.put(cmd, fmt.Sprintf("quota of %s per %s", subject, k.window), func(ctx context.Context, store *pg.Store) (pg.PutAnswer, error) {
+			return m.put(cmd, fmt.Sprintf("quota of %s per %s", subject, shortDuration(k.window)), func(ctx context.Context, store *pg.Store) (pg.PutAnswer, error) {
 				return pg.Decode[pg.PutAnswer](store.DeleteQuota(ctx, m.act, pg.QuotaID(subject, k.window)))
 			})
 		},
 	}
 	k.flags(cmd)
 	m.flags(cmd)
+	m.requireReason(cmd)
 	return cmd
 }

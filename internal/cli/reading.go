@@ -1,10 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,66 +15,122 @@ import (
 	"autopost/internal/table"
 )
 
-// reading describes a list command over a list of the API. Its JSON is that of the API.
+// reading describes a list command over a list of the API. The items of its JSON are those of the API.
 type reading struct {
-	short, example string
-	function       string // of the database, for example list_events
-	kind           string // of list_configuration; "" for other functions
-	filters        []filterFlag
-	columns        []column
+	use, short, long, example string // use is list if it is empty
+	function                  string // of the database, for example list_events
+	kind                      string // of list_configuration; "" for other functions
+	filters                   []filterFlag
+	columns                   []column
+	// empty is the sentence for a list without rows.
+	empty string
 	// lastDay makes the last 24 hours the default of --since, because no index finds the rows of the other filters.
 	lastDay func(filter map[string]any) bool
 }
 
 // filterFlag is a flag of a list command. Its value is the filter of the same name in the API.
-type filterFlag struct{ name, key, usage string }
+type filterFlag struct {
+	name, key, usage string
+	// values are all accepted values; nil accepts any.
+	values []string
+}
+
+// help returns the usage with the accepted values.
+func (f filterFlag) help() string {
+	if f.values == nil {
+		return f.usage
+	}
+	return f.usage + ": " + oneOf(f.values) + " (default: all)"
+}
+
+// value checks the value of the flag.
+func (f filterFlag) value(given string) (string, error) {
+	if f.values != nil && !slices.Contains(f.values, given) {
+		return "", usageError{fmt.Errorf("--%s must be %s, got %q", f.name, oneOf(f.values), given)}
+	}
+	if f.key != "since" {
+		return given, nil
+	}
+	return parseSince(given)
+}
+
+// parseSince returns the instant of --since in RFC 3339: a time, or a duration before now.
+func parseSince(given string) (string, error) {
+	var back duration
+	if back.Set(given) == nil {
+		return time.Now().Add(-time.Duration(back)).Format(time.RFC3339Nano), nil
+	}
+	at, err := time.Parse(time.RFC3339, given)
+	if err != nil {
+		return "", usageError{fmt.Errorf("--since must be a duration or a time with an offset, got %q: write 2h, 1d or 2026-12-01T10:00:00+03:00", given)}
+	}
+	return at.Format(time.RFC3339Nano), nil
+}
+
+// oneOf names the accepted values of a flag.
+func oneOf(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
+}
 
 // column shows a part of a row to a person.
 type column struct {
 	name string
-	of   func(row map[string]any) string
+	of   func(row map[string]any) any
+	// detail columns are left out of a narrow table.
+	detail bool
+}
+
+// detail returns the column as one that a narrow table leaves out.
+func detail(c column) column {
+	c.detail = true
+	return c
 }
 
 // fieldColumn shows one field of a row.
 func fieldColumn(name, field string) column {
-	return column{name, func(row map[string]any) string { return textOfField(row[field]) }}
-}
-
-func textOfField(value any) string {
-	switch v := value.(type) {
-	case nil:
-		return ""
-	case string:
-		return excerptOf(v)
-	case float64:
-		return fmt.Sprint(v)
-	default:
-		raw, err := json.Marshal(v)
-		if err != nil {
-			return fmt.Sprint(v)
+	return column{name: name, of: func(row map[string]any) any {
+		if number, ok := row[field].(float64); ok && number == float64(int64(number)) {
+			return int64(number)
 		}
-		return excerptOf(string(raw))
-	}
-}
-
-// timeColumn shows an instant in the local time zone.
-func timeColumn(name, field string) column {
-	return column{name, func(row map[string]any) string {
-		text, _ := row[field].(string)
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return ""
-		}
-		return at.Local().Format("2006-01-02 15:04:05 MST")
+		return plainText(row[field])
 	}}
+}
+
+// excerptColumn shows the beginning of a text.
+func excerptColumn(name, field string) column {
+	return column{name: name, of: func(row map[string]any) any {
+		text, _ := row[field].(string)
+		return table.Excerpt(text)
+	}}
+}
+
+// timeColumn shows an instant.
+func timeColumn(name, field string) column {
+	return column{name: name, of: func(row map[string]any) any { return instantOf(row, field) }}
+}
+
+// instantOf returns the instant in a field, nil without one.
+func instantOf(row map[string]any, field string) *time.Time {
+	text, _ := row[field].(string)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil
+	}
+	return &at
 }
 
 // errorColumn shows the code and the message of an error.
 func errorColumn(name, field string) column {
-	return column{name, func(row map[string]any) string {
-		failure, _ := row[field].(map[string]any)
-		return excerptOf(strings.TrimSuffix(textOfField(failure["code"])+": "+textOfField(failure["message"]), ": "))
-	}}
+	return column{name: name, of: func(row map[string]any) any { return errorText(row[field]) }}
+}
+
+func errorText(value any) string {
+	failure, _ := value.(map[string]any)
+	return strings.TrimSuffix(plainText(failure["code"])+": "+plainText(failure["message"]), ": ")
 }
 
 // command builds the command. after, if not nil, runs after the list was printed for a person.
@@ -82,13 +139,18 @@ func (r reading) command(after func(context.Context, *pg.Store, string) error) *
 	var limit int
 	values := make([]string, len(r.filters))
 	cmd := &cobra.Command{
-		Use: "list", Short: r.short, Example: r.example, Args: noArguments,
+		Use: cmp.Or(r.use, "list"), Short: r.short, Long: r.long, Example: r.example, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			filter := map[string]any{}
 			for i, flag := range r.filters {
-				if values[i] != "" {
-					filter[flag.key] = values[i]
+				if values[i] == "" {
+					continue
 				}
+				value, err := flag.value(values[i])
+				if err != nil {
+					return err
+				}
+				filter[flag.key] = value
 			}
 			if r.lastDay != nil && filter["since"] == nil && r.lastDay(filter) {
 				filter["since"] = time.Now().Add(-24 * time.Hour).Format(time.RFC3339)
@@ -98,7 +160,7 @@ func (r reading) command(after func(context.Context, *pg.Store, string) error) *
 				if err != nil {
 					return err
 				}
-				if err := r.print(list, f.asJSON); err != nil || f.asJSON || after == nil {
+				if err := r.print(list, len(filter) > 0, f.output); err != nil || f.asJSON || after == nil {
 					return err
 				}
 				return after(ctx, store, workspace)
@@ -106,34 +168,39 @@ func (r reading) command(after func(context.Context, *pg.Store, string) error) *
 		},
 	}
 	for i, flag := range r.filters {
-		cmd.Flags().StringVar(&values[i], flag.name, "", flag.usage)
+		cmd.Flags().StringVar(&values[i], flag.name, "", flag.help())
+		if flag.values != nil {
+			completeFlag(cmd, flag.name, flag.values)
+		}
 	}
 	limitFlag(cmd, &limit)
 	f.add(cmd)
 	return cmd
 }
 
-func (r reading) print(list []json.RawMessage, asJSON bool) error {
-	if asJSON {
-		encoder := json.NewEncoder(os.Stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(list)
+func (r reading) print(list []json.RawMessage, filtered bool, out output) error {
+	rows := table.Table{Empty: r.empty}
+	if filtered {
+		rows.Empty = "No row matches: leave out a filter to see more."
 	}
-	columns := make([]string, len(r.columns))
-	for i, c := range r.columns {
-		columns[i] = c.name
+	for _, c := range r.columns {
+		rows.Columns = append(rows.Columns, c.name)
+		if c.detail {
+			rows.Details = append(rows.Details, c.name)
+		}
 	}
-	rows := make([][]any, len(list))
-	for i, raw := range list {
+	for _, raw := range list {
 		var row map[string]any
 		if err := json.Unmarshal(raw, &row); err != nil {
 			return fmt.Errorf("decode a row of %s: %w", r.function, err)
 		}
+		cells := make([]any, 0, len(r.columns))
 		for _, c := range r.columns {
-			rows[i] = append(rows[i], c.of(row))
+			cells = append(cells, c.of(row))
 		}
+		rows.Rows = append(rows.Rows, cells)
 	}
-	return table.Print(os.Stdout, false, columns, rows)
+	return out.rows(list, rows)
 }
 
-var sinceFlag = filterFlag{"since", "since", "only from this time on, in RFC 3339"}
+var sinceFlag = filterFlag{name: "since", key: "since", usage: "only from this `time` on: 2h, 1d or 2026-12-01T10:00:00+03:00"}

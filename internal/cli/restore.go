@@ -28,7 +28,7 @@ them after the backup: on_unknown of each channel decides (docs/operate/backup.m
   autopost restore confirm --reason "the server burnt down"`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := m.requireAudit(); err != nil {
+			if err := m.requireAudit(cmd); err != nil {
 				return err
 			}
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {

@@ -18,7 +18,7 @@ func settingCommand() *cobra.Command {
 }
 
 func settingListCommand() *cobra.Command {
-	var asJSON bool
+	var out output
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the settings with default, bounds and meaning",
@@ -32,17 +32,16 @@ func settingListCommand() *cobra.Command {
 				}
 				rows := make([][]any, 0, len(list))
 				for _, s := range list {
-					if asJSON {
-						rows = append(rows, []any{s.Key, s.Value, s.Default, s.Least, s.Most, s.Internal, s.Meaning})
-					} else {
-						rows = append(rows, []any{s.Key, valueText(s.Value), valueText(s.Default), valueText(s.Least), valueText(s.Most), s.Internal, s.Meaning})
-					}
+					rows = append(rows, []any{s.Key, valueText(s.Value), valueText(s.Default), s.Meaning, valueText(s.Least), valueText(s.Most), s.Internal})
 				}
-				return table.Print(os.Stdout, asJSON, []string{"key", "value", "default", "least", "most", "internal", "meaning"}, rows)
+				return out.rows(list, table.Table{
+					Columns: []string{"key", "value", "default", "meaning", "least", "most", "internal"},
+					Details: []string{"default", "least", "most", "internal"}, Rows: rows,
+				})
 			})
 		},
 	}
-	jsonFlag(cmd, &asJSON)
+	out.add(cmd)
 	return cmd
 }
 
@@ -72,7 +71,7 @@ the setting operator_workspace, or else to the oldest workspace.`,
 				return usageError{fmt.Errorf("VALUE must be JSON, got %q: write a number like 5", args[1])}
 			}
 			m.act.Reason = cmp.Or(m.act.Reason, "setting set "+args[0]+" "+typed)
-			if err := m.requireAudit(); err != nil {
+			if err := m.requireAudit(cmd); err != nil {
 				return err
 			}
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
@@ -86,13 +85,12 @@ the setting operator_workspace, or else to the oldest workspace.`,
 	}
 	cmd.Flags().BoolVar(&reset, "default", false, "reset the setting to its default")
 	m.changeFlags(cmd)
-	cmd.Flags().Lookup("reason").Usage = "reason for the audit log (default: the command)"
 	return cmd
 }
 
 func (m *operatorFlags) printSettings(key string, changes []pg.SettingChange) error {
 	if m.asJSON {
-		return json.NewEncoder(os.Stdout).Encode(append([]pg.SettingChange{}, changes...))
+		return printItems(changes)
 	}
 	if len(changes) == 0 {
 		fmt.Fprintf(os.Stdout, "nothing to change: setting %s already has this value\n", key)

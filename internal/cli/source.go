@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,14 +27,15 @@ func sourceCommand() *cobra.Command {
 // sourceFlags are the flags that describe a source.
 type sourceFlags struct {
 	kind, url, endpoint, config, template string
-	interval, backfill                    int
+	interval                              time.Duration
+	backfill                              int
 	tags, include, exclude                []string
 }
 
 func (f *sourceFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.kind, "kind", "", "rss, api or db (default: rss)")
 	cmd.Flags().StringVar(&f.url, "url", "", "URL of a feed or an API")
-	cmd.Flags().IntVar(&f.interval, "interval", 0, "time between polls in seconds (default: 300, or the hint of the source)")
+	durationFlag(cmd, &f.interval, "interval", 0, "time between polls, like 10m or 1d (default: 5m, or the hint of the source)")
 	cmd.Flags().IntVar(&f.backfill, "backfill", 0, "number of newest items to publish at the first poll")
 	cmd.Flags().StringVar(&f.template, "template", "", "text of a post, like '{title}\\n\\n{link}'")
 	cmd.Flags().StringArrayVar(&f.tags, "tag", nil, "tag of all posts; repeatable")
@@ -58,7 +60,7 @@ func (f *sourceFlags) fields(cmd *cobra.Command) (pg.SourceFields, error) {
 		name  string
 		value any
 	}{
-		"url": {"url", f.url}, "interval": {"interval_seconds", f.interval}, "backfill": {"backfill_items", f.backfill},
+		"url": {"url", f.url}, "interval": {"interval_seconds", int(f.interval / time.Second)}, "backfill": {"backfill_items", f.backfill},
 		"template": {"template", strings.ReplaceAll(f.template, `\n`, "\n")}, "tag": {"tags", f.tags}, "include": {"include", f.include}, "exclude": {"exclude", f.exclude},
 	} {
 		if cmd.Flags().Changed(flag) {
@@ -119,7 +121,7 @@ func sourceSetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set ID",
 		Short:   "Change a source",
-		Example: `  autopost source set news --interval 600 --reason "fewer polls"`,
+		Example: `  autopost source set news --interval 10m --reason "fewer polls"`,
 		Args:    oneArgument("source id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.putSource(cmd, &f, args[0], true)
@@ -205,8 +207,7 @@ func (m *operatorFlags) printSourceChange(id string, a pg.SourceAnswer) error {
 		return fmt.Errorf("nothing was changed: %s", reasonText(a.Reason, "source "+id))
 	}
 	if m.asJSON {
-		fmt.Fprintln(os.Stdout, string(a.Raw))
-		return nil
+		return printJSON(a.Raw)
 	}
 	switch {
 	case a.Reason != "":

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,7 @@ and tags; "-" reads standard input. The command first checks all feeds and write
 if one is wrong. A feed that is already a source stays unchanged, so the same file can be
 imported again. --interval, --backfill, --template, --tag, --include and --exclude apply
 to all feeds.`,
-		Example: `  autopost source import feeds.opml --interval 600 --reason "regional feeds"`,
+		Example: `  autopost source import feeds.opml --interval 10m --reason "regional feeds"`,
 		Args:    oneArgument("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			feeds, err := readFeeds(args[0])
@@ -61,12 +60,21 @@ func readFeeds(name string) ([]opml.Feed, error) {
 	return feeds, nil
 }
 
+// importedFeed is the result for one feed of a file.
+type importedFeed struct {
+	SourceID string `json:"source_id"`
+	Title    string `json:"title"`
+	URL      string `json:"url"`
+	Result   string `json:"result"`
+}
+
 // importFeeds checks all new feeds, then adds their sources.
 func (m *operatorFlags) importFeeds(ctx context.Context, store *pg.Store, feeds []opml.Feed, common json.RawMessage) error {
 	known, err := sourcesByURL(ctx, store, m.act.Workspace)
 	if err != nil {
 		return err
 	}
+	var items []importedFeed
 	rows := make([][]any, 0, len(feeds))
 	fields := map[string]pg.SourceFields{}
 	wrong := 0
@@ -87,7 +95,8 @@ func (m *operatorFlags) importFeeds(ctx context.Context, store *pg.Store, feeds 
 			result = "exists already"
 			delete(fields, id)
 		}
-		rows = append(rows, []any{id, feed.Title, feed.URL, result})
+		items = append(items, importedFeed{id, feed.Title, feed.URL, result})
+		rows = append(rows, []any{id, feed.Title, result, table.Excerpt(feed.URL)})
 	}
 	if wrong == 0 && !m.act.DryRun {
 		for _, feed := range feeds {
@@ -98,16 +107,16 @@ func (m *operatorFlags) importFeeds(ctx context.Context, store *pg.Store, feeds 
 			}
 		}
 	}
-	if err := table.Print(os.Stdout, m.asJSON, []string{"source", "title", "url", "result"}, rows); err != nil {
+	if err := (output{asJSON: m.asJSON}).rows(items, table.Table{Columns: []string{"source_id", "title", "result", "url"}, Rows: rows}); err != nil {
 		return err
 	}
 	switch {
 	case wrong > 0:
-		return fmt.Errorf("nothing was changed: %d of %d feeds are wrong", wrong, len(feeds))
+		return fmt.Errorf("nothing was changed: %d of %s wrong", wrong, counted(len(feeds), "feed"))
 	case m.act.DryRun:
-		fmt.Fprintln(os.Stderr, "autopost: dry run: nothing was changed")
+		note("dry run: nothing was changed")
 	default:
-		fmt.Fprintf(os.Stderr, "autopost: %d of %d feeds are new sources\n", len(fields), len(feeds))
+		note("%d of %s new", len(fields), counted(len(feeds), "feed"))
 	}
 	return nil
 }

@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,9 +21,13 @@ func sourceListCommand() *cobra.Command {
 			return f.withSources(cmd, func(list []pg.SourceRow) error {
 				rows := make([][]any, 0, len(list))
 				for _, s := range list {
-					rows = append(rows, sourceRow(s, f.asJSON))
+					rows = append(rows, sourceRow(s))
 				}
-				return table.Print(os.Stdout, f.asJSON, []string{"source", "kind", "state", "url", "last_poll", "next_poll", "failures", "last_error", "items_seen"}, rows)
+				return f.rows(list, table.Table{
+					Columns: []string{"source_id", "kind", "state", "last_poll", "url", "next_poll", "failures", "last_error", "items_seen"},
+					Details: []string{"url", "next_poll", "failures", "items_seen"}, Optional: []string{"last_error"}, Rows: rows,
+					Empty: "No source: run autopost source add ID --url URL to publish a feed.",
+				})
 			})
 		},
 	}
@@ -52,7 +54,7 @@ func sourceShowCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 
@@ -68,17 +70,17 @@ func (f *readFlags) withSources(cmd *cobra.Command, work func([]pg.SourceRow) er
 	})
 }
 
-func sourceRow(s pg.SourceRow, asJSON bool) []any {
+func sourceRow(s pg.SourceRow) []any {
 	var config struct{ URL string }
 	_ = json.Unmarshal(s.Config, &config) // not every source has a URL
-	lastError := ""
-	if s.LastError != nil {
-		lastError = s.LastError.Code + ": " + s.LastError.Message
+	return []any{s.SourceID, s.Kind, sourceState(s), instantOr(s.LastPollAt, "never"), table.Excerpt(config.URL), s.NextPollAt, s.Failures, pollErrorText(s.LastError), s.ItemsSeen}
+}
+
+func pollErrorText(failure *pg.PollError) string {
+	if failure == nil {
+		return ""
 	}
-	if asJSON {
-		return []any{s.SourceID, s.Kind, sourceState(s), config.URL, s.LastPollAt, s.NextPollAt, s.Failures, s.LastError, s.ItemsSeen}
-	}
-	return []any{s.SourceID, s.Kind, sourceState(s), excerptOf(config.URL), instantOr(s.LastPollAt, "never"), instantOr(s.NextPollAt, ""), s.Failures, lastError, s.ItemsSeen}
+	return failure.Code + ": " + failure.Message
 }
 
 // sourceState returns whether a source is polled.
@@ -95,35 +97,17 @@ func sourceState(s pg.SourceRow) string {
 }
 
 func showSource(s pg.SourceRow, asJSON bool) error {
-	detail := struct {
-		Source     string          `json:"source"`
-		Kind       string          `json:"kind"`
-		State      string          `json:"state"`
-		Stopped    *pg.PollError   `json:"stopped,omitempty"`
-		Endpoint   *string         `json:"endpoint"`
-		Config     json.RawMessage `json:"config_json"`
-		LastPollAt *time.Time      `json:"last_poll_at"`
-		NextPollAt *time.Time      `json:"next_poll_at"`
-		Failures   int             `json:"failures"`
-		LastError  *pg.PollError   `json:"last_error,omitempty"`
-		MovedTo    *string         `json:"moved_to,omitempty"`
-		ItemsSeen  int64           `json:"items_seen"`
-	}{s.SourceID, s.Kind, sourceState(s), s.Stopped, s.EndpointID, s.Config, s.LastPollAt, s.NextPollAt, s.Failures, s.LastError, s.MovedTo, s.ItemsSeen}
 	if asJSON {
-		encoder := json.NewEncoder(os.Stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(detail)
+		return printJSON(s)
 	}
-	raw, err := json.Marshal(detail)
+	rows := [][]any{{"source_id", s.SourceID}, {"kind", s.Kind}, {"state", sourceState(s)}, {"endpoint_id", s.EndpointID}}
+	config, err := objectRows(s.Config, nil)
 	if err != nil {
 		return err
 	}
-	rows, err := differences(json.RawMessage(`{}`), raw)
-	if err != nil {
-		return err
-	}
-	for i := range rows {
-		rows[i] = []any{rows[i][0], rows[i][2]}
-	}
-	return table.Print(os.Stdout, false, []string{"field", "value"}, rows)
+	rows = append(rows, config...)
+	return printFields(append(rows, [][]any{
+		{"last_poll", instantOr(s.LastPollAt, "never")}, {"next_poll", s.NextPollAt}, {"failures", s.Failures}, {"last_error", pollErrorText(s.LastError)},
+		{"moved_to", s.MovedTo}, {"items_seen", s.ItemsSeen},
+	}...))
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -23,7 +22,7 @@ import (
 )
 
 const (
-	// shownItems is how many items of a test are valueText, the newest.
+	// shownItems is how many items of a test are printed, the newest.
 	shownItems = 10
 	// tryTimeout limits a test.
 	tryTimeout = time.Minute
@@ -58,7 +57,7 @@ web page instead of a feed, the command prints the feeds that the page names.`,
 				if err != nil {
 					return err
 				}
-				return trySource(ctx, cfg, store, source, read.asJSON)
+				return trySource(ctx, cfg, store, source, read.output)
 			})
 		},
 	}
@@ -114,7 +113,7 @@ type triedItem struct {
 	Skip        string       `json:"skip,omitempty"`
 }
 
-func trySource(ctx context.Context, cfg config.Config, store *pg.Store, source pull.Source, asJSON bool) error {
+func trySource(ctx context.Context, cfg config.Config, store *pg.Store, source pull.Source, out output) error {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	vault, err := daemon.NewVault(cfg, store, slog.New(slog.DiscardHandler))
@@ -134,13 +133,11 @@ func trySource(ctx context.Context, cfg config.Config, store *pg.Store, source p
 	} else if err := found.take(ctx, store, source, batch); err != nil {
 		return err
 	}
-	if asJSON {
-		encoder := json.NewEncoder(os.Stdout)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(found); err != nil {
+	if out.asJSON {
+		if err := printJSON(found); err != nil {
 			return err
 		}
-	} else if err := found.print(); err != nil {
+	} else if err := found.print(out); err != nil {
 		return err
 	}
 	if !found.OK {
@@ -199,33 +196,40 @@ func (t *sourceTrial) take(ctx context.Context, store *pg.Store, source pull.Sou
 	return nil
 }
 
-func (t *sourceTrial) print() error {
+func (t *sourceTrial) print(out output) error {
 	if !t.OK {
-		fmt.Fprintf(os.Stderr, "autopost: %s: %s\n", t.Code, t.Error)
+		note("%s: %s", t.Code, t.Error)
 		for _, feed := range t.Feeds {
-			fmt.Fprintf(os.Stderr, "autopost: the page names this feed: %s\n", feed)
+			note("the page names this feed: %s", feed)
 		}
 		return nil
 	}
 	rows := make([][]any, 0, len(t.Items))
 	for i := len(t.Items) - 1; i >= 0; i-- {
 		item := t.Items[i]
-		verdict := "would be published, unless it was before"
-		if item.Skip != "" {
-			verdict = "only marked as seen: " + item.Skip
-		}
-		rows = append(rows, []any{excerptOf(item.SourceRef), instantOr(item.PublishedAt, "no date"), excerptOf(item.Text), len(item.Media), strings.Join(item.Tags, ", "), verdict})
+		rows = append(rows, []any{instantOr(item.PublishedAt, "no date"), item.result(), table.Excerpt(item.Text), item.Tags, len(item.Media), table.Excerpt(item.SourceRef)})
 	}
-	if err := table.Print(os.Stdout, false, []string{"item", "published", "text", "media", "tags", "result"}, rows); err != nil {
+	err := out.rows(nil, table.Table{
+		Columns: []string{"published", "result", "text", "tags", "media", "item"}, Details: []string{"tags", "media", "item"}, Rows: rows,
+	})
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stdout, "%d items; %d would be published\n", t.Total, t.Publish)
-	for _, note := range t.Notes {
-		fmt.Fprintln(os.Stderr, "autopost: "+note)
+	say("%s; %d would be published, unless published before; a poll only marks the others as seen", counted(t.Total, "item"), t.Publish)
+	for _, remark := range t.Notes {
+		note("%s", remark)
 	}
 	if t.Plan == nil {
 		return nil
 	}
-	fmt.Fprintln(os.Stdout, "channels of the newest post:")
-	return printPlan(t.Plan, false)
+	say("channels of the newest post:")
+	return out.printPlan(t.Plan)
+}
+
+// result returns what a poll would do with an item, with the reason if it publishes nothing.
+func (i triedItem) result() table.Word {
+	if i.Skip == "" {
+		return "publish"
+	}
+	return table.Word("skip: " + i.Skip)
 }

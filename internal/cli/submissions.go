@@ -19,12 +19,13 @@ func submissionsListCommand() *cobra.Command {
 		example:  "  autopost submissions list --status failed",
 		function: "list_submissions",
 		filters: []filterFlag{
-			{"status", "status", "new, fetching, pending, skipped, enqueued, rejected, expired or failed (default: all)"}, sinceFlag,
+			{name: "status", key: "status", usage: "only this status", values: []string{"new", "fetching", "pending", "skipped", "enqueued", "rejected", "expired", "failed"}}, sinceFlag,
 		},
 		columns: []column{
-			timeColumn("when", "created_at"), fieldColumn("submission_id", "submission_id"), fieldColumn("status", "status"), fieldColumn("attempt", "attempt"),
-			timeColumn("next_attempt", "next_attempt_at"), errorColumn("why", "last_error"), fieldColumn("text", "excerpt"),
+			timeColumn("when", "created_at"), fieldColumn("status", "status"), errorColumn("why", "last_error"), excerptColumn("text", "excerpt"),
+			detail(fieldColumn("submission_id", "submission_id")), detail(fieldColumn("attempt", "attempt")), detail(timeColumn("next_attempt", "next_attempt_at")),
 		},
+		empty: "No post waits for media or a decision. autopost posts list shows the queued ones.",
 	}.command(nil)
 }
 
@@ -53,7 +54,7 @@ func showing(kind, short, list string, get func(s *pg.Store, ctx context.Context
 			})
 		},
 	}
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 

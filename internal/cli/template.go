@@ -13,21 +13,25 @@ import (
 
 	"autopost/internal/api"
 	"autopost/internal/pg"
+	"autopost/internal/table"
 )
 
 func templateCommand() *cobra.Command {
 	return parentCommand("template", "Manage templates",
-		templateListCommand(), templateShowCommand(), templatePutCommand(), templateEnableCommand(), templatePreviewCommand())
+		templateListCommand(), templateShowCommand(), templatePutCommand(), templateSwitchCommand("enable", true), templateSwitchCommand("disable", false), templatePreviewCommand())
 }
 
 func templateListCommand() *cobra.Command {
-	return listing("List all versions of the templates; version 0 is built in", "  autopost template list", func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+	return listing("List all versions of the templates", "  autopost template list", func(ctx context.Context, store *pg.Store, workspace string) ([]pg.TemplateRow, table.Table, error) {
 		list, err := store.ListTemplates(ctx, workspace, listLimit)
 		rows := make([][]any, 0, len(list))
 		for _, t := range list {
-			rows = append(rows, []any{t.TemplateID, t.Platform, t.Version, t.Enabled, excerptOf(t.Body)})
+			rows = append(rows, []any{t.TemplateID, t.Platform, t.Version, t.Enabled, table.Excerpt(t.Body)})
 		}
-		return []string{"template", "platform", "version", "enabled", "body"}, rows, err
+		return list, table.Table{
+			Columns: []string{"template", "platform", "version", "enabled", "body"}, Rows: rows,
+			Empty: "No template: run autopost template put NAME --body '{title}'.",
+		}, err
 	})
 }
 
@@ -62,7 +66,7 @@ func templateShowCommand() *cobra.Command {
 	}
 	platformFlag(cmd, &platform)
 	cmd.Flags().IntVar(&version, "version", 0, "version to show (default: the newest)")
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 
@@ -131,29 +135,29 @@ A version is complete: a field that is not given has its default.`,
 	return cmd
 }
 
-func templateEnableCommand() *cobra.Command {
+func templateSwitchCommand(verb string, enabled bool) *cobra.Command {
 	var m operatorFlags
 	var platform string
 	var version int
-	var disable bool
+	short := strings.ToUpper(verb[:1]) + verb[1:] + " a version of a template"
 	cmd := &cobra.Command{
-		Use:     "enable NAME",
-		Short:   "Enable or disable a version of a template",
-		Long:    "Enable or disable a version of a template. Posts use the newest enabled version.",
-		Example: `  autopost template enable digest --version 3 --disable --reason "typo in version 3"`,
+		Use:     verb + " NAME",
+		Short:   short,
+		Long:    short + ". Posts use the newest enabled version.",
+		Example: "  autopost template " + verb + ` digest --version 3 --reason "typo in version 3"`,
 		Args:    oneArgument("template name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if version < 1 {
 				return usageError{fmt.Errorf("--version must be at least 1, got %d: run autopost template list", version)}
 			}
 			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
-				answer, err := pg.Decode[pg.TemplateAnswer](store.EnableTemplate(ctx, m.act, api.TemplateKey{ID: args[0], Platform: platform}, version, !disable))
+				answer, err := pg.Decode[pg.TemplateAnswer](store.EnableTemplate(ctx, m.act, api.TemplateKey{ID: args[0], Platform: platform}, version, enabled))
 				if err != nil {
 					return err
 				}
 				one := pg.PutAnswer{Applied: answer.Applied, Reason: answer.Reason}
 				if answer.Applied {
-					one.Before, one.After = pg.Fields{"enabled": jsonBool(disable)}, pg.Fields{"enabled": jsonBool(!disable)}
+					one.Before, one.After = pg.Fields{"enabled": jsonBool(!enabled)}, pg.Fields{"enabled": jsonBool(enabled)}
 				}
 				if one.Raw, err = json.Marshal(answer); err != nil {
 					return err
@@ -164,8 +168,7 @@ func templateEnableCommand() *cobra.Command {
 	}
 	workspaceFlag(cmd, &m.act.Workspace)
 	platformFlag(cmd, &platform)
-	cmd.Flags().IntVar(&version, "version", 0, "version to enable or disable (required)")
-	cmd.Flags().BoolVar(&disable, "disable", false, "disable the version")
+	cmd.Flags().IntVar(&version, "version", 0, "version to "+verb+" (required)")
 	m.auditFlags(cmd)
 	return cmd
 }
@@ -213,7 +216,7 @@ values come from --var, or from template.vars of the post.`,
 	cmd.Flags().StringVar(&platform, "platform", "telegram", "platform to render for")
 	cmd.Flags().StringVar(&body, "body", "", "body to use instead of the stored one")
 	cmd.Flags().StringArrayVar(&vars, "var", nil, "value of a placeholder as NAME=VALUE; repeatable")
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 
@@ -242,7 +245,7 @@ func samplePost(files, vars []string) (json.RawMessage, error) {
 
 func printPreview(p pg.Preview, asJSON bool) error {
 	if asJSON {
-		if err := json.NewEncoder(os.Stdout).Encode(p); err != nil {
+		if err := printJSON(p); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +26,8 @@ type upsert struct {
 	given map[string]*fieldFlag
 	unset []string
 	from  string
+	// fixed are the fields of a command without field flags; nil for others.
+	fixed pg.Fields
 	// fill adds fields that need the database. It may be nil.
 	fill func(ctx context.Context, store *pg.Store, fields pg.Fields) error
 }
@@ -55,7 +56,7 @@ func (f *fieldFlag) Set(text string) error {
 // Type returns the type that help prints.
 func (f *fieldFlag) Type() string {
 	return map[configfile.FieldType]string{
-		configfile.Text: "text", configfile.Number: "number", configfile.Boolean: "true|false", configfile.List: "a,b,c", configfile.Object: "json",
+		configfile.Text: "text", configfile.Number: "number", configfile.Boolean: "bool", configfile.List: "a,b,c", configfile.Object: "json",
 	}[f.field.Type]
 }
 
@@ -63,7 +64,15 @@ func (f *fieldFlag) Type() string {
 func (p *upsert) flags(cmd *cobra.Command) {
 	for _, f := range p.kind.Fields {
 		p.given[f.Name] = &fieldFlag{field: f}
-		cmd.Flags().Var(p.given[f.Name], flagOf(f.Name), f.Help)
+		flag := cmd.Flags().VarPF(p.given[f.Name], flagOf(f.Name), "", f.Help)
+		if f.Type == configfile.Boolean {
+			flag.NoOptDefVal = "true"
+		}
+	}
+	for _, rate := range []string{"rate-rps", "rps"} {
+		if cmd.Flags().Lookup(rate) != nil {
+			rateNames(cmd, rate)
+		}
 	}
 	cmd.Flags().StringArrayVar(&p.unset, "unset", nil, "`field` to reset to its default; repeatable")
 	cmd.Flags().StringVar(&p.from, "from", "", "`file` with the fields as a JSON object, instead of flags; - reads stdin")
@@ -72,6 +81,9 @@ func (p *upsert) flags(cmd *cobra.Command) {
 
 // fields returns the fields of the flags, or of the file.
 func (p *upsert) fields(cmd *cobra.Command) (pg.Fields, error) {
+	if p.fixed != nil {
+		return p.fixed, nil
+	}
 	fields := pg.Fields{}
 	for _, f := range p.kind.Fields {
 		if !cmd.Flags().Changed(flagOf(f.Name)) {
@@ -115,6 +127,32 @@ func readFields(name string) (pg.Fields, error) {
 		return nil, usageError{fmt.Errorf("%s must contain a JSON object: write {\"field\": value}", inputName(name))}
 	}
 	return fields, nil
+}
+
+// switchCommands returns the commands that enable and disable a row of a kind. put is the method that writes it.
+func switchCommands(kind, name string, put func(*pg.Store, context.Context, pg.OperatorAction, string, any) (pg.Written, error), enable, disable string) []*cobra.Command {
+	commands := make([]*cobra.Command, 0, 2)
+	for _, enabled := range []bool{true, false} {
+		verb, short := "enable", enable
+		if !enabled {
+			verb, short = "disable", disable
+		}
+		p := newUpsert(kind)
+		p.fixed = pg.Fields{"enabled": jsonBool(enabled)}
+		kind := strings.ReplaceAll(kind, "_", " ")
+		cmd := &cobra.Command{
+			Use: verb + " ID", Short: short, Args: oneArgument(kind + " id"),
+			Example: fmt.Sprintf("  autopost %s %s %s", kind, verb, name),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return p.write(cmd, kind+" "+args[0], mustExist, func(ctx context.Context, store *pg.Store, act pg.OperatorAction, fields pg.Fields) (pg.PutAnswer, error) {
+					return pg.Decode[pg.PutAnswer](put(store, ctx, act, args[0], fields))
+				})
+			},
+		}
+		p.operatorFlags.flags(cmd)
+		commands = append(commands, cmd)
+	}
+	return commands
 }
 
 // put calls the database function of a kind.
@@ -166,7 +204,9 @@ func (p *upsert) write(cmd *cobra.Command, subject string, expected expectation,
 // printPut prints the changes of a row. An unchanged row is a success.
 func (m *operatorFlags) printPut(subject string, a pg.PutAnswer) error {
 	if m.asJSON {
-		fmt.Fprintln(os.Stdout, string(a.Raw))
+		if err := printJSON(a.Raw); err != nil {
+			return err
+		}
 	}
 	switch a.Reason {
 	case "":
@@ -180,11 +220,12 @@ func (m *operatorFlags) printPut(subject string, a pg.PutAnswer) error {
 	case "referred_to":
 		var by []string
 		for _, what := range slices.Sorted(maps.Keys(a.References)) {
-			by = append(by, fmt.Sprintf("%d %s", a.References[what], what))
+			by = append(by, counted(a.References[what], singular(what), what))
 		}
-		return fmt.Errorf("%s was not removed: %s refer to it", subject, strings.Join(by, " and "))
+		return fmt.Errorf("%s was not removed, because it is used by %s", subject, strings.Join(by, " and "))
 	case "enabled":
-		return fmt.Errorf("%s was not removed, because it is enabled: disable it first", subject)
+		kind, id := subject[:strings.LastIndex(subject, " ")], subject[strings.LastIndex(subject, " ")+1:]
+		return fmt.Errorf("%s was not removed, because it is enabled: run autopost %s disable %s first", subject, kind, id)
 	default:
 		return fmt.Errorf("nothing was changed: %s", reasonText(a.Reason, subject))
 	}
@@ -226,58 +267,8 @@ func fieldErrorLines(errs []problem.Fault) string {
 	return strings.Join(lines, "\n")
 }
 
-// valueText formats a JSON value for a table: strings without quotes, null as the empty text.
-func valueText(raw json.RawMessage) string {
-	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
-		return ""
-	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err == nil {
-		return text
-	}
-	return string(raw)
-}
-
-// printObject prints a JSON object as a table with one row per key. The objects under
-// the open keys are printed key by key, too.
-func printObject(raw json.RawMessage, open ...string) error {
-	rows, err := objectRows(raw, open)
-	if err != nil {
-		return err
-	}
-	return table.Print(os.Stdout, false, []string{"field", "value"}, rows)
-}
-
-func objectRows(raw json.RawMessage, open []string) ([][]any, error) {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, fmt.Errorf("decode the answer: %w", err)
-	}
-	var rows [][]any
-	for _, key := range slices.Sorted(maps.Keys(object)) {
-		if !slices.Contains(open, key) {
-			rows = append(rows, []any{key, valueText(object[key])})
-			continue
-		}
-		inner, err := objectRows(object[key], nil)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, inner...)
-	}
-	return rows, nil
-}
-
-// printChanges prints changed fields as a table. It prints nothing without rows.
-func printChanges(rows [][]any) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	return table.Print(os.Stdout, false, []string{"field", "before", "after"}, rows)
-}
-
-// listing returns the list command of a kind of row.
-func listing(short, example string, list func(context.Context, *pg.Store, string) ([]string, [][]any, error)) *cobra.Command {
+// listing returns the list command of a kind of row. list returns the rows, and their table.
+func listing[Row any](short, example string, list func(context.Context, *pg.Store, string) ([]Row, table.Table, error)) *cobra.Command {
 	var f readFlags
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -286,14 +277,14 @@ func listing(short, example string, list func(context.Context, *pg.Store, string
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
-				columns, rows, err := list(ctx, store, workspace)
+				items, rows, err := list(ctx, store, workspace)
 				if err != nil {
 					return err
 				}
-				if len(rows) == listLimit {
-					fmt.Fprintf(os.Stderr, "autopost: the list stops at %d rows; there may be more\n", listLimit)
+				if len(items) == listLimit {
+					note("the list stops at %d rows; there may be more", listLimit)
 				}
-				return table.Print(os.Stdout, f.asJSON, columns, rows)
+				return f.rows(items, rows)
 			})
 		},
 	}

@@ -2,8 +2,7 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"os"
+	"encoding/json"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,7 @@ import (
 
 func verifyCommand() *cobra.Command {
 	var workspace string
-	var asJSON bool
+	var out output
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check the invariants of a live database (read-only)",
@@ -24,16 +23,25 @@ writes nothing. It exits 1 and prints the wrong rows if an invariant does not ho
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
-				return verify(ctx, store, workspace, asJSON)
+				return verify(ctx, store, workspace, out)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&workspace, "workspace", "", "workspace id (default: all active workspaces)")
-	jsonFlag(cmd, &asJSON)
+	out.add(cmd)
 	return cmd
 }
 
-func verify(ctx context.Context, store *pg.Store, workspace string, asJSON bool) error {
+// verified is the result of one invariant in one workspace.
+type verified struct {
+	Workspace  string          `json:"workspace"`
+	Invariant  string          `json:"invariant"`
+	Title      string          `json:"title"`
+	Violations int64           `json:"violations"`
+	Sample     json.RawMessage `json:"sample,omitempty"`
+}
+
+func verify(ctx context.Context, store *pg.Store, workspace string, out output) error {
 	workspaces := []string{workspace}
 	if workspace == "" {
 		var err error
@@ -41,7 +49,8 @@ func verify(ctx context.Context, store *pg.Store, workspace string, asJSON bool)
 			return err
 		}
 	}
-	var rows [][]any
+	var items []verified
+	rows := [][]any{}
 	broken := 0
 	for _, w := range workspaces {
 		findings, err := store.Verify(ctx, w)
@@ -49,22 +58,24 @@ func verify(ctx context.Context, store *pg.Store, workspace string, asJSON bool)
 			return err
 		}
 		for _, f := range findings {
-			var sample any = ""
+			item := verified{Workspace: w, Invariant: f.Invariant, Title: f.Title, Violations: f.Violations}
 			if f.Violations > 0 {
 				broken++
-				sample = f.Sample
-				if !asJSON {
-					sample = string(f.Sample)
-				}
+				item.Sample = f.Sample
 			}
-			rows = append(rows, []any{w, f.Invariant, f.Title, f.Violations, sample})
+			items = append(items, item)
+			rows = append(rows, []any{w, f.Invariant, f.Violations, f.Title, valueText(item.Sample)})
 		}
 	}
-	if err := table.Print(os.Stdout, asJSON, []string{"workspace", "invariant", "title", "violations", "sample"}, rows); err != nil {
+	err := out.rows(items, table.Table{
+		Columns: []string{"workspace", "id", "wrong", "invariant", "sample"}, Optional: []string{"sample"}, Rows: rows,
+		Empty: "Nothing to check, because no workspace is active: run autopost workspace add ID.",
+	})
+	if err != nil {
 		return err
 	}
 	if broken > 0 {
-		fmt.Fprintf(os.Stderr, "autopost: %d invariants do not hold\n", broken)
+		note("%s; --json prints the rows", counted(broken, "invariant does not hold", "invariants do not hold"))
 		return errSilent
 	}
 	return nil

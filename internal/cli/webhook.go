@@ -12,14 +12,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"autopost/internal/pg"
+	"autopost/internal/table"
 )
 
 func webhookCommand() *cobra.Command {
-	return parentCommand("webhook", "Manage result webhooks, signed reports about posts",
+	return parentCommand("webhook", "Manage result webhooks, signed reports about posts", append(
+		switchCommands("webhook", "crm", (*pg.Store).PutWebhook, "Send the events of a result webhook", "Stop the events of a result webhook"),
 		webhookListCommand(), webhookPutCommand("add", "Add a result webhook",
 			`  autopost webhook add crm --url https://crm.example.org/hook --signing-ref crm-key --reason "new CRM"`, mustNotExist), webhookShowCommand(),
 		webhookPutCommand("set", "Change a result webhook", `  autopost webhook set crm --event-types 'post.*' --reason "less traffic"`, mustExist), webhookRemoveCommand(), webhookTestCommand(),
-		webhookDeliveriesCommand(), webhookReplayCommand())
+		webhookDeliveriesCommand(), webhookReplayCommand())...)
 }
 
 // webhookRow is one row of the list.
@@ -33,17 +35,21 @@ type webhookRow struct {
 }
 
 func webhookListCommand() *cobra.Command {
-	return listing("List the result webhooks", "  autopost webhook list", func(ctx context.Context, store *pg.Store, workspace string) ([]string, [][]any, error) {
+	return listing("List the result webhooks", "  autopost webhook list", func(ctx context.Context, store *pg.Store, workspace string) ([]json.RawMessage, table.Table, error) {
 		list, err := store.List(ctx, pg.Query{Function: "list_configuration", Workspace: workspace, Kind: "webhook", Limit: listLimit})
 		rows := make([][]any, 0, len(list))
 		for _, raw := range list {
 			var w webhookRow
 			if err := json.Unmarshal(raw, &w); err != nil {
-				return nil, nil, fmt.Errorf("decode the answer: %w", err)
+				return nil, table.Table{}, fmt.Errorf("decode the answer: %w", err)
 			}
-			rows = append(rows, []any{w.WebhookID, w.URL, strings.Join(w.EventTypes, ","), w.Enabled, instantOr(w.FailingSince, ""), textOr(w.DisabledReason)})
+			rows = append(rows, []any{w.WebhookID, w.URL, w.EventTypes, w.Enabled, w.FailingSince, w.DisabledReason})
 		}
-		return []string{"webhook_id", "url", "event_types", "enabled", "failing_since", "disabled_reason"}, rows, err
+		return list, table.Table{
+			Columns: []string{"webhook_id", "url", "event_types", "enabled", "failing_since", "disabled_reason"},
+			Details: []string{"failing_since"}, Optional: []string{"disabled_reason"}, Rows: rows,
+			Empty: "No result webhook: run autopost webhook add ID --url URL --signing-ref NAME.",
+		}, err
 	})
 }
 
@@ -89,7 +95,7 @@ func webhookShowCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 
@@ -112,7 +118,7 @@ func refusedWebhook(id, reason string) error {
 	case "unknown_webhook":
 		return unknownWebhook(id)
 	case "disabled":
-		return fmt.Errorf("webhook %s is disabled: run autopost webhook set %s --enabled true --reason …", id, id)
+		return fmt.Errorf("webhook %s is disabled: run autopost webhook enable %s", id, id)
 	case "nothing_to_replay":
 		return errors.New("no event matches: nothing was queued")
 	default:
@@ -141,5 +147,6 @@ func webhookRemoveCommand() *cobra.Command {
 		},
 	}
 	m.flags(cmd)
+	m.requireReason(cmd)
 	return cmd
 }

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,14 +31,7 @@ type webhookSend struct {
 var sendStatuses = []string{"pending", "sending", "delivered", "dead"}
 
 func webhookSends(ctx context.Context, store *pg.Store, workspace string, filter map[string]any, limit int) ([]webhookSend, error) {
-	list, err := store.List(ctx, pg.Query{Function: "list_webhook_deliveries", Workspace: workspace, Filter: filter, Limit: limit})
-	sends := make([]webhookSend, len(list))
-	for i, raw := range list {
-		if err := json.Unmarshal(raw, &sends[i]); err != nil {
-			return nil, fmt.Errorf("decode the answer: %w", err)
-		}
-	}
-	return sends, err
+	return pg.List[webhookSend](ctx, store, pg.Query{Function: "list_webhook_deliveries", Workspace: workspace, Filter: filter, Limit: limit})
 }
 
 func webhookDeliveriesCommand() *cobra.Command {
@@ -54,7 +45,7 @@ func webhookDeliveriesCommand() *cobra.Command {
 		Args:    oneArgument("result webhook id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if status != "" && !slices.Contains(sendStatuses, status) {
-				return usageError{fmt.Errorf("--status must be one of %s, got %q", strings.Join(sendStatuses, ", "), status)}
+				return usageError{fmt.Errorf("--status must be %s, got %q", oneOf(sendStatuses), status)}
 			}
 			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
 				if _, err := findWebhook(ctx, store, workspace, args[0]); err != nil {
@@ -70,17 +61,17 @@ func webhookDeliveriesCommand() *cobra.Command {
 				}
 				rows := make([][]any, 0, len(list))
 				for _, s := range list {
-					var answered any = ""
-					if s.HTTPStatus != nil {
-						answered = *s.HTTPStatus
-					}
-					rows = append(rows, []any{s.TS.Format(time.RFC3339), s.Type, s.ID, s.Status, s.Attempt, answered, instantOr(s.DueAt, ""), textOr(s.Error)})
+					rows = append(rows, []any{s.TS, s.Type, s.Status, s.HTTPStatus, s.Error, s.ID, s.Attempt, s.DueAt})
 				}
-				return table.Print(os.Stdout, f.asJSON, []string{"ts", "type", "event_id", "status", "attempt", "http_status", "due_at", "error"}, rows)
+				return f.rows(list, table.Table{
+					Columns: []string{"when", "type", "status", "http", "why", "event_id", "attempt", "next_attempt"},
+					Details: []string{"event_id", "attempt", "next_attempt"}, Optional: []string{"http", "why"}, Rows: rows,
+					Empty: "No event for this webhook yet: run autopost webhook test " + args[0] + " to send one.",
+				})
 			})
 		},
 	}
-	cmd.Flags().StringVar(&status, "status", "", strings.Join(sendStatuses, ", ")+" (default: all)")
+	cmd.Flags().StringVar(&status, "status", "", oneOf(sendStatuses)+" (default: all)")
 	limitFlag(cmd, &limit)
 	f.add(cmd)
 	return cmd
@@ -139,11 +130,9 @@ func (m *operatorFlags) awaitTest(ctx context.Context, store *pg.Store, webhook,
 
 func (m *operatorFlags) printTest(s webhookSend) error {
 	if m.asJSON {
-		raw, err := json.Marshal(s)
-		if err != nil {
-			return fmt.Errorf("write the answer: %w", err)
+		if err := printJSON(s); err != nil {
+			return err
 		}
-		fmt.Fprintln(os.Stdout, string(raw))
 	}
 	if s.Status != "delivered" {
 		return fmt.Errorf("event %s was not accepted: %s", s.ID, textOr(s.Error))
@@ -203,12 +192,7 @@ func (m *operatorFlags) replay(ctx context.Context, store *pg.Store, webhook str
 	}
 	all.Applied, all.Reason = true, ""
 	if m.asJSON {
-		raw, err := json.Marshal(all)
-		if err != nil {
-			return fmt.Errorf("write the answer: %w", err)
-		}
-		fmt.Fprintln(os.Stdout, string(raw))
-		return nil
+		return printJSON(all)
 	}
 	for _, id := range all.Unknown {
 		fmt.Fprintf(os.Stdout, "event %s is unknown or too old\n", id)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -35,7 +34,7 @@ its rejected posts.`,
 			})
 		},
 	}
-	f.add(cmd)
+	f.addOne(cmd)
 	return cmd
 }
 
@@ -78,7 +77,9 @@ func printWhy(raw json.RawMessage, workspace, id string, asJSON bool) error {
 		return fmt.Errorf("decode the explanation: %w", err)
 	}
 	if asJSON {
-		fmt.Fprintln(os.Stdout, string(raw))
+		if err := printJSON(raw); err != nil {
+			return err
+		}
 	}
 	if !asJSON && slices.Contains([]string{"submission", "fanout", "run"}, e.Status) {
 		return e.printNow()
@@ -96,14 +97,14 @@ func printWhy(raw json.RawMessage, workspace, id string, asJSON bool) error {
 	if e.Source.SourceRef != "" {
 		from += ", source_ref " + e.Source.SourceRef
 	}
-	fmt.Fprintf(os.Stdout, "%s to %s (%s), attempt %d of %d: %s\n", e.Delivery.Status, e.Delivery.ChannelID, e.Delivery.Platform,
+	say("%s to %s (%s), attempt %d of %d: %s", e.Delivery.Status, e.Delivery.ChannelID, e.Delivery.Platform,
 		e.Delivery.Attempt, e.Delivery.MaxAttempts, excerptOf(e.Delivery.Text))
-	fmt.Fprintf(os.Stdout, "from %s %s, run %s\n", e.Source.Kind, from, e.Source.RunID)
+	say("from %s %s, run %s", e.Source.Kind, from, e.Source.RunID)
 	rows := make([][]any, 0, len(e.Chain))
 	for _, step := range e.Chain {
-		rows = append(rows, []any{step.TS.Format("2006-01-02T15:04:05.000Z07:00"), step.Action, step.Sentence})
+		rows = append(rows, []any{step.TS, step.Action, step.Sentence})
 	}
-	if err := table.Print(os.Stdout, false, []string{"when", "event", "what happened"}, rows); err != nil {
+	if err := printTable([]string{"when", "event", "what happened"}, rows); err != nil {
 		return err
 	}
 	return e.printNow()
@@ -111,26 +112,36 @@ func printWhy(raw json.RawMessage, workspace, id string, asJSON bool) error {
 
 // printNow prints the present state and the waits.
 func (e *explanation) printNow() error {
-	fmt.Fprintln(os.Stdout, "now: "+e.Now.Sentence)
+	say("now: %s", e.Now.Sentence)
 	if len(e.Now.HeldBy) > 0 {
 		rows := make([][]any, 0, len(e.Now.HeldBy))
 		for _, h := range e.Now.HeldBy {
 			rows = append(rows, []any{h.String(), h.Lifts})
 		}
-		if err := table.Print(os.Stdout, false, []string{"held by", "lifted by"}, rows); err != nil {
+		if err := printTable([]string{"held by", "lifted by"}, rows); err != nil {
 			return err
 		}
 	}
 	switch {
 	case e.Now.Lifts != "":
-		fmt.Fprintln(os.Stdout, "to do: "+e.Now.Lifts)
+		say("to do: %s", e.Now.Lifts)
 	case e.Now.SendAt != nil:
-		fmt.Fprintf(os.Stdout, "expected to be sent at %s\n", e.Now.SendAt.Format(time.RFC3339))
+		say("expected to be sent at %s", table.Time(*e.Now.SendAt))
 	case len(e.Now.HeldBy) > 0 && e.Status == "found":
-		fmt.Fprintln(os.Stdout, "it waits until an operator acts")
+		say("it waits until an operator acts")
 	}
 	if e.Delivery.Status == "queued" || e.Delivery.Status == "retry" {
-		fmt.Fprintln(os.Stdout, "last daemon activity: "+instantOr(e.Now.DaemonSeenAt, "never"))
+		say("last daemon activity: %s", instantOr(e.Now.DaemonSeenAt, "never"))
 	}
 	return nil
+}
+
+// excerptLength is the number of characters of a text in a sentence.
+const excerptLength = 40
+
+func excerptOf(text string) string {
+	if runes := []rune(text); len(runes) > excerptLength {
+		return string(runes[:excerptLength]) + "…"
+	}
+	return text
 }

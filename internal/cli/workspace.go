@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,8 @@ func workspaceCommand() *cobra.Command {
 		workspaceListCommand(), workspaceShowCommand(),
 		workspaceStatusCommand("pause", "Stop sending; new posts are accepted and wait", "paused"),
 		workspaceStatusCommand("resume", "Activate a workspace; waiting posts are sent", "active"),
-		workspaceStatusCommand("disable", "Stop sending and reject new posts", "disabled"))
+		workspaceStatusCommand("disable", "Stop sending and reject new posts", "disabled"),
+		workspaceStatusCommand("enable", "Activate a workspace, like resume", "active"))
 }
 
 func workspacePutCommand(verb, short, example string, expected expectation) *cobra.Command {
@@ -39,7 +39,7 @@ func workspacePutCommand(verb, short, example string, expected expectation) *cob
 }
 
 func workspaceListCommand() *cobra.Command {
-	var asJSON bool
+	var out output
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List all workspaces",
@@ -53,13 +53,16 @@ func workspaceListCommand() *cobra.Command {
 				}
 				rows := make([][]any, 0, len(list))
 				for _, w := range list {
-					rows = append(rows, []any{w.WorkspaceID, w.Name, w.Status})
+					rows = append(rows, []any{w.WorkspaceID, w.Name, w.Status, w.CreatedAt})
 				}
-				return table.Print(os.Stdout, asJSON, []string{"workspace_id", "name", "status"}, rows)
+				return out.rows(list, table.Table{
+					Columns: []string{"workspace_id", "name", "status", "created"}, Details: []string{"created"}, Rows: rows,
+					Empty: "No workspace: run autopost workspace add ID.",
+				})
 			})
 		},
 	}
-	jsonFlag(cmd, &asJSON)
+	out.add(cmd)
 	return cmd
 }
 

@@ -192,6 +192,11 @@ func (s *Store) SkipDeliveries(ctx context.Context, a OperatorAction, deliveries
 	return s.write(ctx, a, `autopost.skip_deliveries(@workspace, @deliveries::text[]::uuid[], @operator, @reason, @dry_run)`, args{"deliveries": deliveries})
 }
 
+// SkipPost ends waiting deliveries of a post without sending them, at most 1,000 per call.
+func (s *Store) SkipPost(ctx context.Context, a OperatorAction, message string) (Written, error) {
+	return s.write(ctx, a, `autopost.skip_post(@workspace, @id::text::uuid, @operator, @reason, @dry_run)`, args{"id": message})
+}
+
 // RetrySubmission makes a failed submission fetch its media again.
 func (s *Store) RetrySubmission(ctx context.Context, a OperatorAction, submission string) (Written, error) {
 	return s.write(ctx, a, `autopost.retry_submission(@workspace, @submission::text::uuid, @operator, @reason, @dry_run)`, args{"submission": submission})

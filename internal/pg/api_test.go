@@ -46,6 +46,8 @@ func asTheAPI(t *testing.T, store *pg.Store, delivery string) {
 	require.NoError(t, err)
 	require.NotNil(t, keys[0].LastUsedAt)
 
+	_, err = store.PutTemplate(ctx, act, api.TemplateKey{ID: "digest", Platform: "*"}, pg.Template{Body: "{title}"})
+	require.NoError(t, err)
 	for _, list := range []string{"list_deliveries", "list_events", "list_messages", "list_runs", "list_audit", "list_templates", "list_api_keys", "queue_snapshot"} {
 		rows, err := store.List(ctx, pg.Query{Function: list, Workspace: "w", Limit: 10})
 		require.NoError(t, err, list)

@@ -208,10 +208,10 @@ func (s *Store) GetChannel(ctx context.Context, workspace, channel string) (json
 
 // WorkspaceRow is a row of autopost.workspaces.
 type WorkspaceRow struct {
-	WorkspaceID string
-	Name        string
-	Status      string
-	CreatedAt   time.Time
+	WorkspaceID string    `json:"workspace_id"`
+	Name        string    `json:"name"`
+	Status      string    `json:"status"`
+	CreatedAt   time.Time `json:"created_at"`
 }
 
 // DescribeWorkspaces returns the workspaces of every status by id; limit is 1 to 10,000.
@@ -222,17 +222,17 @@ func (s *Store) DescribeWorkspaces(ctx context.Context, limit int) ([]WorkspaceR
 
 // RateGroupRow is a row of list_rate_groups.
 type RateGroupRow struct {
-	Platform  string
-	RateGroup string
+	Platform  string `json:"platform"`
+	RateGroup string `json:"rate_group"`
 	// RateRPS is 0 without a limit.
-	RateRPS         float64
-	Channels        int64
-	EnabledChannels int64
-	CooldownUntil   *time.Time
-	QuotaUntil      *time.Time
-	BreakerOpenedAt *time.Time
+	RateRPS         float64    `json:"rate_rps"`
+	Channels        int64      `json:"channels"`
+	EnabledChannels int64      `json:"enabled"`
+	CooldownUntil   *time.Time `json:"cooldown_until"`
+	QuotaUntil      *time.Time `json:"quota_until"`
+	BreakerOpenedAt *time.Time `json:"breaker_opened_at"`
 	// PlatformRPS is the default limit on this platform; 0 if the platform publishes none.
-	PlatformRPS float64
+	PlatformRPS float64 `json:"platform_rps"`
 }
 
 // ListRateGroups returns the rate groups of a workspace by platform and name; limit is 1 to 10,000.
@@ -245,12 +245,12 @@ func (s *Store) ListRateGroups(ctx context.Context, workspace string, limit int)
 
 // QuotaRow is a quota with its present use.
 type QuotaRow struct {
-	Subject       string
-	WindowSeconds int
-	MaxSends      int
-	Used          int
+	Subject       string `json:"subject"`
+	WindowSeconds int    `json:"window_seconds"`
+	MaxSends      int    `json:"max_sends"`
+	Used          int    `json:"used"`
 	// FreeAt is when the next call may start; nil if it may start now.
-	FreeAt *time.Time
+	FreeAt *time.Time `json:"free_at"`
 }
 
 // ListQuotas returns the quotas of a workspace by subject and window; limit is 1 to 10,000.
@@ -277,15 +277,15 @@ func (s *Store) ListBudgets(ctx context.Context, workspace string, limit int) ([
 
 // SettingRow is a row of autopost.settings.
 type SettingRow struct {
-	Key     string
-	Value   json.RawMessage
-	Default json.RawMessage
+	Key     string          `json:"key"`
+	Value   json.RawMessage `json:"value"`
+	Default json.RawMessage `json:"default_value"`
 	// Least and Most are the bounds of a number, else null.
-	Least json.RawMessage
-	Most  json.RawMessage
+	Least json.RawMessage `json:"least"`
+	Most  json.RawMessage `json:"most"`
 	// Internal settings are for tests and support.
-	Internal bool
-	Meaning  string
+	Internal bool   `json:"internal"`
+	Meaning  string `json:"meaning"`
 }
 
 // ListSettings returns the settings of the installation by key.
@@ -352,16 +352,16 @@ func (s *Store) ReplayWebhook(ctx context.Context, a OperatorAction, webhook str
 
 // AlertRow is a row of list_alerts.
 type AlertRow struct {
-	AlertID        string
-	Kind           string
-	Subject        string
-	Severity       string
-	What           string
-	Remedy         string
-	RaisedAt       time.Time
-	EndedAt        *time.Time
-	AcknowledgedBy string
-	LastNotifiedAt *time.Time
+	AlertID        string     `json:"alert_id"`
+	Kind           string     `json:"kind"`
+	Subject        string     `json:"subject"`
+	Severity       string     `json:"severity"`
+	What           string     `json:"what"`
+	Remedy         string     `json:"remedy"`
+	RaisedAt       time.Time  `json:"raised_at"`
+	EndedAt        *time.Time `json:"ended_at"`
+	AcknowledgedBy string     `json:"acknowledged_by"`
+	LastNotifiedAt *time.Time `json:"last_notified_at"`
 }
 
 // ListAlerts returns the alerts of a workspace, open ones first, the worst before others; limit is 1 to 10,000.
@@ -373,16 +373,16 @@ func (s *Store) ListAlerts(ctx context.Context, workspace string, limit int) ([]
 
 // AlertTargetRow is an alert target with the result of the last notice.
 type AlertTargetRow struct {
-	TargetID    string
-	Kind        string
-	Address     string
-	Enabled     bool
-	MinSeverity string
-	QuietHours  string
-	ToldAt      *time.Time
-	Failures    int
+	TargetID    string     `json:"target_id"`
+	Kind        string     `json:"kind"`
+	Address     string     `json:"address"`
+	Enabled     bool       `json:"enabled"`
+	MinSeverity string     `json:"min_severity"`
+	QuietHours  string     `json:"quiet_hours"`
+	ToldAt      *time.Time `json:"told_at"`
+	Failures    int        `json:"failures"`
 	// LastError is "" if the last notice was sent. It says also that an address is not confirmed.
-	LastError string
+	LastError string `json:"last_error"`
 }
 
 // ListAlertTargets returns the targets of a workspace by id; limit is 1 to 10,000.

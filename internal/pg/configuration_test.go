@@ -101,7 +101,7 @@ func TestFieldsMatchTheFunctions(t *testing.T) {
 	require.Equal(t, pgtest.Column[string](db, `select jsonb_object_keys(autopost.channel_rules('x')) order by 1`), channel)
 	template := append(configfile.KindOf("template").Names(), "enabled")
 	slices.Sort(template)
-	require.Equal(t, pgtest.Column[string](db, `select jsonb_object_keys(autopost.template_fields(t)) from autopost.builtin_templates('x') t where t.template_id = 'image' order by 1`), template)
+	require.Equal(t, pgtest.Column[string](db, `select jsonb_object_keys(autopost.template_fields(t)) from autopost.template_of('x', 't', '*', '{"body": "{a}"}') t order by 1`), template)
 	ids := map[string]string{"group": "telegram/g", "quota": "group:telegram/g/60", "retry_policy": "x/*"}
 	for _, kind := range configfile.Kinds {
 		act := `select autopost.apply_config('w', jsonb_build_array('{"kind": "workspace", "id": "w", "fields": {}}'::jsonb, $1::jsonb), 'o', 'r', true) #>> '{errors,0,reason}'`

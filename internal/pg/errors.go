@@ -37,6 +37,24 @@ var (
 	ErrUnexpected error = refusal("unexpected answer of the database")
 )
 
+// RefusedError is an error that one of our functions raised. It wraps the error of its SQLSTATE.
+type RefusedError struct {
+	sentinel error
+	// Message and Remedy are the texts of the function. Remedy may be empty.
+	Message, Remedy string
+}
+
+// Error returns the error in one line, with its kind.
+func (e *RefusedError) Error() string {
+	if e.Remedy == "" {
+		return fmt.Sprintf("%v: %s", e.sentinel, e.Message)
+	}
+	return fmt.Sprintf("%v: %s (%s)", e.sentinel, e.Message, e.Remedy)
+}
+
+// Unwrap returns the error of the SQLSTATE.
+func (e *RefusedError) Unwrap() error { return e.sentinel }
+
 var sentinels = map[string]error{
 	stateArgument: ErrArgument,
 	"AP002":       ErrNotAllowed,
@@ -82,10 +100,8 @@ func translate(err error) error {
 	switch {
 	case pgErr.Code == stateArgument:
 		return fmt.Errorf("%w: %w", ErrArgument, argumentOf(pgErr))
-	case ok && pgErr.Hint == "":
-		return fmt.Errorf("%w: %s", sentinel, pgErr.Message)
 	case ok:
-		return fmt.Errorf("%w: %s (%s)", sentinel, pgErr.Message, pgErr.Hint)
+		return &RefusedError{sentinel: sentinel, Message: pgErr.Message, Remedy: pgErr.Hint}
 	case pgErr.Code == stateUnreadable && strings.Contains(pgErr.Message, "type uuid"):
 		_, given, _ := strings.Cut(pgErr.Message, ": ")
 		return fmt.Errorf("%w: %w", ErrArgument, &autopost.ArgumentError{Argument: "id", Reason: "must be a UUID, got " + given, Remedy: "copy the id from the list command"})

@@ -187,6 +187,31 @@ func (s *Store) AuditHead(ctx context.Context, workspace string) (seq int64, has
 	return a.Seq, a.Hash, nil
 }
 
+// AuditVerdict is the result of a check of the audit log.
+type AuditVerdict struct {
+	OK     bool         `json:"ok"`
+	Rows   int64        `json:"rows"`
+	Seq    int64        `json:"seq"`
+	Hash   string       `json:"hash"`
+	Faults []AuditFault `json:"faults"`
+}
+
+// AuditFault is a row of the audit log that breaks its chain. ID is nil for missing rows.
+type AuditFault struct {
+	What string  `json:"what"`
+	Seq  int64   `json:"seq"`
+	ID   *string `json:"id"`
+}
+
+// VerifyAudit checks the chain of the audit log. head, if not nil, is an earlier answer of audit_head.
+func (s *Store) VerifyAudit(ctx context.Context, workspace string, head any) (AuditVerdict, error) {
+	a, err := call[AuditVerdict](ctx, s, `select * from autopost.verify_audit($1, $2)`, workspace, head)
+	if err != nil {
+		return a, fmt.Errorf("verify audit ws=%s: %w", workspace, err)
+	}
+	return a, nil
+}
+
 // CheckIntegrity returns the rows of the last whole day that refer to nothing, as an object per kind, and the faults of
 // the audit log. Each is also an alert.
 func (s *Store) CheckIntegrity(ctx context.Context, workspace string) (orphans, audit []json.RawMessage, err error) {

@@ -131,24 +131,24 @@ type PollError struct {
 
 // SourceRow is a row of list_sources, with masked secrets.
 type SourceRow struct {
-	SourceID string
-	Kind     string
-	Enabled  bool
+	SourceID string `json:"source_id"`
+	Kind     string `json:"kind"`
+	Enabled  bool   `json:"enabled"`
 	// Stopped is the reason why autopost disabled it; nil if it did not.
-	Stopped         *PollError
-	Config          json.RawMessage
-	EndpointID      *string
-	EndpointEnabled bool
-	LastPollAt      *time.Time
+	Stopped         *PollError      `json:"stopped"`
+	Config          json.RawMessage `json:"config_json"`
+	EndpointID      *string         `json:"endpoint_id"`
+	EndpointEnabled bool            `json:"endpoint_enabled"`
+	LastPollAt      *time.Time      `json:"polled_at"`
 	// NextPollAt is nil for a disabled source, and before the first poll.
-	NextPollAt *time.Time
+	NextPollAt *time.Time `json:"next_poll_at"`
 	// Failures in a row.
-	Failures  int
-	LastError *PollError
+	Failures  int        `json:"failures"`
+	LastError *PollError `json:"last_error"`
 	// MovedTo is the new address that the source reported.
-	MovedTo *string
+	MovedTo *string `json:"moved_to"`
 	// ItemsSeen counts the remembered items.
-	ItemsSeen int64
+	ItemsSeen int64 `json:"items_seen"`
 }
 
 // ListSources returns the sources of a workspace by id; limit is 1 to 10,000.

@@ -20,6 +20,9 @@ type DeliveryRow struct {
 	TargetID   string `json:"target_id"`
 	Status     string `json:"status"`
 	Attempt    int    `json:"attempt"`
+	// ScheduledFor is nil if the post may go at once.
+	ScheduledFor *time.Time `json:"scheduled_for"`
+	CreatedAt    time.Time  `json:"created_at"`
 	// NextRetryAt is nil also if the delivery waits for an operator.
 	NextRetryAt       *time.Time      `json:"next_retry_at"`
 	ProviderMessageID *string         `json:"provider_message_id"`
@@ -35,11 +38,19 @@ type DeliveryFilter struct {
 	MessageID  string `json:"message_id,omitempty"`
 	ChannelID  string `json:"channel_id,omitempty"`
 	Status     string `json:"status,omitempty"`
+	ErrorCode  string `json:"error_code,omitempty"`
+	// Since is the earliest creation in RFC 3339.
+	Since string `json:"since,omitempty"`
+}
+
+// Query returns the query of the newest deliveries; limit is 1 to 10,000.
+func (f DeliveryFilter) Query(workspace string, limit int) Query {
+	return Query{Function: "list_deliveries", Workspace: workspace, Filter: f, Limit: limit}
 }
 
 // ListDeliveries returns deliveries, newest first; limit is 1 to 10,000.
 func (s *Store) ListDeliveries(ctx context.Context, workspace string, filter DeliveryFilter, limit int) ([]DeliveryRow, error) {
-	return List[DeliveryRow](ctx, s, Query{Function: "list_deliveries", Workspace: workspace, Filter: filter, Limit: limit})
+	return List[DeliveryRow](ctx, s, filter.Query(workspace, limit))
 }
 
 // Why explains a delivery: its origin, its history and its wait reasons.
@@ -99,30 +110,30 @@ func (s *Store) ListEvents(ctx context.Context, workspace string, filter EventFi
 
 // ChannelRow is a row of list_channels.
 type ChannelRow struct {
-	ChannelID string
-	Platform  string
-	TargetID  string
-	Title     *string
-	Enabled   bool
+	ChannelID string  `json:"channel_id"`
+	Platform  string  `json:"platform"`
+	TargetID  string  `json:"target_id"`
+	Title     *string `json:"title"`
+	Enabled   bool    `json:"enabled"`
 	// Paused means that the pause ends in the future by the clock of the database.
-	Paused bool
+	Paused bool `json:"paused"`
 	// PausedUntil is nil for a channel that never paused. AuthHeld means that it waits for its credential.
-	PausedUntil *time.Time
-	AuthHeld    bool
+	PausedUntil *time.Time `json:"paused_until"`
+	AuthHeld    bool       `json:"auth_held"`
 	// CredentialMissing means that the last claim found no secret for its credential.
-	CredentialMissing bool
-	ErrorStreak       int
-	AuthRef           string
-	RateGroup         string
+	CredentialMissing bool   `json:"credential_missing"`
+	ErrorStreak       int    `json:"error_streak"`
+	AuthRef           string `json:"auth_ref"`
+	RateGroup         string `json:"rate_group"`
 	// RateRPS and GroupRateRPS are messages per second; an album counts its items. 0 means no limit.
-	RateRPS      float64
-	GroupRateRPS float64
+	RateRPS      float64 `json:"rate_rps"`
+	GroupRateRPS float64 `json:"group_rate_rps"`
 	// EffectiveRPS is the present rate: lower than RateRPS after the platform limited the channel.
-	EffectiveRPS float64
-	SendMode     string
-	Tags         []string
+	EffectiveRPS float64  `json:"effective_rps"`
+	SendMode     string   `json:"send_mode"`
+	Tags         []string `json:"tags"`
 	// RouteFilter is null if the channel accepts every post.
-	RouteFilter json.RawMessage
+	RouteFilter json.RawMessage `json:"route_filter"`
 }
 
 // ListChannels returns the channels of a workspace by id; limit is 1 to 10,000.
@@ -146,7 +157,7 @@ func (s *Store) QueueSnapshot(ctx context.Context, workspace string) ([]QueueRow
 	return List[QueueRow](ctx, s, Query{Function: "queue_snapshot", Workspace: workspace})
 }
 
-// TemplateRow is a row of list_templates. Version 0 is a built-in template.
+// TemplateRow is a row of list_templates.
 type TemplateRow struct {
 	TemplateID string          `json:"template_id"`
 	Platform   string          `json:"platform"`
@@ -169,24 +180,24 @@ func (s *Store) ListTemplates(ctx context.Context, workspace string, limit int) 
 
 // CredentialRow is a row of list_credentials, without the secret.
 type CredentialRow struct {
-	AuthRef  string
-	Platform string
+	AuthRef  string `json:"auth_ref"`
+	Platform string `json:"platform"`
 	// Kept is env, file or sealed.
-	Kept string
+	Kept string `json:"kept_in"`
 	// Version is that of the sealed secret in use; 0 if the first secret of env or file is in use.
-	Version     int
-	MasterKeyID *string
+	Version     int     `json:"version"`
+	MasterKeyID *string `json:"master_key_id"`
 	// ValidUntil is nil if unknown. NextRefreshAt is nil without automatic renewal.
-	ValidUntil    *time.Time
-	RefreshedAt   *time.Time
-	NextRefreshAt *time.Time
-	Failures      int
-	CheckedAt     *time.Time
-	Account       *string
-	Rights        []autopost.Right
-	Error         *autopost.Error
-	LostAt        *time.Time
-	Channels      int64
+	ValidUntil    *time.Time       `json:"valid_until"`
+	RefreshedAt   *time.Time       `json:"refreshed_at"`
+	NextRefreshAt *time.Time       `json:"next_refresh_at"`
+	Failures      int              `json:"failures"`
+	CheckedAt     *time.Time       `json:"checked_at"`
+	Account       *string          `json:"account"`
+	Rights        []autopost.Right `json:"rights"`
+	Error         *autopost.Error  `json:"error"`
+	LostAt        *time.Time       `json:"auth_lost_at"`
+	Channels      int64            `json:"channels"`
 }
 
 // ListCredentials returns the credentials of a workspace by name; limit is 1 to 10,000.
@@ -216,17 +227,17 @@ func read[T any](ctx context.Context, s *Store, what, sql string, args ...any) (
 
 // EndpointRow is a row of list_endpoints.
 type EndpointRow struct {
-	EndpointID      string
-	Kind            string
-	SourceID        *string
-	Enabled         bool
-	HasSecret       bool
-	SigningRef      *string
-	OldSigningRef   *string
-	OldSigningUntil *time.Time
+	EndpointID      string     `json:"endpoint_id"`
+	Kind            string     `json:"kind"`
+	SourceID        *string    `json:"source_id"`
+	Enabled         bool       `json:"enabled"`
+	HasSecret       bool       `json:"has_secret"`
+	SigningRef      *string    `json:"signing_ref"`
+	OldSigningRef   *string    `json:"old_signing_ref"`
+	OldSigningUntil *time.Time `json:"old_signing_until"`
 	// IngressRPS is posts per second.
-	IngressRPS      float64
-	MaxPayloadBytes int
+	IngressRPS      float64 `json:"ingress_rps"`
+	MaxPayloadBytes int     `json:"max_payload_bytes"`
 }
 
 // ListEndpoints returns the endpoints of a workspace by id; limit is 1 to 10,000.

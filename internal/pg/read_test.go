@@ -129,8 +129,8 @@ func TestTemplates(t *testing.T) {
 
 	rows, err := store.ListTemplates(ctx, "w", 10)
 	require.NoError(t, err)
-	require.Len(t, rows, 4, "with three that are built in")
-	require.Equal(t, []any{"digest", 1, "HTML", true}, []any{rows[1].TemplateID, rows[1].Version, rows[1].ParseMode, rows[1].Enabled})
+	require.Len(t, rows, 1)
+	require.Equal(t, []any{"digest", 1, "HTML", true}, []any{rows[0].TemplateID, rows[0].Version, rows[0].ParseMode, rows[0].Enabled})
 
 	preview := func(key api.TemplateKey, template *pg.Template) (shown pg.Preview) {
 		t.Helper()

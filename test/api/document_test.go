@@ -93,7 +93,7 @@ func (w *world) describe() {
 	require.Greater(w.t, len(w.operations), 50)
 	// Operations that remove a credential or an endpoint run after those that need it. After a retry the daemon changes
 	// the submission.
-	last := []string{"rotate-channel-auth", "rotate-endpoint", "disable-endpoint", "retry-submission"}
+	last := []string{"rotate-channel-auth", "rotate-endpoint", "disable-endpoint", "retry-submission", "skip-post"}
 	slices.SortStableFunc(w.operations, func(a, b operation) int {
 		return cmp.Compare(slices.Index(last, a.ID), slices.Index(last, b.ID))
 	})
@@ -115,7 +115,7 @@ func (w *world) request(o operation, workspace string) call {
 				name = o.Tags[0]
 			case name == "delivery_id" && strings.HasSuffix(o.ID, "-delivery") && o.Method == http.MethodPost && o.ID != "resolve-delivery":
 				name = "delivery_id sent"
-			case name == "message_id" && o.Method == http.MethodPost:
+			case name == "message_id" && o.Method == http.MethodPost && o.ID != "skip-post":
 				name = "message_id sent"
 			case o.ID == "resolve-delivery":
 				name = "delivery_id held"

@@ -158,12 +158,15 @@ func TestKilledBetweenMediaAndMessage(t *testing.T) {
 		require.NoError(t, err)
 		return os.Chtimes(path, old, old)
 	}))
-	var swept []struct {
-		What  string
-		Count int
+	var listed struct {
+		Items []struct {
+			What  string
+			Count int
+		}
 	}
 	result := h.Run(nil, "media", "sweep", "--json")
-	require.NoError(t, json.Unmarshal([]byte(result.Stdout), &swept), result.Stderr)
+	require.NoError(t, json.Unmarshal([]byte(result.Stdout), &listed), result.Stderr)
+	swept := listed.Items
 	require.Equal(t, 0, swept[0].Count+swept[1].Count, "all else is some message's")
 	require.Equal(t, temporary, swept[2].Count)
 	require.Zero(t, stored(t, h, "tmp"))

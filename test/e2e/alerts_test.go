@@ -78,7 +78,7 @@ func TestAlertIsReportedOnceAndItsEndToo(t *testing.T) {
 	kill(t, h, d, channel)
 	chat := opened{h, duty}
 	first := chat.notices(1)[0].Text
-	require.Contains(t, first, "NEW error dead: 1 dead deliveries: tg_")
+	require.Contains(t, first, "NEW error dead: 1 dead delivery: tg_")
 	require.Contains(t, first, "To do: see why: autopost deliveries list --status dead --workspace news")
 	h.Until("the mail is there", func() bool { return len(mail.Letters()) == 2 })
 	require.Contains(t, mail.Letters()[1].Header.Get("Subject"), "NEW error dead")
@@ -93,7 +93,7 @@ func TestAlertIsReportedOnceAndItsEndToo(t *testing.T) {
 	require.NoError(t, json.Unmarshal(h.World.Webhook.Events("alerts")[0].Body, &body))
 	require.Equal(t, "alerts", body.Type)
 	require.Equal(t, []string{"dead", "raised"}, []string{body.Alerts[0].Kind, body.Alerts[0].Change})
-	require.Contains(t, ok(t, h, "alert", "list", "--open"), "1 dead deliveries")
+	require.Contains(t, ok(t, h, "alert", "list", "--open"), "1 dead delivery")
 	doctor := h.Run(nil, "doctor")
 	require.Contains(t, doctor.Stdout, "alert news/dead")
 
@@ -164,7 +164,7 @@ func TestTargetsAreTriedAndExported(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(ok(t, h, "health", "--json")), &health))
 	require.WithinDuration(t, time.Now(), health.At, wait.Bound)
-	require.Contains(t, ok(t, h, "health"), "paused_channels")
+	require.Regexp(t, `paused +\d channel`, ok(t, h, "health"))
 
 	exported := ok(t, h, "config", "export")
 	require.Contains(t, exported, "alert_targets:")

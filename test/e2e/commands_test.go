@@ -43,7 +43,7 @@ func TestExitCodes(t *testing.T) {
 		{"unknown topic", nil, []string{"help", "nosuch"}, 2, `unknown command "nosuch"`},
 		{"unknown topic of a family", nil, []string{"help", "channel", "nosuch"}, 2, `unknown command "nosuch": run autopost channel --help`},
 		{"unknown goal", nil, []string{"bench", "--only", "ZZ"}, 2, "--only must name goals of P"},
-		{"unknown status", nil, []string{"webhook", "deliveries", "wh", "--status", "bogus"}, 2, "pending, sending, delivered, dead"},
+		{"unknown status", nil, []string{"webhook", "deliveries", "wh", "--status", "bogus"}, 2, "pending, sending, delivered or dead"},
 		{"no id of an alert", nil, []string{"alert", "ack", "zz", "--reason", "r"}, 2, `alert id must be a UUID, got "zz": run autopost alert list`},
 		{"no id of a key", nil, []string{"apikey", "disable", "zz", "--reason", "r"}, 2, "autopost apikey list"},
 		{"SQL that fails", nil, []string{"seed", broken}, 1, "broken.sql"},
@@ -63,14 +63,14 @@ func TestMissingObjects(t *testing.T) {
 	h, _, _ := newsroom(t)
 	for args, says := range map[string]string{
 		"channel show none": "channel none", "channel check none": "autopost channel list", "channel set none --rate-rps 2 --reason r": "autopost channel add",
-		"source show none": "none", "source test none": "autopost source list", "source set none --interval 5 --reason r": "autopost source add",
+		"source show none": "none", "source test none": "autopost source list", "source set none --interval 5s": "autopost source add",
 		"credential show none": "autopost credential list", "credential check none": "autopost credential list",
 		"endpoint show none": "autopost endpoint list", "webhook deliveries none": "autopost webhook list", "template show none": "none", "budget show none": "none",
 		"channel pause none --for 1h --reason r": "nothing was changed: unknown channel none: run autopost channel list", "group disable none --reason r": "autopost group list",
 		"source fetch none --reason r": "unknown source none: run autopost source list", "credential requeue --credential none --reason r": "unknown credential none",
-		"alert ack 00000000-0000-7000-8000-000000000000 --reason r":      "autopost alert list",
-		"apikey disable 00000000-0000-7000-8000-000000000000 --reason r": "autopost apikey list",
-		"why 00000000-0000-7000-8000-000000000000":                       "delivery", "apikey show 00000000-0000-7000-8000-000000000000": "key",
+		"alert ack 00000000-0000-7000-8000-000000000000 --reason r":     "autopost alert list",
+		"apikey revoke 00000000-0000-7000-8000-000000000000 --reason r": "autopost apikey list",
+		"why 00000000-0000-7000-8000-000000000000":                      "delivery", "apikey show 00000000-0000-7000-8000-000000000000": "key",
 	} {
 		result := h.Run(nil, strings.Fields(args)...)
 		require.Equal(t, 1, result.Code, "%s: %s", args, result.Stderr)
@@ -121,7 +121,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		{"group"}, {"group", "disable"}, {"group", "enable"}, {"group", "list"}, {"group", "set"}, {"quota"}, {"quota", "list"}, {"quota", "set"}, {"quota", "remove"}, {"budget"}, {"budget", "list"}, {"budget", "show"}, {"budget", "set"},
 		{"retry-policy"}, {"retry-policy", "list"}, {"retry-policy", "set"},
 		{"workspace"}, {"workspace", "add"}, {"workspace", "set"}, {"workspace", "list"}, {"workspace", "show"}, {"workspace", "pause"}, {"workspace", "resume"}, {"workspace", "disable"},
-		{"template"}, {"template", "list"}, {"template", "show"}, {"template", "put"}, {"template", "enable"}, {"template", "preview"}, {"setting"}, {"setting", "list"}, {"setting", "set"},
+		{"template"}, {"template", "list"}, {"template", "show"}, {"template", "put"}, {"template", "enable"}, {"template", "disable"}, {"template", "preview"}, {"setting"}, {"setting", "list"}, {"setting", "set"},
 		{"config"}, {"config", "export"}, {"config", "diff"}, {"config", "apply"}, {"completion", "bash"},
 		{"credential"}, {"credential", "list"}, {"credential", "bind"}, {"credential", "rotate"}, {"credential", "show"}, {"credential", "set"}, {"credential", "check"}, {"credential", "link"},
 		{"credential", "relink"}, {"credential", "rewrap"}, {"channel", "check"}, {"release-stale"},
@@ -170,12 +170,11 @@ func TestMigrateSeedDoctor(t *testing.T) {
 	}
 	status := h.Run(nil, "migrate", "status", "--json")
 	require.Zero(t, status.Code, status.Stderr)
-	var migrations []struct {
+	migrations := items[struct {
 		Version int
 		Name    string
 		Applied bool
-	}
-	require.NoError(t, json.Unmarshal([]byte(status.Stdout), &migrations))
+	}](t, status.Stdout)
 	require.NotEmpty(t, migrations)
 	last := 0
 	for _, m := range migrations {
@@ -194,11 +193,7 @@ func TestMigrateSeedDoctor(t *testing.T) {
 	require.Equal(t, "The shop", pgtest.Value[string](h.DB, `select name from autopost.workspaces where workspace_id = 'shop'`))
 
 	doctor := h.Run(nil, "doctor", "--json")
-	var checks []struct {
-		Check, Found, Remedy string
-		OK                   bool
-	}
-	require.NoError(t, json.Unmarshal([]byte(doctor.Stdout), &checks), doctor.Stderr)
+	checks := items[diagnosed](t, doctor.Stdout)
 	require.NotEmpty(t, checks)
 	ill := 0
 	for _, c := range checks {
@@ -235,12 +230,11 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 	h.Exec(`delete from autopost.events where action = 'sent' and channel_id = 'on-max'`)
 	result := h.Run(nil, "verify", "--workspace", "news", "--json")
 	require.Equal(t, 1, result.Code)
-	var findings []struct {
+	findings := items[struct {
 		Invariant  string
 		Violations int
 		Sample     json.RawMessage
-	}
-	require.NoError(t, json.Unmarshal([]byte(result.Stdout), &findings))
+	}](t, result.Stdout)
 	broken := pgtest.Value[string](h.DB, `select delivery_id::text from autopost.deliveries where channel_id = 'on-max'`)
 	found := false
 	for _, f := range findings {

@@ -105,9 +105,12 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"channel", "add", "third", "--platform", "max", because}, 1, "auth_ref is missing: write the name of a credential"},
 		{[]string{"channel", "add", "on-max", "--platform", "max", because}, 1, "autopost channel set"},
 		{[]string{"channel", "set", "third", "--title", "x", because}, 1, "autopost channel add"},
-		{[]string{"channel", "set", "on-max", "--title", "On MAX"}, 2, "--reason"},
+		{[]string{"channel", "remove", "on-max"}, 2, "--reason"},
+		{[]string{"channel", "set", "on-max", "--title", "On MAX", "--dry-run"}, 0, "dry run"},
 		{[]string{"channel", "set", "on-max", "--max-parallel", "many", because}, 2, "--max-parallel"},
-		{[]string{"channel", "set", "on-max", "--enabled", "yes", because}, 2, "must be true or false"},
+		{[]string{"channel", "set", "on-max", "--enabled=yes", because}, 2, "must be true or false"},
+		{[]string{"channel", "set", "on-max", "--enabled", "false", because}, 2, "write --enabled or --enabled=false"},
+		{[]string{"channel", "set", "on-max", "--rps", "2"}, 0, "rate_rps"},
 		{[]string{"channel", "set", "on-max", "--settings", "{", because}, 2, "must be JSON"},
 		{[]string{"channel", "set", "on-max", "--settings", `{"bogus": true}`, because}, 0, "platform max reads no settings.bogus"},
 		{[]string{"channel", "set", "on-max", "--settings", `{"moderated": true}`, because}, 1, "settings.moderated must be absent"},
@@ -121,17 +124,20 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"channel", "list"}, 0, "On MAX"},
 		{[]string{"channel", "show", "on-max"}, 0, "send_mode"},
 		{[]string{"channel", "show", "nobody"}, 1, "unknown channel nobody in workspace news"},
-		{[]string{"channel", "remove", "on-max", because}, 1, "disable it first"},
+		{[]string{"channel", "remove", "on-max", because}, 1, "run autopost channel disable on-max first"},
 		{[]string{"channel", "remove", "nobody", because}, 1, "unknown channel"},
-		{[]string{"quota", "set", "--channel", "on-max", "--per", "1h", "--max-sends", "8", because}, 0, "added quota of channel:on-max per 1h0m0s"},
+		{[]string{"quota", "set", "--channel", "on-max", "--per", "1h", "--max-sends", "8", because}, 0, "added quota of channel:on-max per 1h\n"},
 		{[]string{"quota", "set", "--channel", "on-max", "--per", "1h", "--max-sends", "8", because}, 0, "nothing to change"},
 		{[]string{"quota", "set", "--channel", "nobody", "--per", "1h", "--max-sends", "8", because}, 1, "must be an existing channel, got nobody"},
 		{[]string{"quota", "set", "--channel", "on-max", "--max-sends", "8", because}, 2, "--per"},
 		{[]string{"quota", "set", "--per", "1h", "--max-sends", "8", because}, 2, "--channel and --group"},
 		{[]string{"quota", "set", "--group", "max", "--per", "1h", "--max-sends", "8", because}, 2, "group:PLATFORM/GROUP"},
 		{[]string{"quota", "list"}, 0, "channel:on-max"},
-		{[]string{"channel", "set", "on-max", "--enabled", "false", because}, 0, "true"},
-		{[]string{"channel", "remove", "on-max", because}, 1, "1 quotas refer to it"},
+		{[]string{"channel", "disable", "on-max"}, 0, "enabled  yes     no"},
+		{[]string{"channel", "enable", "on-max"}, 0, "enabled  no      yes"},
+		{[]string{"channel", "enable", "nobody"}, 1, "autopost channel add"},
+		{[]string{"channel", "set", "on-max", "--enabled=false", because}, 0, "no"},
+		{[]string{"channel", "remove", "on-max", because}, 1, "used by 1 quota\n"},
 		{[]string{"quota", "remove", "--channel", "on-max", "--per", "2h", because}, 1, "unknown quota"},
 		{[]string{"quota", "remove", "--channel", "on-max", "--per", "1h", because}, 0, "removed quota"},
 		{[]string{"channel", "remove", "on-max", because}, 0, "removed channel on-max"},
@@ -172,7 +178,7 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"template", "preview", "digest"}, 1, "title is missing"},
 		{[]string{"template", "preview"}, 2, "template name"},
 		{[]string{"template", "enable", "digest", because}, 2, "--version"},
-		{[]string{"template", "enable", "digest", "--version", "1", "--disable", because}, 0, "false"},
+		{[]string{"template", "disable", "digest", "--version", "1", because}, 0, "enabled  yes     no"},
 		{[]string{"template", "enable", "digest", "--version", "9", because}, 1, "unknown version"},
 		{[]string{"template", "list"}, 0, "digest"},
 		{[]string{"setting", "set", "max_attempts"}, 2, "--default"},
@@ -205,8 +211,7 @@ func TestConfigureCommands(t *testing.T) {
 	require.Equal(t, []string{"setting set max_attempts 7", "setting set max_attempts --default"}, pgtest.Column[string](h.DB, `select reason `+log))
 	require.Equal(t, "olga", pgtest.Column[string](h.DB, `select operator `+log)[0])
 	for _, list := range []string{"workspace", "channel", "group", "quota", "budget", "credential", "template", "setting"} {
-		var rows []map[string]any
-		require.NoError(t, json.Unmarshal([]byte(ok(t, h, list, "list", "--json")), &rows), list)
+		require.NotNil(t, items[map[string]any](t, ok(t, h, list, "list", "--json")), list)
 	}
 	require.JSONEq(t, `{"applied": true, "dry_run": true, "created": false, "before": {"title": null}, "after": {"title": "T"}}`,
 		ok(t, h, "channel", "set", "on-telegram", "--title", "T", because, "--dry-run", "--json"))
@@ -252,7 +257,10 @@ func TestCompletion(t *testing.T) {
 	require.Contains(t, ok(t, h, "__complete", "channel", "set", "on-telegram", "--workspace", ""), "news\n")
 	require.Contains(t, ok(t, h, "__complete", "quota", "set", "--channel", ""), "on-max\n")
 	require.Contains(t, ok(t, h, "__complete", "workspace", "show", ""), "news\n")
-	require.Contains(t, ok(t, h, "__complete", "template", "show", ""), "image\n")
+	ok(t, h, "template", "put", "digest", "--body", "{title}")
+	require.Contains(t, ok(t, h, "__complete", "template", "show", ""), "digest\n")
+	require.Contains(t, ok(t, h, "__complete", "endpoint", "set", ""), "cms\n")
+	require.Contains(t, ok(t, h, "__complete", "channel", "add", "--platform", ""), "youtube\n")
 	h.Workspace("sport")
 	require.Contains(t, ok(t, h, "__complete", "channel", "show", "--workspace", "news", ""), "on-max\n")
 	none := h.Run([]string{"DATABASE_URL=", "AUTOPOST_MIGRATE="}, "__complete", "channel", "pause", "")

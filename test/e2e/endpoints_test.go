@@ -52,11 +52,11 @@ func TestEndpointByCommands(t *testing.T) {
 	require.Equal(t, 401, h.Push(d, shop.Secret, harness.Post("text", "Too late")).Status)
 	require.Equal(t, 202, h.Push(d, rotated.Secret, harness.Post("text", "In time")).Status)
 
-	require.Contains(t, ok(t, h, "endpoint", "set", "shop-2", "--rps", "2", "--max-bytes", "100", because), "ingress_rps")
+	require.Contains(t, ok(t, h, "endpoint", "set", "shop-2", "--rps", "2", "--max-payload-bytes", "100", because), "ingress_rps")
 	require.Equal(t, 413, h.Push(d, rotated.Secret, harness.Post("text", strings.Repeat("x", 100))).Status)
 	require.Contains(t, ok(t, h, "endpoint", "list"), "shop-2")
 	shown := ok(t, h, "endpoint", "show", "shop-2")
-	require.Contains(t, shown, `"payload_rejected": 1`)
+	require.Contains(t, shown, `payload_rejected: 1`)
 	for _, secret := range []string{shop.Secret, rotated.Secret} {
 		require.NotContains(t, shown+ok(t, h, "endpoint", "list", "--json")+d.Log(), secret)
 	}
@@ -95,7 +95,7 @@ func TestEndpointByCommands(t *testing.T) {
 func TestEndpointTriesABody(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
-	ok(t, h, "endpoint", "set", "cms", "--max-bytes", "200", because)
+	ok(t, h, "endpoint", "set", "cms", "--max-payload-bytes", "200", because)
 	planned := h.RunWithInput(`[{"text": "Would it?"}, {"text": "x\u0000"}]`, "endpoint", "test", "cms")
 	require.Equal(t, 1, planned.Code)
 	require.Contains(t, planned.Stdout, "2 of 2 channels would get it")

@@ -37,6 +37,12 @@ func decode[T any](t *testing.T, stdout string) T {
 	return value
 }
 
+// items reads the rows that a list command printed with --json.
+func items[T any](t *testing.T, stdout string) []T {
+	t.Helper()
+	return decode[struct{ Items []T }](t, stdout).Items
+}
+
 // A post is planned, posted, and explained from the command line; the plan leaves nothing.
 func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	t.Parallel()
@@ -79,7 +85,7 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	chain := decode[struct{ Chain []struct{ Action string } }](t, ok(t, h, "why", id, "--json"))
 	require.Len(t, chain.Chain, 3)
 	require.Equal(t, "enqueue", chain.Chain[0].Action)
-	require.Contains(t, ok(t, h, "post", file), "1 duplicates")
+	require.Contains(t, ok(t, h, "post", file), "1 duplicate,")
 	rejected := h.RunWithInput(`{"text": "", "source_ref": "empty"}`, "post")
 	require.Contains(t, rejected.Stderr, "text the post is empty")
 	require.Contains(t, ok(t, h, "why", pgtest.Value[string](h.DB, `select meta ->> 'run_id' from autopost.events where action = 'ingress_payload_rejected'`)),

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -57,22 +56,21 @@ func TestMediaSweep(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, make([]byte, 100), 0o600))
 	}
 	orphans := func() string { return h.Run(nil, "media", "orphans", "--json").Stdout }
-	require.JSONEq(t, `[{"what":"orphans","count":0,"bytes":0,"removed":false},{"what":"temporary","count":0,"bytes":0,"removed":false}]`, orphans(), "they may yet be registered")
+	require.JSONEq(t, `{"items":[{"what":"orphans","count":0,"bytes":0,"removed":false},{"what":"temporary","count":0,"bytes":0,"removed":false}]}`, orphans(), "they may yet be registered")
 	old := time.Now().Add(-25 * time.Hour)
 	for _, path := range []string{stray, filepath.Join(folder, "tmp", "dead")} {
 		require.NoError(t, os.Chtimes(path, old, old))
 	}
-	require.JSONEq(t, `[{"what":"orphans","count":1,"bytes":100,"removed":false},{"what":"temporary","count":1,"bytes":100,"removed":false}]`, orphans())
+	require.JSONEq(t, `{"items":[{"what":"orphans","count":1,"bytes":100,"removed":false},{"what":"temporary","count":1,"bytes":100,"removed":false}]}`, orphans())
 	report := func(removed bool) string {
-		return fmt.Sprintf(`[{"what":"unreferenced","count":1,"bytes":%d,"removed":%t},{"what":"orphans","count":1,"bytes":100,"removed":%t},{"what":"temporary","count":1,"bytes":100,"removed":%t}]`,
+		return fmt.Sprintf(`{"items":[{"what":"unreferenced","count":1,"bytes":%d,"removed":%t},{"what":"orphans","count":1,"bytes":100,"removed":%t},{"what":"temporary","count":1,"bytes":100,"removed":%t}]}`,
 			len(content), removed, removed, removed)
 	}
 	require.JSONEq(t, report(false), h.Run(nil, "media", "sweep", "--dry-run", "--json").Stdout)
 	require.Equal(t, 4, objects())
 	require.JSONEq(t, report(true), h.Run(nil, "media", "sweep", "--json").Stdout)
 	require.Equal(t, 1, objects())
-	var held []map[string]any
-	require.NoError(t, json.Unmarshal([]byte(h.Run(nil, "media", "list", "--json").Stdout), &held))
+	held := items[map[string]any](t, h.Run(nil, "media", "list", "--json").Stdout)
 	require.Len(t, held, 1)
 	require.Equal(t, 1.0, held[0]["messages"])
 	h.Verified()
@@ -223,13 +221,8 @@ func TestDoctorTriesTheMediaOrigin(t *testing.T) {
 	t.Parallel()
 	h := harness.New(t)
 	origin := func(extra ...string) (ok bool, found, remedy string) {
-		var checks []struct {
-			Check, Found, Remedy string
-			OK                   bool
-		}
 		result := h.Run(extra, "doctor", "--json")
-		require.NoError(t, json.Unmarshal([]byte(result.Stdout), &checks), result.Stderr)
-		for _, c := range checks {
+		for _, c := range items[diagnosed](t, result.Stdout) {
 			if c.Check == "media origin" {
 				return c.OK, c.Found, c.Remedy
 			}

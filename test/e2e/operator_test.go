@@ -139,7 +139,7 @@ var failures = []failure{
 		mend: func(n *shift, notice string) {
 			require.NoError(n.t, n.World.MAX.AddBot(newToken))
 			n.File("token", newToken)
-			require.Contains(n.t, n.typed(notice, "credential set", "FILE", "token"), "1 waiting channels were resumed")
+			require.Contains(n.t, n.typed(notice, "credential set", "FILE", "token"), "resumed 1 waiting channel")
 			n.typed(notice, "credential requeue")
 			n.arrived("revoked", 1)
 		},
@@ -158,7 +158,7 @@ var failures = []failure{
 		kind: "source_failing", severity: "warning", says: []string{"source wire failed 3 times in a row, nothing comes from it: 127.0.0.1 answered 404"},
 		arise: func(n *shift) {
 			n.station(harness.Channel{ID: "wire", Platform: harness.Telegram})
-			ok(n.t, n.Harness, "source", "add", "wire", "--url", n.WorldURL+"/feeds/gone", "--interval", "1", "--tag", "wire", because)
+			ok(n.t, n.Harness, "source", "add", "wire", "--url", n.WorldURL+"/feeds/gone", "--interval", "1s", "--tag", "wire", because)
 		},
 		mend: func(n *shift, notice string) {
 			n.World.Feeds.Set("moved", "application/rss+xml", feed(1))
@@ -182,7 +182,7 @@ var failures = []failure{
 		},
 	},
 	{
-		kind: "outcome_held", severity: "error", says: []string{"1 posts wait for a person, it is unknown if they were published: ", " in held"},
+		kind: "outcome_held", severity: "error", says: []string{"1 post waits for a person, it is unknown if it was published: ", " in held"},
 		arise: func(n *shift) {
 			chat := n.station(harness.Channel{ID: "held", Platform: harness.Telegram, OnUnknown: "hold"})
 			n.Fault(sim.Fault{Platform: harness.Telegram, Chat: chat, Effect: sim.EffectReset, To: 1})

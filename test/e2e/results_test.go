@@ -170,11 +170,10 @@ func TestWebhookThatIsTriedByHandAndGoes(t *testing.T) {
 	refused := len(h.Sends(sim.Filter{Chat: "crm"}))
 
 	h.World.Webhook.SetStatus("crm", 0)
-	ok(t, h, "webhook", "set", "crm", "--enabled", "true", because)
+	ok(t, h, "webhook", "set", "crm", "--enabled=true", because)
 	h.Until("the rest is reported", func() bool { ids, _ := received(h, "crm"); return len(ids) >= 2 })
 	require.Greater(t, len(h.Sends(sim.Filter{Chat: "crm"})), refused)
-	var shown []struct{ Status string }
-	require.NoError(t, json.Unmarshal([]byte(ok(t, h, "webhook", "deliveries", "crm", "--status", "delivered", "--json")), &shown))
+	shown := items[struct{ Status string }](t, ok(t, h, "webhook", "deliveries", "crm", "--status", "delivered", "--json"))
 	require.GreaterOrEqual(t, len(shown), 3)
 	require.Contains(t, ok(t, h, "webhook", "show", "crm"), "/webhook/crm")
 	require.Contains(t, ok(t, h, "webhook", "remove", "crm", because), "removed")

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,18 +37,17 @@ func TestRunbookOfAChannel(t *testing.T) {
 	h.Until("the other channel has both", func() bool { return len(h.Accepted(sim.Filter{Chat: other})) == 2 })
 	require.Empty(t, h.Sends(sim.Filter{Chat: chat}))
 
-	var waiting []struct {
+	waiting := items[struct {
 		DeliveryID string `json:"delivery_id"`
-		Text       string `json:"text"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(ok(t, h, "deliveries", "list", "--channel", "on-telegram", "--json")), &waiting))
+		Text       string `json:"rendered_text"`
+	}](t, ok(t, h, "deliveries", "list", "--channel", "on-telegram", "--json"))
 	require.Len(t, waiting, 2)
 	require.Equal(t, "Recalled", waiting[1].Text, "the newest comes first")
 	recalled := waiting[1].DeliveryID
 	ok(t, h, "deliveries", "skip", recalled, "--dry-run", because)
 	require.Zero(t, events(h, "manual_skip"))
 	ok(t, h, "deliveries", "skip", recalled, because)
-	require.Contains(t, ok(t, h, "deliveries", "list", "--status", "dead"), recalled)
+	require.Contains(t, ok(t, h, "deliveries", "list", "--status", "dead", "--wide"), recalled)
 	again := h.Run(nil, "deliveries", "skip", recalled, because)
 	require.Equal(t, 1, again.Code, "what does not wait cannot be skipped")
 	require.Contains(t, again.Stdout, "not waiting")
@@ -103,7 +101,7 @@ func TestRunbookMisuse(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"channel", "pause", "on-telegram", "--for", "1h"}, 2, "--reason"},
+		{[]string{"deliveries", "skip", "00000000-0000-7000-8000-000000000000"}, 2, "--reason"},
 		{[]string{"channel", "pause", "on-telegram", because}, 2, "--for"},
 		{[]string{"channel", "pause", "on-telegram", "--for", "9000h", because}, 2, "seconds"},
 		{[]string{"channel", "pause", "--for", "1h", because}, 2, "channel"},

@@ -54,16 +54,14 @@ func TestSourcesByCommand(t *testing.T) {
 	d := h.Serve()
 	h.Until("the newest item is sent", func() bool { return len(h.Accepted()) == 2 })
 	require.Equal(t, map[string]int{"Новость 3": 2}, titles(h))
-	var list []struct {
-		Source   string
-		State    string
-		LastPoll time.Time `json:"last_poll"`
-		NextPoll time.Time `json:"next_poll"`
+	list := items[struct {
+		Enabled  bool
+		LastPoll time.Time `json:"polled_at"`
+		NextPoll time.Time `json:"next_poll_at"`
 		Seen     int       `json:"items_seen"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(ok(t, h, "source", "list", "--json")), &list))
+	}](t, ok(t, h, "source", "list", "--json"))
 	require.Len(t, list, 1)
-	require.Equal(t, "enabled", list[0].State)
+	require.True(t, list[0].Enabled)
 	require.Equal(t, 3, list[0].Seen)
 	require.InDelta(t, 300, list[0].NextPoll.Sub(list[0].LastPoll).Seconds(), 1)
 
@@ -71,7 +69,7 @@ func TestSourcesByCommand(t *testing.T) {
 	ok(t, h, "source", "set", "wire", "--include", "/[46]$/", because)
 	h.Until("what the filter lets through is sent", func() bool { return len(h.Accepted()) == 6 })
 	require.Equal(t, map[string]int{"Новость 3": 2, "Новость 4": 2, "Новость 6": 2}, titles(h))
-	require.Contains(t, ok(t, h, "source", "show", "wire"), `["/[46]$/"]`)
+	require.Contains(t, ok(t, h, "source", "show", "wire"), `/[46]$/`)
 	require.Equal(t, "1", pgtest.Value[string](h.DB, `select stats_json ->> 'seen_include' from autopost.ingest_runs where stats_json ? 'seen_include'`))
 
 	ok(t, h, "source", "disable", "wire", because)
@@ -90,7 +88,6 @@ func TestSourcesByCommand(t *testing.T) {
 	for args, says := range map[string]string{
 		"source add x --url ftp://h --reason=r":                     "config_json.url is not of its form",
 		"source add x --kind gopher --reason=r":                     "gopher",
-		"source add x --url https://h.example":                      "--reason",
 		"source add x --url https://h --config nonsense --reason=r": "must be a JSON object",
 		"source test": "either a source id or flags",
 		"source import /nowhere/list.opml --reason=r": "/nowhere/list.opml",
@@ -108,7 +105,7 @@ func TestSourceIsTestedFirst(t *testing.T) {
 	h.World.Feeds.Set("wire", "application/rss+xml", document(t, feeds.RSS{Items: 12}))
 	found := ok(t, h, "source", "test", "--url", h.WorldURL+"/feeds/wire", "--backfill", "2", "--exclude", "item 12")
 	require.Contains(t, found, "12 items; 2 would be published")
-	require.Contains(t, found, "only marked as seen: exclude")
+	require.Contains(t, found, "skip: exclude")
 	require.Contains(t, found, "2 of 2 channels would get it")
 	require.Contains(t, found, "Item 11")
 
@@ -150,15 +147,15 @@ func TestFeedListsAreImported(t *testing.T) {
 	count := func() int { return pgtest.Value[int](h.DB, `select count(*)::int from autopost.pull_sources`) }
 	require.Contains(t, ok(t, h, "source", "import", opml, "--dry-run", because), "https://one.example/rss")
 	require.Zero(t, count())
-	wrong := h.Run(nil, "source", "import", opml, "--interval", "0", because)
+	wrong := h.Run(nil, "source", "import", opml, "--interval", "0s", because)
 	require.Equal(t, 1, wrong.Code)
 	require.Contains(t, wrong.Stderr, "nothing was changed: 2 of 2")
 	require.Zero(t, count())
-	ok(t, h, "source", "import", opml, "--interval", "600", "--tag", "all", because)
+	ok(t, h, "source", "import", opml, "--interval", "600s", "--tag", "all", because)
 	require.Equal(t, 2, count())
 	require.Contains(t, ok(t, h, "source", "import", csv, because), "exists already")
 	require.Equal(t, 3, count())
-	require.Contains(t, ok(t, h, "source", "import", opml, "--interval", "900", because), "exists already")
+	require.Contains(t, ok(t, h, "source", "import", opml, "--interval", "900s", because), "exists already")
 	require.Equal(t, 3, count())
 	require.Equal(t, []string{`["all", "City"] 600`, `["all", "City"] 600`, `["flats", "rent"] none`}, pgtest.Column[string](h.DB, `
 		select format('%s %s', config_json ->> 'tags', coalesce(config_json ->> 'interval_seconds', 'none')) from autopost.pull_sources order by 1`))
@@ -233,9 +230,9 @@ func TestAPIAndDatabaseSources(t *testing.T) {
 	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref, hosts) values
 		('news', 'shop', 'http', 'env:SHOP_KEY', array[$1]), ('news', 'crm', 'postgres', 'env:CRM_DSN', null)`, strings.TrimPrefix(server.URL, "http://"))
 	secrets := []string{"SHOP_KEY=canary-api-key", "CRM_DSN=" + h.URL("autopost_reader")}
-	ok(t, h, "source", "add", "shop", "--kind", "api", "--url", server.URL, "--interval", "1", "--backfill", "1", because, "--config",
+	ok(t, h, "source", "add", "shop", "--kind", "api", "--url", server.URL, "--interval", "1s", "--backfill", "1", because, "--config",
 		`{"items": "/data", "map": {"id": "/id", "text": "/body"}, "auth_ref": "shop", "auth_header": "X-Key", "paging": {"by": "page", "parameter": "page", "first": 0}}`)
-	ok(t, h, "source", "add", "crm", "--kind", "db", "--interval", "1", "--backfill", "2", because, "--config",
+	ok(t, h, "source", "add", "crm", "--kind", "db", "--interval", "1s", "--backfill", "2", because, "--config",
 		`{"auth_ref": "crm", "cursor_column": "id", "query": "select id, title from crm.flats where $1::int is null or id > $1"}`)
 	d := h.Serve(secrets...)
 	h.Until("the newest of both are sent", func() bool { return len(h.Accepted()) == 6 })

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -164,12 +163,11 @@ func TestAChatIsFoundAndBecomesAChannel(t *testing.T) {
 	h.World.Telegram.AddChat(telegram.Chat{ID: -1007, Title: "Demo shop", Access: telegram.AccessNone})
 	h.World.Telegram.SetAccess(-1007, telegram.AccessAdmin)
 	h.Until("the chat is found", func() bool { return strings.Contains(ok(t, h, "chat", "list"), "Demo shop") })
-	var chats []struct {
+	chats := items[struct {
 		TargetID string   `json:"target_id"`
 		MayPost  *bool    `json:"may_post"`
 		Channels []string `json:"channel_ids"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(ok(t, h, "channel", "discover", "--json")), &chats))
+	}](t, ok(t, h, "channel", "discover", "--json"))
 	require.Len(t, chats, 1, "what is a channel already, as %s, is left out", chat)
 	require.Equal(t, "-1007", chats[0].TargetID)
 	require.True(t, *chats[0].MayPost)
@@ -179,7 +177,7 @@ func TestAChatIsFoundAndBecomesAChannel(t *testing.T) {
 	h.World.Telegram.AddChat(telegram.Chat{ID: -1009, Title: "Read only", Access: telegram.AccessNone})
 	h.World.Telegram.SetAccess(-1009, telegram.AccessReadOnly)
 	h.UntilTrue(`select not may_post from autopost.discovered_chats where target_id = '-1009'`)
-	early := h.Run(nil, "channel", "add", "early", "--chat", "-1009", "--enabled", "false", because)
+	early := h.Run(nil, "channel", "add", "early", "--chat", "-1009", "--enabled=false", because)
 	require.Zero(t, early.Code, early.Stderr)
 	require.Contains(t, early.Stderr, "that right")
 	ok(t, h, "channel", "add", "shop", "--chat", "-1007", because)

@@ -6,7 +6,7 @@ as $$
 begin
 	if not exists (select 1 from autopost.platforms p where p.platform = p_platform) then
 		perform autopost.raise_argument('platform', format('%s is unknown', coalesce(p_platform, 'null')),
-			'use one of autopost.platforms');
+			'use ' || (select string_agg(p.platform, ', ' order by p.platform) from autopost.platforms p));
 	end if;
 end
 $$;

@@ -18,8 +18,9 @@ language sql stable
 as $$
 -- Purpose: describes an event in one sentence; an action without a sentence by its name.
 select case p_event.action
-	when 'enqueue' then format('enqueued: %s channels got it, %s had it already, %s could not take it, %s were skipped',
-		p_event.meta ->> 'enqueued', p_event.meta ->> 'deduped', p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
+	when 'enqueue' then format('enqueued: %s got it, %s had it already, %s could not take it, %s were skipped',
+		autopost.counted((p_event.meta ->> 'enqueued')::bigint, 'channel', 'channels'), p_event.meta ->> 'deduped',
+		p_event.meta ->> 'invalid', p_event.meta ->> 'skipped')
 	when 'validation_failed' then 'refused before sending: ' || autopost.failure_text(p_event.error)
 	when 'send_attempt' then case when p_event.meta ->> 'told' = 'late'
 		then format('call %s began; recorded only with its outcome', p_event.attempt)
@@ -33,7 +34,7 @@ select case p_event.action
 			else coalesce(autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_retry_at')),
 			p_event.meta ->> 'next_retry_at') end)
 	when 'failed_permanent' then 'given up: ' || autopost.failure_text(p_event.error)
-	when 'dead_letter' then format('given up after %s attempts: %s', p_event.attempt,
+	when 'dead_letter' then format('given up after %s: %s', autopost.counted(p_event.attempt, 'attempt', 'attempts'),
 		autopost.failure_text(p_event.error))
 	when 'dedup_suppressed' then 'not enqueued: the channel had this content already'
 	when 'message_tag_mismatch' then 'the same content came with other tags; the first tags stay'

@@ -2,9 +2,9 @@ create or replace function autopost.list_templates(p_workspace_id text, p_filter
 	returns setof autopost.templates
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Purpose: lists the templates of a workspace by name and platform, newest version first; version 0
---          is built in. Keys of p_filter: template_id, platform, after ({"template_id", "platform",
---          "version"}: rows after this one, the next page).
+-- Purpose: lists the templates of a workspace by name and platform, newest version first. Keys of
+--          p_filter: template_id, platform, after ({"template_id", "platform", "version"}: rows
+--          after this one, the next page).
 -- Raises:  AP001 for a wrong filter, and for a limit outside 1 to 10000.
 -- Reads:   templates.
 begin
@@ -15,12 +15,8 @@ begin
 			'pass template_id, platform and version of the last row');
 	end if;
 	return query
-	select l.* from (
-		select t.* from autopost.templates t where t.workspace_id = p_workspace_id
-		union all
-		select b.* from autopost.builtin_templates(p_workspace_id) b
-	) l
-	where l.template_id = coalesce(p_filter ->> 'template_id', l.template_id)
+	select l.* from autopost.templates l
+	where l.workspace_id = p_workspace_id and l.template_id = coalesce(p_filter ->> 'template_id', l.template_id)
 		and l.platform = coalesce(p_filter ->> 'platform', l.platform)
 	and (not p_filter ? 'after' or (l.template_id, l.platform) > (p_filter #>> '{after,template_id}',
 		p_filter #>> '{after,platform}')

@@ -21,11 +21,8 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('template_id', p_template_id <> ''),
 		autopost.require_argument('payload', jsonb_typeof(p_payload) = 'object');
+	perform autopost.require_platform(p_platform);
 	select p.* into v_platform from autopost.platforms p where p.platform = p_platform;
-	if v_platform.platform is null then
-		perform autopost.raise_argument('platform', format('%s is unknown', coalesce(p_platform, 'null')),
-			'use one of autopost.platforms');
-	end if;
 	v_template := case when p_template is null then autopost.newest_template(p_workspace_id, p_template_id, p_platform)
 		else autopost.template_of(p_workspace_id, p_template_id, p_platform, p_template) end;
 	v_raw := p_payload || jsonb_build_object('template',

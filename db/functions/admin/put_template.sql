@@ -21,10 +21,8 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, false);
 	perform autopost.require_argument('template_id', p_template_id <> '');
-	if coalesce(p_platform, '*') <> '*' and not exists (select 1 from autopost.platforms p
-		where p.platform = p_platform) then
-		perform autopost.raise_argument('platform', format('%s is unknown', p_platform),
-			'use one of autopost.platforms, or * for all');
+	if coalesce(p_platform, '*') <> '*' then
+		perform autopost.require_platform(p_platform);
 	end if;
 	v_new := autopost.template_of(p_workspace_id, p_template_id, p_platform, p_template);
 	v_faults := autopost.template_faults(v_new);

@@ -70,7 +70,7 @@ values
 	('orphans', 'error', 'rows refer to nothing',
 		'run: autopost verify --workspace {workspace}; keep its output and compare with the last backup'),
 	('audit_chain', 'critical', 'the audit log was changed, or rows of it are missing',
-		'run: autopost verify --workspace {workspace}; compare with the heads in the daemon''s log ' ||
+		'run: autopost audit verify --workspace {workspace}; compare with the heads in the daemon''s log ' ||
 		'(monitor.audit_head)'),
 	('platform_wait', 'error', 'the platform does not accept posts for a long time',
 		'read the answer of the platform: a used-up quota ends automatically, credits and spending limits are ' ||
@@ -84,14 +84,14 @@ values
 		'credential: autopost alert target add'),
 	('rights_lost', 'error', 'the bot may no longer post in its chat; its posts wait',
 		'restore its rights in the chat: the channel resumes automatically; or disable it: autopost channel ' ||
-		'set {name} --enabled false --workspace {workspace} --reason gone'),
+		'disable {name} --workspace {workspace} --reason gone'),
 	('subscription', 'error', 'a platform does not send updates of a bot',
 		'see the error here; compare AUTOPOST_PUBLIC_URL with the address that the platform can reach'),
 	('webhook_failing', 'error', 'a result webhook does not accept requests',
 		'fix its receiver, then: autopost webhook test {name} --workspace {workspace} --reason fixed; waiting ' ||
 		'requests are sent automatically'),
 	('webhook_disabled', 'error', 'a result webhook is disabled',
-		'fix its receiver; then: autopost webhook set {name} --enabled true --workspace {workspace} --reason ' ||
+		'fix its receiver; then: autopost webhook enable {name} --workspace {workspace} --reason ' ||
 		'fixed; missed events: autopost webhook replay {name} --since TIME --workspace {workspace} --reason ' ||
 		'fixed'),
 	('no_dispatcher', 'critical', 'no daemon sends posts',

@@ -13,7 +13,7 @@ begin
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.enabled;
 	if v_endpoint.endpoint_id is null then
 		perform autopost.raise_argument('endpoint_id', format('must be an enabled endpoint, got %s', p_endpoint_id),
-			'insert or enable it in autopost.workspace_endpoints');
+			'run autopost endpoint list');
 	end if;
 	return v_endpoint;
 end
@@ -33,9 +33,9 @@ declare
 begin
 	if cardinality(v_ids) <> 1 then
 		perform autopost.raise_argument('endpoint_id', case
-			when v_ids = '{}' then 'is missing, and the workspace has no enabled endpoint of kind webhook_push'
-			else format('is missing, and the workspace has several: %s', array_to_string(v_ids, ', ')) end,
-				'name one of the rows of autopost.workspace_endpoints');
+			when v_ids = '{}' then 'must name an enabled endpoint of kind webhook_push, and the workspace has none'
+			else format('must be given, because the workspace has several: %s', array_to_string(v_ids, ', ')) end,
+			case when v_ids = '{}' then 'run autopost endpoint add ID' else 'pass one of them' end);
 	end if;
 	return v_ids[1];
 end

@@ -1,10 +1,18 @@
 -- Checks of check_alerts. They use indexes of waiting and faulty rows and never read the history.
 
-create or replace function autopost.how_many(p_count bigint, p_most bigint) returns text
+create or replace function autopost.how_many(p_count bigint, p_most bigint, p_one text, p_many text) returns text
 language sql immutable parallel safe
 as $$
--- Purpose: a count in words; the count stopped at p_most.
-select case when p_count >= p_most then p_most || ' or more' else p_count::text end
+-- Purpose: a count with its noun; the count stopped at p_most.
+select case when p_count >= p_most then format('%s or more %s', p_most, p_many)
+	else autopost.counted(p_count, p_one, p_many) end
+$$;
+
+create or replace function autopost.minutes_text(p_interval interval) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: a duration in whole minutes: "1 minute", "15 minutes".
+select autopost.counted(floor(extract(epoch from p_interval) / 60)::bigint, 'minute', 'minutes')
 $$;
 
 create or replace function autopost.seen_until(p_workspace_id text, p_kind text) returns timestamptz
@@ -42,10 +50,10 @@ begin
 		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
 		return query select autopost.finding('dead', 'deliveries',
 			v_count, (p_level ->> 'alert_dead_threshold')::numeric,
-			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
+			format('%s: %s', autopost.how_many(v_count, v_most, 'dead delivery', 'dead deliveries'), v_sample));
 		return query select autopost.finding('dead_many', 'deliveries',
 			v_count, (p_level ->> 'alert_dead_many')::numeric,
-			format('%s dead deliveries: %s', autopost.how_many(v_count, v_most), v_sample));
+			format('%s: %s', autopost.how_many(v_count, v_most, 'dead delivery', 'dead deliveries'), v_sample));
 	end if;
 	select count(*) into v_count from (
 		select 1 from autopost.deliveries d
@@ -54,7 +62,8 @@ begin
 	if v_count > 0 then
 		return query select autopost.finding('failed_permanent', 'deliveries', v_count,
 			coalesce(nullif((p_level ->> 'alert_failed_perm_10m')::numeric, 0) + 1, 0),
-			format('%s deliveries failed for good in 10 minutes: %s', autopost.how_many(v_count, v_most),
+			format('%s failed for good in 10 minutes: %s',
+				autopost.how_many(v_count, v_most, 'delivery', 'deliveries'),
 				autopost.newest_failures(p_workspace_id, 'failed_permanent', p_now - interval '10 minutes')));
 	end if;
 	v_seen := autopost.seen_until(p_workspace_id, 'unknown_outcome');
@@ -66,7 +75,7 @@ begin
 		limit v_most) d;
 	return query select autopost.finding('unknown_outcome', 'deliveries',
 		v_count, (p_level ->> 'alert_unknown_waiting')::numeric,
-		format('%s deliveries ended with an unknown outcome', autopost.how_many(v_count, v_most)));
+		format('%s ended with an unknown outcome', autopost.how_many(v_count, v_most, 'delivery', 'deliveries')));
 	select o.due_at, g.channel_id into v_oldest
 	from autopost.late_gates(p_workspace_id, autopost.late_before(p_level, p_now)) g
 	cross join lateral (
@@ -80,8 +89,8 @@ begin
 	order by o.due_at limit 1;
 	return query select autopost.finding('oldest_due', 'deliveries',
 		floor(extract(epoch from p_now - v_oldest.due_at)), (p_level ->> 'alert_oldest_due_seconds')::numeric,
-		format('a post has been due for %s minutes, in channel %s',
-			floor(extract(epoch from p_now - v_oldest.due_at) / 60), v_oldest.channel_id))
+		format('a post has been due for %s, in channel %s', autopost.minutes_text(p_now - v_oldest.due_at),
+			v_oldest.channel_id))
 		where v_oldest.due_at is not null;
 end
 $$;
@@ -161,7 +170,7 @@ as $$
 begin
 	return query select autopost.finding('paused_channels', 'channels', c.n,
 		coalesce(nullif((p_level ->> 'alert_paused_channels')::numeric, 0) + 1, 0),
-		format('%s channels are paused or disabled by failures', c.n))
+		autopost.counted(c.n, 'channel is', 'channels are') || ' paused or disabled by failures')
 	from (select autopost.paused_channels(p_workspace_id, p_now) as n) c;
 	return query select f.* from (
 		select l.platform, l.rate_group, extract(epoch from p_now - l.breaker_opened_at) as seconds
@@ -170,11 +179,11 @@ begin
 		order by l.platform, l.rate_group limit 100) b
 	cross join lateral autopost.finding('breaker_open', format('group:%s/%s', b.platform, b.rate_group),
 		floor(b.seconds), (p_level ->> 'alert_breaker_seconds')::numeric,
-		format('group %s/%s: the platform has failed for %s minutes, its posts wait', b.platform, b.rate_group,
-			floor(b.seconds / 60))) f;
+		format('group %s/%s: the platform has failed for %s, its posts wait', b.platform, b.rate_group,
+			autopost.minutes_text(make_interval(secs => b.seconds::float8)))) f;
 	return query select autopost.finding('moderation_backlog', 'submissions',
 		s.n, (p_level ->> 'alert_moderation_backlog')::numeric,
-		format('%s posts wait for a decision', autopost.how_many(s.n, 10000)))
+		autopost.how_many(s.n, 10000, 'post waits for a decision', 'posts wait for a decision'))
 	from (
 		select count(*) as n from (
 			select 1 from autopost.submissions x
@@ -194,15 +203,16 @@ declare
 	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
 begin
 	return query select autopost.finding('submission_failed', 'submissions', f.n, 1,
-		format('%s posts failed before they could be queued: %s', autopost.how_many(f.n, 1000), f.code))
+		format('%s: %s', autopost.how_many(f.n, 1000, 'post failed before it could be queued',
+			'posts failed before they could be queued'), f.code))
 	from (
 		select count(*) as n, coalesce(max(x.last_error ->> 'code'), 'no error') as code from (
 			select s.last_error from autopost.submissions s
 			where s.workspace_id = p_workspace_id and s.status = 'failed' and s.updated_at > v_seen limit 1000) x) f
 	where f.n > 0;
 	return query select autopost.finding('oldest_due', 'submissions', floor(extract(epoch from p_now - o.since)),
-		extract(epoch from v_late), format('submission %s has made no progress for %s minutes', o.submission_id,
-			floor(extract(epoch from p_now - o.since) / 60)))
+		extract(epoch from v_late), format('submission %s has made no progress for %s', o.submission_id,
+			autopost.minutes_text(p_now - o.since)))
 	from (
 		select s.submission_id, greatest(s.next_attempt_at, s.lease_until) as since from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.status = 'fetching'
@@ -210,8 +220,8 @@ begin
 		order by 2 limit 1) o
 	where v_late > interval '0' and o.since <= p_now - v_late * 0.8;
 	return query select autopost.finding('oldest_due', 'post_changes', floor(extract(epoch from p_now - o.next_at)),
-		extract(epoch from v_late), format('post change %s has made no progress for %s minutes, in channel %s', o.act_id,
-			floor(extract(epoch from p_now - o.next_at) / 60), o.channel_id))
+		extract(epoch from v_late), format('post change %s has made no progress for %s, in channel %s', o.act_id,
+			autopost.minutes_text(p_now - o.next_at), o.channel_id))
 	from (
 		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
@@ -263,7 +273,7 @@ begin
 		where h.workspace_id = p_workspace_id and h.failures > 0 and h.next_refresh_at is not null and h.lost_at is null
 		order by h.auth_ref limit 100) c
 	cross join lateral autopost.finding('auth_not_renewed', 'credential:' || c.auth_ref, c.failures, 3,
-		format('credential %s could not be renewed %s times: %s', c.auth_ref, c.failures,
+		format('credential %s could not be renewed %s: %s', c.auth_ref, autopost.counted(c.failures, 'time', 'times'),
 			left(c.error ->> 'message', 200))) f;
 	return query select f.* from (
 		select s.source_id, u.failures, u.last_error from autopost.pull_sources s
@@ -272,7 +282,8 @@ begin
 		order by s.source_id limit 100) c
 	cross join lateral autopost.finding('source_failing', 'source:' || c.source_id,
 		c.failures, (p_level ->> 'alert_source_failures')::numeric,
-		format('source %s failed %s times in a row, nothing comes from it: %s', c.source_id, c.failures,
+		format('source %s failed %s in a row, nothing comes from it: %s', c.source_id,
+			autopost.counted(c.failures, 'time', 'times'),
 			left(c.last_error ->> 'message', 200))) f;
 	return query select f.* from (
 		select s.source_id, s.stopped from autopost.pull_sources s
@@ -325,13 +336,14 @@ begin
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
-		format('%s failed %s times in a row: %s', c.duty, c.failures, left(c.error, 300))) f;
+		format('%s failed %s in a row: %s', c.duty, autopost.counted(c.failures, 'time', 'times'), left(c.error, 300))) f;
 	return query select f.* from (
 		select d.duty, sum(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
 		where d.duty like 'stage:%' and d.failures > 0 and d.reported_at > p_now - v_late
 		group by d.duty) c
 	cross join lateral autopost.finding('stage_panicked', c.duty, c.failures, 1,
-		format('the stage %s panicked %s times: %s', substr(c.duty, 7), c.failures, left(c.error, 300))) f;
+		format('the stage %s panicked %s: %s', substr(c.duty, 7), autopost.counted(c.failures, 'time', 'times'),
+			left(c.error, 300))) f;
 	return query select autopost.finding('disk_low', 'disks', count(*), 1,
 		left(string_agg(d.error, '; ' order by d.error), 500))
 	from (

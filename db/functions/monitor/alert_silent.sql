@@ -29,12 +29,12 @@ begin
 			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id and x.status in ('queued', 'retry')
 				limit 100) x) w
 	cross join lateral autopost.finding('channel_refused', 'channel:' || c.channel_id, 1, 1,
-		format('channel %s: %s refuses its posts (%s): it is %s, %s posts wait',
+		format('channel %s: %s refuses its posts (%s): it is %s, %s',
 		c.channel_id, c.platform, left(coalesce(e.last_error ->> 'message', e.last_error ->> 'code', 'see its events'),
 			200),
 		case when not c.enabled then 'disabled' when c.paused_until > p_now
 			then 'paused until ' || to_char(c.paused_until at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
-			else 'tried again with the next post' end, autopost.how_many(w.n, 100)),
+			else 'tried again with the next post' end, autopost.how_many(w.n, 100, 'post waits', 'posts wait')),
 		jsonb_strip_nulls(jsonb_build_object('code', e.last_error -> 'code'))) f;
 end
 $$;
@@ -56,8 +56,8 @@ begin
 				limit v_most) d) h
 	cross join lateral autopost.finding('outcome_held', 'deliveries',
 		h.n, (p_level ->> 'alert_unknown_waiting')::numeric,
-		format('%s posts wait for a person, it is unknown if they were published: %s%s',
-			autopost.how_many(h.n, v_most), h.sample,
+		format('%s: %s%s', autopost.how_many(h.n, v_most, 'post waits for a person, it is unknown if it was published',
+			'posts wait for a person, it is unknown if they were published'), h.sample,
 			case when h.n > 3 then ', … (autopost deliveries list --status retry)' else '' end)) f;
 end
 $$;
@@ -80,9 +80,8 @@ begin
 	cross join lateral autopost.finding('webhook_failing', 'webhook:' || w.webhook_id,
 		floor(extract(epoch from p_now - w.failing_since)),
 		(p_level ->> 'alert_webhook_failing_seconds')::numeric,
-		format('result webhook %s has accepted nothing for %s minutes, its events wait: %s', w.webhook_id,
-			floor(extract(epoch from p_now - w.failing_since) / 60),
-				left(coalesce(s.error, 'no call succeeds'), 200))) f;
+		format('result webhook %s has accepted nothing for %s, its events wait: %s', w.webhook_id,
+			autopost.minutes_text(p_now - w.failing_since), left(coalesce(s.error, 'no call succeeds'), 200))) f;
 end
 $$;
 

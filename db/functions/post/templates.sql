@@ -95,21 +95,6 @@ $$;
 create or replace trigger guard_template before insert or update on autopost.templates
 	for each row execute function autopost.guard_template();
 
-create or replace function autopost.builtin_templates(p_workspace_id text) returns setof autopost.templates
-language sql stable
-as $$
--- Purpose: the built-in templates as version 0. A workspace replaces one by a template of the same
---          name.
-select p_workspace_id, b.template_id, '*', 0, b.body, '{}'::jsonb, b.vars::text[], b.sanitize::text[], 'None',
-	null::int, true, null::timestamptz
-from (values
-	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{prompt}'),
-	('video', 'New video drop: {title}', '{title,avatar_name}', '{title}'),
-	('combat', '{winner_name} defeated {loser_name} in {rounds} rounds!', '{winner_name,loser_name,rounds,summary}',
-		'{summary}')
-) b (template_id, body, vars, sanitize)
-$$;
-
 create or replace function autopost.newest_template(p_workspace_id text, p_name text,
 	p_platform text) returns autopost.templates
 language plpgsql stable
@@ -124,9 +109,6 @@ begin
 	where t.workspace_id = p_workspace_id and t.template_id = p_name and t.platform in (p_platform, '*') and t.enabled
 	order by t.platform = '*', t.version desc
 	limit 1;
-	if v_template.template_id is null and p_name in ('image', 'video', 'combat') then
-		select b.* into v_template from autopost.builtin_templates(p_workspace_id) b where b.template_id = p_name;
-	end if;
 	return v_template;
 end
 $$;
@@ -136,8 +118,7 @@ create or replace function autopost.template_of(p_workspace_id text, p_template_
 language plpgsql stable
 as $$
 -- Purpose: a template from {"body", "defaults", "vars", "sanitize", "parse_mode", "max_length"};
---          only body is required. A template with the name of a built-in one inherits its vars and
---          sanitize.
+--          only body is required.
 -- Raises:  AP001 for an invalid template.
 declare
 	v_template autopost.templates;
@@ -159,18 +140,15 @@ begin
 		perform autopost.raise_argument('template', 'has a field of a wrong type',
 			'body and parse_mode (HTML, Markdown, None) are strings, vars and sanitize arrays, defaults an object, max_length a number from 1');
 	end if;
-	select b.vars, b.sanitize into v_template.vars, v_template.sanitize
-		from autopost.builtin_templates(p_workspace_id) b where b.template_id = p_template_id;
 	v_template.workspace_id := p_workspace_id;
 	v_template.template_id := p_template_id;
 	v_template.platform := coalesce(p_platform, '*');
 	v_template.body := p_template ->> 'body';
 	v_template.defaults := coalesce(nullif(p_template -> 'defaults', 'null'), '{}');
 	v_template.vars := case jsonb_typeof(p_template -> 'vars') when 'array'
-		then array(select jsonb_array_elements_text(p_template -> 'vars')) else v_template.vars end;
+		then array(select jsonb_array_elements_text(p_template -> 'vars')) end;
 	v_template.sanitize := case jsonb_typeof(p_template -> 'sanitize') when 'array'
-		then array(select jsonb_array_elements_text(p_template -> 'sanitize')) else coalesce(v_template.sanitize, '{}')
-		end;
+		then array(select jsonb_array_elements_text(p_template -> 'sanitize')) else '{}' end;
 	v_template.parse_mode := coalesce(p_template ->> 'parse_mode', 'None');
 	v_template.max_length := (p_template ->> 'max_length')::numeric::int;
 	v_template.enabled := true;

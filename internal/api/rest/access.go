@@ -31,6 +31,7 @@ var access = map[string]Need{
 	"get-post":           {Viewer, "posts:read"},
 	"submit-post":        {Editor, "posts:write"},
 	"plan-post":          {Viewer, "posts:read"},
+	"skip-post":          {Operator, "deliveries:write"},
 	"list-messages":      {Viewer, "messages:read"},
 	"get-message":        {Viewer, "messages:read"},
 	"list-runs":          {Viewer, "runs:read"},

@@ -286,14 +286,14 @@ func (s *store) has(call string) bool {
 	return slices.ContainsFunc(s.calls, func(c string) bool { return strings.Contains(c, call) })
 }
 
-// panickyStore panics when it lists the sources of a workspace "odd…".
+// panickyStore panics when it claims the sources of a workspace "odd…".
 type panickyStore struct{ store }
 
-func (s *panickyStore) ListDueSources(ctx context.Context, workspace, run string, limit int) ([]Source, error) {
+func (s *panickyStore) ClaimSources(ctx context.Context, workspace, run string, limit int) ([]Source, error) {
 	if strings.HasPrefix(workspace, "odd") {
 		panic(workspace)
 	}
-	return s.store.ListDueSources(ctx, workspace, run, limit)
+	return s.store.ClaimSources(ctx, workspace, run, limit)
 }
 
 // Many workspaces poll many sources at once. A panic ends only the run of its workspace, or the poll of its source.

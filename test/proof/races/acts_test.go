@@ -187,6 +187,7 @@ var acts = []act{
 	{"requeue_auth_lost", "", `select autopost.requeue_auth_lost('w', 'bot', {by}, false)`, false},
 	{"manual_requeue", "", `select autopost.manual_requeue('w', array[{dead}, {failed}]::uuid[], {by})`, false},
 	{"skip_deliveries", "", `select autopost.skip_deliveries('w', array[{held}, {waiting}, {failed}]::uuid[], {by}, false)`, false},
+	{"skip_post", "", `select autopost.skip_post('w', (select d.message_id from autopost.deliveries d where d.delivery_id = {waiting}), {by}, false)`, false},
 	{"pause_channel", "", `select autopost.pause_channel('w', 'a', 3600, {by}, false)`, false},
 	{"resume_channel", "", `select autopost.resume_channel('w', 'a', {by}, false)`, false},
 	{"disable_group", "", `select autopost.disable_group('w', null, 'g', {by}, false)`, false},
@@ -271,7 +272,7 @@ var readers = []string{
 	"list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "manual_requeue_preview",
 	"preview_template", "queue_metrics", "queue_snapshot", "raw_kept_since", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources",
 	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces", "report_orphans",
-	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "why",
+	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "verify_audit", "why",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -365,6 +366,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"resolve_endpoint":            `'webhook_push', repeat('a', 64)`,
 		"resolve_signed_endpoint":     `now(), 'w', 'in'`,
 		"verify":                      `'w'`,
+		"verify_audit":                `'w', null`,
 		"why":                         `'w', {dead}`,
 	}
 	for _, function := range readers {
