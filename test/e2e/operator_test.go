@@ -233,8 +233,8 @@ func TestOperatorMendsEachFailure(t *testing.T) {
 	n := &shift{Harness: harness.New(t), t: t, chats: map[string]string{}}
 	n.Workspace("news")
 	n.Endpoint("news", "cms", "secret-cms")
-	// Shorter delays for the test. The poll of the gates reports a late queue: alert_calm_seconds is longer.
-	n.Exec(`update autopost.settings set value = v.value::jsonb from (values ('alert_calm_seconds', '35'), ('alert_breaker_seconds', '1'), ('breaker_channels', '1'),
+	// Shorter delays for the test. No alert may end before its remedy, however long the remedies of the others take.
+	n.Exec(`update autopost.settings set value = v.value::jsonb from (values ('alert_calm_seconds', '3600'), ('alert_breaker_seconds', '1'), ('breaker_channels', '1'),
 		('breaker_probe_seconds', '1'), ('breaker_probe_cap_seconds', '2'), ('alert_webhook_failing_seconds', '1'), ('alert_oldest_due_seconds', '2')) v (key, value)
 		where settings.key = v.key`)
 	n.Exec(`update autopost.retry_policies set base_ms = 500, cap_ms = 1000 where kind = 'exponential'`)
@@ -268,6 +268,7 @@ func TestOperatorMendsEachFailure(t *testing.T) {
 		require.Contains(t, doctor.Stdout, "alert news/"+f.kind)
 		f.mend(n, notices[f.kind])
 	}
+	n.Exec(`update autopost.settings set value = '5' where key = 'alert_calm_seconds'`)
 	for _, f := range failures {
 		require.NotContains(t, n.hears("OVER", f), "To do", "there is nothing to do any more")
 	}
