@@ -75,17 +75,25 @@ func (s rejectedItems) IngestPullChunk(ctx context.Context, workspace, sourceID,
 	if err != nil || answer.Rejected == 0 {
 		return answer, err
 	}
+	if rejected := rejectedBodies(items, answer.Results); len(rejected) > 0 {
+		s.raw.KeepRejected(workspace, answer.RunID, rejected)
+	}
+	return answer, nil
+}
+
+// rejectedBodies returns the items of a chunk that were rejected.
+func rejectedBodies(chunk json.RawMessage, results []pull.ItemResult) (rejected []json.RawMessage) {
 	refs := map[string]bool{}
-	for _, result := range answer.Results {
+	for _, result := range results {
 		if result.Status == statusRejected && result.SourceRef != "" {
 			refs[result.SourceRef] = true
 		}
 	}
-	var all, rejected []json.RawMessage
-	if json.Unmarshal(items, &all) != nil {
-		return answer, nil // the database took them
+	var items []json.RawMessage
+	if json.Unmarshal(chunk, &items) != nil {
+		return nil
 	}
-	for _, item := range all {
+	for _, item := range items {
 		var named struct {
 			SourceRef string `json:"source_ref"`
 		}
@@ -94,8 +102,5 @@ func (s rejectedItems) IngestPullChunk(ctx context.Context, workspace, sourceID,
 			delete(refs, named.SourceRef)
 		}
 	}
-	if len(rejected) > 0 {
-		s.raw.KeepRejected(workspace, answer.RunID, rejected)
-	}
-	return answer, nil
+	return rejected
 }

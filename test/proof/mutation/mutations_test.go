@@ -114,7 +114,7 @@ var plants = []plant{
 	{
 		bug: "an act that failed counts as done",
 		edits: []edit{{
-			"internal/dispatch/postchanges.go", "a.ClaimToken, failure)\n\t\treturn err", "a.ClaimToken, nil)\n\t\treturn err",
+			"internal/dispatch/postchanges.go", "a.ClaimToken, failure, raw != nil)\n\t\treturn err", "a.ClaimToken, nil, raw != nil)\n\t\treturn err",
 		}},
 		scenario: "edits of sent posts", caught: "each post is edited, once",
 	},
