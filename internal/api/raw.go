@@ -29,7 +29,7 @@ type RawPayloads interface {
 type rawLink struct {
 	Applied    bool      `json:"applied"`
 	EventID    string    `json:"event_id" format:"uuid"`
-	PayloadRef string    `json:"payload_ref" example:"raw/20261201/6f1c2a52-8a0b-4a51-9d0e-6e1f9a3d2b10"`
+	PayloadRef string    `json:"payload_ref" example:"raw/20261201/6f1c2a52-8a0b-4a51-9d0e-6e1f9a3d2b10" doc:"The name of the payload in the media store."`
 	Path       string    `json:"path" example:"/raw/news/6f1c2a52" doc:"The path of the link on this server."`
 	ExpiresAt  time.Time `json:"expires_at"`
 }

@@ -30,55 +30,55 @@ type SubmissionRow struct {
 	Text          *string        `json:"text" nullable:"true" example:"Hello" doc:"The whole text."`
 	Digest        *string        `json:"digest" nullable:"true" doc:"Identifies what a decision is about: texts, media and platforms."`
 	ExpiresAt     instant        `json:"expires_at" nullable:"true" doc:"It expires then without a decision."`
-	Author        *string        `json:"author" nullable:"true" example:"key:0199c6a0-0000-7000-8000-000000000000"`
-	Decision      *string        `json:"decision" nullable:"true" enum:"approve,reject"`
-	DecidedBy     *string        `json:"decided_by" nullable:"true" example:"user:olga"`
-	DecidedAt     instant        `json:"decided_at" nullable:"true"`
-	Source        *string        `json:"decision_source" nullable:"true" example:"api"`
-	Reason        *string        `json:"decision_reason" nullable:"true"`
+	Author        *string        `json:"author" nullable:"true" example:"key:0199c6a0-0000-7000-8000-000000000000" doc:"The person or key that submitted it."`
+	Decision      *string        `json:"decision" nullable:"true" enum:"approve,reject" doc:"What was decided; null before."`
+	DecidedBy     *string        `json:"decided_by" nullable:"true" example:"user:olga" doc:"The person who decided last."`
+	DecidedAt     instant        `json:"decided_at" nullable:"true" doc:"The time of the decision."`
+	Source        *string        `json:"decision_source" nullable:"true" example:"api" doc:"The way of the decision: api, page, command, telegram, max or file:SOURCE."`
+	Reason        *string        `json:"decision_reason" nullable:"true" doc:"Why it was rejected."`
 }
 
 type submission struct {
 	SubmissionRow
 	Payload   map[string]any  `json:"payload" doc:"The post as it was received."`
 	Answer    map[string]any  `json:"answer" nullable:"true" doc:"The answer of the enqueue."`
-	Plan      *submissionPlan `json:"plan"`
+	Plan      *submissionPlan `json:"plan" doc:"What a decision is about."`
 	Channels  []string        `json:"channels" nullable:"true" doc:"Only these channels of its message wait; null: all."`
 	Needed    int             `json:"needed" doc:"How many people must approve it."`
-	Approvals []approval      `json:"approvals" nullable:"false"`
+	Approvals []approval      `json:"approvals" nullable:"false" doc:"All decisions of people about it, oldest first."`
 }
 
 // submissionPlan is what a decision is about.
 type submissionPlan struct {
 	Renderings []rendering      `json:"renderings" nullable:"false" doc:"Each different text."`
-	Media      []map[string]any `json:"media" nullable:"false"`
+	Media      []map[string]any `json:"media" nullable:"false" doc:"The media of the post."`
 }
 
 type rendering struct {
-	Platform string   `json:"platform" example:"telegram"`
-	Verdict  string   `json:"verdict" example:"queued"`
-	Text     string   `json:"text"`
+	Platform string   `json:"platform" example:"telegram" doc:"The platform of the channels."`
+	Verdict  string   `json:"verdict" example:"queued" doc:"What an approval does: queued, failed_permanent or skipped."`
+	Text     string   `json:"text" doc:"The text as the platform gets it."`
 	Reason   string   `json:"reason,omitempty" doc:"Why these channels would not get it."`
 	Channels int      `json:"channels" doc:"How many channels get this text."`
 	_        struct{} `additionalProperties:"true"`
 }
 
 type approval struct {
-	By       string    `json:"by" example:"user:olga"`
-	Decision string    `json:"decision" enum:"approve,reject"`
-	At       time.Time `json:"at"`
-	Source   string    `json:"source" example:"api"`
-	Digest   *string   `json:"digest" nullable:"true"`
+	By       string    `json:"by" example:"user:olga" doc:"The person."`
+	Decision string    `json:"decision" enum:"approve,reject" doc:"What the person decided."`
+	At       time.Time `json:"at" doc:"The time of the decision."`
+	Source   string    `json:"source" example:"api" doc:"The way of the decision."`
+	Digest   *string   `json:"digest" nullable:"true" doc:"The plan that it was about."`
 	Void     bool      `json:"void" doc:"The post changed after it."`
 }
 
 // decided is the answer to a decision.
 type decided struct {
-	Applied   bool     `json:"applied"`
-	Status    string   `json:"status" example:"enqueued"`
-	MessageID string   `json:"message_id,omitempty" format:"uuid"`
-	Approvals int      `json:"approvals,omitempty" example:"1"`
-	Needed    int      `json:"needed,omitempty" example:"1"`
+	Applied   bool     `json:"applied" doc:"true if the decision was taken."`
+	Status    string   `json:"status" example:"enqueued" doc:"The status of the submission."`
+	MessageID string   `json:"message_id,omitempty" format:"uuid" doc:"The message that it became."`
+	Approvals int      `json:"approvals,omitempty" example:"1" doc:"How many people approved it."`
+	Needed    int      `json:"needed,omitempty" example:"1" doc:"How many people must approve it."`
 	_         struct{} `additionalProperties:"true"`
 }
 

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -145,49 +143,6 @@ func TestRatesHaveOneName(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, cmd.ParseFlags([]string{"--rate-rps", "2"}), path)
 	}
-}
-
-var (
-	// shellBlock is a block of commands in a page.
-	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
-	// shownCommand is a line of a block, or code in a sentence.
-	shownCommand = regexp.MustCompile("(?m)(?:^|`)(autopost [a-z][^\n`|]*)")
-)
-
-// Each command that a page shows exists, with its flags.
-func TestPagesShowCommandsThatExist(t *testing.T) {
-	t.Parallel()
-	pages, err := filepath.Glob("../../docs/*/*.md")
-	require.NoError(t, err)
-	more, err := filepath.Glob("../../docs/*.md")
-	require.NoError(t, err)
-	shown := 0
-	for _, page := range append(append(pages, more...), "../../README.md") {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		commands := strings.ReplaceAll(shellBlock.ReplaceAllString(string(text), ""), "\nautopost ", "\n")
-		for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
-			commands += "\n" + strings.ReplaceAll(block[1], "\\\n", "")
-		}
-		for _, line := range shownCommand.FindAllStringSubmatch(commands, -1) {
-			command, _, _ := strings.Cut(line[1], "  #")
-			words := shellWords(command)[1:]
-			if slices.Contains(words, "…") || strings.HasSuffix(page, "demo.md") {
-				continue
-			}
-			root := rootCommand()
-			root.InitDefaultCompletionCmd()
-			found, args, err := root.Find(words)
-			require.NoError(t, err, "%s: %s", page, command)
-			require.False(t, found == root, "%s: %s", page, command)
-			// A sentence may name a flag without its value.
-			if last := len(args) - 1; last < 0 || !strings.HasPrefix(args[last], "--") {
-				require.NoError(t, found.ParseFlags(args), "%s: %s", page, command)
-			}
-			shown++
-		}
-	}
-	require.Greater(t, shown, 100)
 }
 
 // commandsOf lists a command and all below it.

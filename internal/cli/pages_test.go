@@ -78,7 +78,7 @@ func checkCommand(t *testing.T, page, line string, complete bool) {
 	for _, arg := range args {
 		name, isFlag := strings.CutPrefix(arg, "--")
 		name, _, _ = strings.Cut(name, "=")
-		if err == nil && isFlag && name != "help" && found.Flags().Lookup(name) == nil && found.InheritedFlags().Lookup(name) == nil {
+		if err == nil && isFlag && name != "help" && name != "version" && found.Flags().Lookup(name) == nil && found.InheritedFlags().Lookup(name) == nil {
 			err = fmt.Errorf("there is no flag --%s", name)
 		}
 	}

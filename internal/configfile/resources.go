@@ -43,7 +43,7 @@ var Kinds = []Resource{
 	{"workspace", "", []Field{
 		{"name", Text, "display name"},
 		{"status", Text, "active; paused: accepts posts and sends nothing; disabled: rejects posts"},
-		{"approvals_needed", Number, "how many people must approve a moderated post: 1 or 2 (default: 1)"},
+		{"approvals_needed", Number, "number of people, at most 2, who must approve a moderated post (default: 1)"},
 	}},
 	{"credential", "credentials", []Field{
 		{"platform", Text, "platform: telegram, max, x, youtube, webhook, smtp, http or postgres; cannot be changed later"},

@@ -46,7 +46,7 @@ var (
 	declared  = regexp.MustCompile(`(?m)^CREATE FUNCTION autopost\.(\w+)\((.*)\) RETURNS`)
 	nameInSQL = regexp.MustCompile(`\bautopost\.([a-z]\w*)(\()?`)
 	// notSQL are endings of files and hosts, and the variable of a session.
-	notSQL = []string{"yaml", "json", "csv", "md", "example", "workspace_id"}
+	notSQL = []string{"yaml", "json", "csv", "md", "cdx", "dump", "example", "workspace_id"}
 )
 
 // Names of the schema in a page exist, and a call has a possible number of arguments.
