@@ -26,6 +26,7 @@ func registerRetryPolicies(d *server) {
 	listOf[retryPolicy](d, "retry-policy", "retry_policy_id", "retry-policies", "/retry-policies", "List retry policies")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-retry-policy", Method: http.MethodPatch, Path: "/retry-policies/{id}", Summary: "Set how a workspace retries a failure", Answer: put{},
+		Change:      changeOf("retry_policy"),
 		Example:     map[string]any{"kind": "ladder", "ladder_ms": []int{60_000, 300_000}, "max_attempts": 3, "reason": "calls are paid for"},
 		Description: "The id is PLATFORM/CODE. Changes only the given fields; null restores the inherited value. It applies from the next failure, in this workspace alone.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {

@@ -142,7 +142,7 @@ func (m *Monitor) duties() []duty {
 		{name: "media", every: m.cfg.Retention, delay: m.cfg.Interval, run: m.sweepMedia},
 		{name: "stray_media", every: m.cfg.Integrity, delay: m.cfg.Interval, run: m.sweepStrays},
 		{name: "disks", every: m.cfg.Interval, run: m.checkDisks},
-		{name: "watch", every: m.cfg.Interval, delay: m.cfg.Interval, run: m.checkAlerts, sign: true},
+		{name: "watch", every: m.cfg.Interval, run: m.checkAlerts, sign: true},
 		{name: "tell", every: m.cfg.Interval, run: m.sendNotices, wake: m.cfg.AlertWake},
 		{name: "integrity", every: m.cfg.Integrity, delay: m.cfg.Interval, run: m.checkIntegrity},
 	}
