@@ -80,13 +80,17 @@ func urlAt(text []rune, i int) (link span, valid bool) {
 	}
 	stop := pathEnd(text, portEnd(text, domain))
 	if !bare && stop > domain+1 && text[domain] == '/' && strings.EqualFold(string(text[host:domain]), "t.co") {
-		// A short link of X ends with its name.
+		// A short link of X ends with its name and a query.
 		name := domain + 1
 		for name < stop && isASCIIWord(text[name]) {
 			name++
 		}
 		if name > domain+1 {
-			return span{i, name}, name-domain-1 <= maxShort
+			end := name
+			if name < stop && text[name] == '?' {
+				end = stop
+			}
+			return span{i, end}, name-domain-1 <= maxShort
 		}
 	}
 	return span{i, stop}, stop-i <= maxURL && possibleHost(string(text[host:domain]))
