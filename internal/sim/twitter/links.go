@@ -22,6 +22,7 @@ var tlds = func() map[string]bool {
 
 const (
 	maxURL   = 4096 // characters
+	maxShort = 40   // characters of the name of a short link
 	maxLabel = 63   // octets of a host's label, in punycode
 )
 
@@ -78,6 +79,20 @@ func urlAt(text []rune, i int) (link span, valid bool) {
 		return none, false
 	}
 	stop := pathEnd(text, portEnd(text, domain))
+	if !bare && stop > domain+1 && text[domain] == '/' && strings.EqualFold(string(text[host:domain]), "t.co") {
+		// A short link of X ends with its name and a query.
+		name := domain + 1
+		for name < stop && isASCIIWord(text[name]) {
+			name++
+		}
+		if name > domain+1 {
+			end := name
+			if name < stop && text[name] == '?' {
+				end = stop
+			}
+			return span{i, end}, name-domain-1 <= maxShort
+		}
+	}
 	return span{i, stop}, stop-i <= maxURL && possibleHost(string(text[host:domain]))
 }
 
