@@ -4,6 +4,7 @@ begin;
 \ir world.sql
 select plan(69);
 
+select autopost.put_template('w', 'video', null, '{"body": "New video drop: {title}"}', 'ann', 'test');
 select test.channel('yt', p_platform => 'youtube');
 select test.channel('tg');
 insert into autopost.media_origin (workspace_id, blob_ref, origin_url, size_bytes)

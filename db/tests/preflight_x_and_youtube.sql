@@ -4,6 +4,9 @@ begin;
 \ir world.sql
 select plan(47);
 
+select autopost.put_template('w', t.id, null, jsonb_build_object('body', t.body, 'sanitize', t.sanitize), 'ann', 'test')
+from (values ('image', '{avatar_name}: {prompt}', '{prompt}'::text[]), ('video', 'New video drop: {title}', '{title}'),
+	('combat', '{winner_name} defeated {loser_name} in {rounds} rounds!', '{}')) t (id, body, sanitize);
 select test.channel('x', p_platform => 'x');
 select test.channel('yt', p_platform => 'youtube');
 insert into autopost.media_origin (workspace_id, blob_ref, origin_url, size_bytes)
@@ -88,7 +91,7 @@ select is(test.verdict(jsonb_build_object('template',
 	'queued');
 select matches((test.row('x')).rendered_text, E'^Nyx: тёмное .*…\n\nhttps://e\\.xyz/nyx$');
 select is(array[(test.row('x')).render_meta -> 'truncated', (test.row('x')).render_meta -> 'length'], '{true,259}');
-select is((test.row('x')).template_version, 'image@0');
+select is((test.row('x')).template_version, 'image@1');
 select is(
 	test.verdict(
 	'{"template": {"name": "combat", "vars": {"winner_name": "Nyx", "loser_name": "Helion", "rounds": 7}}}'), 'queued',
