@@ -62,8 +62,8 @@ type Loop struct {
 
 // NewLoop checks the configuration and fills in its defaults.
 func NewLoop(cfg Config) (*Loop, error) {
-	if cfg.Store == nil || len(cfg.Fetchers) == 0 {
-		return nil, errors.New("pull loop: a store and fetchers are required")
+	if cfg.Store == nil || len(cfg.Fetchers) == 0 || cfg.RunID == "" {
+		return nil, errors.New("pull loop: a store, fetchers and a run id are required")
 	}
 	cfg.ChunkSize = cmp.Or(cfg.ChunkSize, 100)
 	if cfg.ChunkSize < minChunk || cfg.ChunkSize > maxChunk {

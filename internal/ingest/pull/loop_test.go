@@ -114,6 +114,7 @@ func items(n int) Batch {
 func newLoop(t *testing.T, s *store, f fetch) *Loop {
 	t.Helper()
 	loop, err := NewLoop(Config{
+		RunID: "run",
 		Store: s, Fetchers: map[string]Fetcher{"rss": f}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
@@ -231,6 +232,7 @@ func TestWakeUpStartsAPoll(t *testing.T) {
 		s := &store{due: map[string][]Source{}}
 		wake := make(chan struct{})
 		loop, err := NewLoop(Config{
+			RunID: "run",
 			Store: s, Wake: wake, Interval: time.Hour, Log: slog.New(slog.DiscardHandler),
 			Fetchers: map[string]Fetcher{"rss": fetch(func(context.Context, Source) (Batch, error) { return items(1), nil })},
 		})
@@ -275,7 +277,7 @@ func TestConfigIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, "required")
 	s := &store{}
 	for _, size := range []int{49, 201, -1} {
-		_, err = NewLoop(Config{Store: s, Fetchers: map[string]Fetcher{"rss": fetch(nil)}, ChunkSize: size})
+		_, err = NewLoop(Config{RunID: "run", Store: s, Fetchers: map[string]Fetcher{"rss": fetch(nil)}, ChunkSize: size})
 		require.ErrorContains(t, err, "PULL_CHUNK_SIZE")
 	}
 }

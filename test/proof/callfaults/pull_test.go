@@ -39,7 +39,7 @@ func TestPullSurvivesAnyFailedCall(t *testing.T) {
 		h.Exec(`update autopost.settings set value = '1' where key = 'pull_lease_seconds'`)
 		h.Exec(`insert into autopost.pull_sources (workspace_id, source_id, kind, config_json) values ('news', 'wire', 'rss', '{"url": "https://example.org/", "interval_seconds": 1}')`)
 		h.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id) values ('news', 'wire', 'pull_source', 'wire')`)
-		loop, err := pull.NewLoop(pull.Config{Store: c.db, Fetchers: map[string]pull.Fetcher{"rss": items}, ChunkSize: 50,
+		loop, err := pull.NewLoop(pull.Config{Store: c.db, RunID: "run", Fetchers: map[string]pull.Fetcher{"rss": items}, ChunkSize: 50,
 			Log: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		end := serve(t, loop.Run)
