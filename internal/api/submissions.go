@@ -31,7 +31,7 @@ type SubmissionRow struct {
 	Digest        *string        `json:"digest" nullable:"true" doc:"Identifies what a decision is about: texts, media and platforms."`
 	ExpiresAt     instant        `json:"expires_at" nullable:"true" doc:"It expires then without a decision."`
 	Author        *string        `json:"author" nullable:"true" example:"key:0199c6a0-0000-7000-8000-000000000000" doc:"The person or key that submitted it."`
-	Decision      *string        `json:"decision" nullable:"true" enum:"approve,reject" doc:"What was decided; null before."`
+	Decision      *string        `json:"decision" nullable:"true" example:"approve" doc:"What was decided, approve or reject; null before."`
 	DecidedBy     *string        `json:"decided_by" nullable:"true" example:"user:olga" doc:"The person who decided last."`
 	DecidedAt     instant        `json:"decided_at" nullable:"true" doc:"The time of the decision."`
 	Source        *string        `json:"decision_source" nullable:"true" example:"api" doc:"The way of the decision: api, page, command, telegram, max or file:SOURCE."`

@@ -13,6 +13,7 @@ import (
 // stages are the folders of db/functions with public functions, and their titles.
 var stages = []struct{ folder, title string }{
 	{"ingest", "Ingest: posts, sources, media, updates of bots"},
+	{"moderation", "Moderation: decisions about posts"},
 	{"dispatch", "Dispatch: claims, calls, outcomes, credentials"},
 	{"webhooks", "Webhooks: result webhooks"},
 	{"monitor", "Monitor: recovery, alerts, retention, invariants check"},

@@ -117,6 +117,8 @@ func (w *world) request(o operation, workspace string) call {
 				name = "delivery_id sent"
 			case name == "message_id" && o.Method == http.MethodPost && o.ID != "skip-post":
 				name = "message_id sent"
+			case name == "submission_id" && ids["submission_id "+strings.TrimSuffix(o.ID, "-submission")] != "":
+				name = "submission_id " + strings.TrimSuffix(o.ID, "-submission")
 			case o.ID == "resolve-delivery":
 				name = "delivery_id held"
 			}

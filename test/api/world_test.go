@@ -103,6 +103,11 @@ func (w *world) populate(workspace string) {
 	ids["submission_id"] = pgtest.Value[string](w.DB, `insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, run_id, trace_id)
 		values ($1, autopost.new_id(), $3, 'push', 'failed', jsonb_build_object('text', $2::text, 'media', '[{"type": "image", "url": "https://e.x/1.png"}]'::jsonb), $4::uuid, $4::uuid)
 		returning submission_id::text`, workspace, word, posttest.Endpoint, ids["run_id"])
+	for _, decision := range []string{"approve", "reject", "edit"} {
+		ids["submission_id "+decision] = pgtest.Value[string](w.DB, `insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, run_id, trace_id, moderated, plan, digest)
+			values ($1, autopost.new_id(), $3, 'push', 'pending', jsonb_build_object('text', $2::text || ' ' || $5), $4::uuid, autopost.new_id(), true, '{"media": [], "renderings": []}', repeat('0', 64))
+			returning submission_id::text`, workspace, word, posttest.Endpoint, ids["run_id"], decision)
+	}
 	// A post that was sent, and that is to be taken down next week.
 	ids["act_id"] = pgtest.Value[string](w.DB, `select autopost.request_acts($1, 'delete', null, array[$2]::uuid[], null, now() + interval '7 days', 'ann', $3, false)
 		#>> '{results,0,act_id}'`, workspace, ids["delivery_id sent"], word)

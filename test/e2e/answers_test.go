@@ -196,7 +196,7 @@ func TestPictureThatCannotBeFetched(t *testing.T) {
 	require.Equal(t, "media_fetch_404", item["last_error"].(map[string]any)["code"])
 
 	// It is in no list of posts, and the commands say where it is.
-	require.Contains(t, h.Run(nil, "posts", "list").Stderr, "1 failed before they were queued: run autopost submissions list --status failed")
+	require.Contains(t, h.Run(nil, "posts", "list").Stderr, "1 failed before they were queued: run autopost submissions list --status")
 	failed := h.Run(nil, "submissions", "list", "--status", "failed")
 	require.Contains(t, failed.Stdout, "media_fetch_404")
 	require.Contains(t, failed.Stdout, "Look")

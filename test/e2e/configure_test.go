@@ -153,7 +153,7 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"retry-policy", "set", "nowhere/*", "--jitter", "0.1", because}, 2, "nowhere is unknown"},
 		{[]string{"retry-policy", "set", "x", "--jitter", "0.1", because}, 2, "code"},
 		{[]string{"retry-policy", "set", "x/*", "--jitter", "much", because}, 2, "--jitter"},
-		{[]string{"retry-policy", "list"}, 0, "[1000,2000]"},
+		{[]string{"retry-policy", "list", "--wide"}, 0, "1000, 2000"},
 		{[]string{"budget", "list"}, 0, "0.1"},
 		{[]string{"budget", "set", "x", "--unset", "month_usd", because}, 0, "changed budget of x"},
 		{[]string{"group", "set", "telegram", "--rate-rps", "20", because}, 2, "--platform"},

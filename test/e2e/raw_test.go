@@ -147,6 +147,6 @@ func TestRawPayloadsNeverHoldUpAnOutcome(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(raw, "20260101"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(raw, "20260101", "0190b3a4-0000-7000-8000-000000000000"), []byte("without an event"), 0o600))
 	swept := ok(t, h, "media", "sweep")
-	require.Regexp(t, `raw_payloads │\s+1 │\s+16`, swept)
+	require.Regexp(t, `raw_payloads\s+1\s+16\s+yes`, swept)
 	h.Verified()
 }

@@ -154,7 +154,7 @@ func TestWebhookThatIsTriedByHandAndGoes(t *testing.T) {
 	require.Contains(t, failed.Stderr, "was not accepted: 500 Internal Server Error")
 	require.Len(t, h.Sends(sim.Filter{Chat: "crm"}), 2, "a test is tried once")
 	ok(t, h, "webhook", "set", "crm", "--url", "http://10.0.0.7/inside", because)
-	require.Contains(t, h.Run(nil, "webhook", "test", "crm", because).Stderr, "scheme is not allowed", "nothing inside is reached")
+	require.Contains(t, h.Run(nil, "webhook", "test", "crm", because).Stderr, "address is not allowed", "nothing inside is reached")
 
 	ok(t, h, "webhook", "set", "crm", "--url", h.WorldURL+"/webhook/crm", because)
 	h.World.Webhook.SetStatus("crm", 500)
