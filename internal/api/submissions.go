@@ -52,6 +52,7 @@ type submission struct {
 type submissionPlan struct {
 	Renderings []rendering      `json:"renderings" nullable:"false" doc:"Each different text."`
 	Media      []map[string]any `json:"media" nullable:"false" doc:"The media of the post."`
+	_          struct{}         `nullable:"true"`
 }
 
 type rendering struct {
