@@ -648,7 +648,6 @@ CREATE FUNCTION autopost.add_channel(p_workspace_id text, p_channel_id text, p_c
 -- Purpose: inserts a channel, its gate and its rate group.
 -- Writes:  channels, channel_gates, platform_limits.
 begin
-	perform autopost.ensure_group(p_workspace_id, p_channel);
 	insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, enabled, title,
 		send_mode, rate_rps, max_parallel, timezone,
 		window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter,
@@ -3036,7 +3035,6 @@ CREATE FUNCTION autopost.change_channel(p_workspace_id text, p_old autopost.chan
 --          column locks the key.
 -- Writes:  channels, channel_gates, platform_limits, events(channel_enabled | channel_disabled).
 begin
-	perform autopost.ensure_group(p_workspace_id, p_new) where p_new.rate_group <> p_old.rate_group;
 	update autopost.channels c
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title,
 		send_mode = p_new.send_mode,
@@ -6037,8 +6035,10 @@ begin
 	end if;
 	if v_scope = 'platform' then
 		-- The row exists and is locked, unless the channel got another group during the wait for its lock.
-		insert into autopost.platform_limits as l (workspace_id, platform, rate_group, cooldown_until, updated_at)
-		values (p_workspace_id, p_channel.platform, p_channel.rate_group, p_until, v_now)
+		insert into autopost.platform_limits as l (workspace_id, platform, rate_group, rate_rps, cooldown_until,
+			updated_at)
+		values (p_workspace_id, p_channel.platform, p_channel.rate_group,
+			autopost.platform_rate(p_channel.platform), p_until, v_now)
 		on conflict (workspace_id, platform, rate_group) do update
 		set cooldown_until = greatest(l.cooldown_until, excluded.cooldown_until), updated_at = excluded.updated_at;
 	end if;
@@ -8370,25 +8370,6 @@ begin
 	return jsonb_build_object('made', v_made, 'in_default', (select count(*) from autopost.events_default));
 end
 $_$;
-
-
---
--- Name: ensure_group(text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.ensure_group(p_workspace_id text, p_channel autopost.channels) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- Purpose: gives the rate group of a new channel the limit of its platform. A known group keeps its
---          limit.
--- Writes:  platform_limits.
-begin
-	insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, updated_at)
-	select p_workspace_id, p.platform, p_channel.rate_group, p.group_rps, autopost.now_ts()
-	from autopost.platforms p where p.platform = p_channel.platform and p.group_rps > 0
-	on conflict (workspace_id, platform, rate_group) do nothing;
-end
-$$;
 
 
 --
@@ -12392,14 +12373,38 @@ begin
 	if v_quota.channel_id is not null then
 		perform autopost.rearm_gate(v_quota.workspace_id, v_quota.channel_id, 0);
 	else
-		insert into autopost.platform_limits (workspace_id, platform, rate_group)
-		values (v_quota.workspace_id, v_quota.platform, v_quota.rate_group)
+		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
+		values (v_quota.workspace_id, v_quota.platform, v_quota.rate_group,
+			autopost.platform_rate(v_quota.platform))
 		on conflict (workspace_id, platform, rate_group) do update set quota_until = null;
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
 	if tg_op = 'DELETE' then
 		return old;
 	end if;
+	return new;
+end
+$$;
+
+
+--
+-- Name: keep_rate_group(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.keep_rate_group() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: gives a new rate group of a channel the limit of its platform, if that publishes one. A
+--          known group keeps its limit. It runs before the row of a new channel is locked.
+-- Reads:   platforms.
+-- Writes:  platform_limits.
+begin
+	insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, updated_at)
+	select new.workspace_id, new.platform, new.rate_group, p.rps, autopost.now_ts()
+	from (select autopost.platform_rate(new.platform) as rps) p
+	where p.rps > 0 and exists (select 1 from autopost.workspaces w where w.workspace_id = new.workspace_id)
+	on conflict (workspace_id, platform, rate_group) do nothing;
 	return new;
 end
 $$;
@@ -15414,8 +15419,8 @@ begin
 	select array_agg(distinct d.channel_id) into v_channels from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids);
 	if p_with_groups then
-		insert into autopost.platform_limits (workspace_id, platform, rate_group)
-		select c.workspace_id, c.platform, c.rate_group from autopost.channels c
+		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
+		select c.workspace_id, c.platform, c.rate_group, autopost.platform_rate(c.platform) from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
 		group by c.workspace_id, c.platform, c.rate_group
 		order by c.platform, c.rate_group
@@ -18702,6 +18707,21 @@ CREATE FUNCTION autopost.platform_instant(p_value jsonb, p_per_second integer) R
 select case when jsonb_typeof(p_value) = 'number' and (p_value #>> '{}')::numeric between 0 and 4102444800::numeric
 	* p_per_second
 	then to_timestamp(((p_value #>> '{}')::numeric / p_per_second)::float8) end
+$$;
+
+
+--
+-- Name: platform_rate(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.platform_rate(p_platform text) RETURNS numeric
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the limit of a rate group that its platform publishes; null if it publishes none.
+-- Reads:   platforms.
+begin
+	return (select p.group_rps from autopost.platforms p where p.platform = p_platform);
+end
 $$;
 
 
@@ -33779,6 +33799,13 @@ CREATE TRIGGER keep_credential_health AFTER INSERT OR UPDATE OF secret_ref, plat
 --
 
 CREATE TRIGGER keep_quota BEFORE INSERT OR DELETE OR UPDATE ON autopost.quotas FOR EACH ROW EXECUTE FUNCTION autopost.keep_quota();
+
+
+--
+-- Name: channels keep_rate_group; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER keep_rate_group BEFORE INSERT OR UPDATE OF platform, rate_group ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_rate_group();
 
 
 --

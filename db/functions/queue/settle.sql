@@ -28,8 +28,8 @@ begin
 	select array_agg(distinct d.channel_id) into v_channels from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids);
 	if p_with_groups then
-		insert into autopost.platform_limits (workspace_id, platform, rate_group)
-		select c.workspace_id, c.platform, c.rate_group from autopost.channels c
+		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
+		select c.workspace_id, c.platform, c.rate_group, autopost.platform_rate(c.platform) from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
 		group by c.workspace_id, c.platform, c.rate_group
 		order by c.platform, c.rate_group
