@@ -53,7 +53,7 @@ select autopost.put_channel('w', 't1', '{"rate_group": "shared"}', 'olga', 'shar
 select autopost.put_channel('w', 't1', '{"auth_ref": "bot-3"}', 'olga', 'new bot', false);
 select is((select c.rate_group from autopost.channels c where c.channel_id = 't1'), 'shared');
 
--- A row of SQL has the same limit, whoever adds the row of the group.
+-- Each way to add the row of a group gives it this limit.
 select test.channel('plain', p_rate_group => 'plain');
 select is(test.group_rate('telegram', 'plain'), 25::numeric, 'a channel of plain SQL');
 update autopost.channels set rate_group = 'moved' where channel_id = 'plain';
