@@ -35,6 +35,42 @@ func TestQuotaIsOneClaimersAtATime(t *testing.T) {
 	require.Empty(t, second.Exec(claimTwo))
 }
 
+// Series are reserved whole: many claimers never take more posts than the quota has, nor leave room for another series.
+func TestQuotaOfPostsIsNotOverrunBySeries(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a", "b", "c", "d", "e", "f", "g", "h")
+	base.Exec(groupQuota, 17)
+	posttest.Post(base, "w", "one")
+	posttest.Post(base, "w", "two")
+	base.Exec(`update autopost.deliveries set render_meta = jsonb_set(render_meta, '{steps}', '[{"step": "1"}, {"step": "2"}, {"step": "3"}]')`)
+	pool, err := pgxpool.New(t.Context(), base.URL("engine"))
+	require.NoError(t, err)
+	defer pool.Close()
+
+	var work sync.WaitGroup
+	errs := make(chan error, 8)
+	for n := range 8 {
+		work.Go(func() {
+			for range 10 {
+				if _, err := pool.Exec(t.Context(), `select count(*) from autopost.claim_deliveries('w', $1, 2)`, fmt.Sprint("run-", n)); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	// The last session may have found the quota used up by another one.
+	base.Exec(`select count(*) from autopost.claim_deliveries('w', 'run', 100)`)
+	require.Equal(t, 15, pgtest.Value[int](base, `select sum(posts)::int from autopost.quota_uses`))
+	require.Equal(t, 5, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries where status = 'sending'`))
+	require.True(t, pgtest.Value[bool](base, `select quota_until > now() from autopost.platform_limits where rate_group = 'bot'`), "the group waits for room for a series")
+}
+
 func TestQuotaIsNotOverrunByManyClaimers(t *testing.T) {
 	t.Parallel()
 	ids := make([]string, 24)

@@ -648,7 +648,6 @@ CREATE FUNCTION autopost.add_channel(p_workspace_id text, p_channel_id text, p_c
 -- Purpose: inserts a channel, its gate and its rate group.
 -- Writes:  channels, channel_gates, platform_limits.
 begin
-	perform autopost.ensure_group(p_workspace_id, p_channel);
 	insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, enabled, title,
 		send_mode, rate_rps, max_parallel, timezone,
 		window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter,
@@ -3036,7 +3035,6 @@ CREATE FUNCTION autopost.change_channel(p_workspace_id text, p_old autopost.chan
 --          column locks the key.
 -- Writes:  channels, channel_gates, platform_limits, events(channel_enabled | channel_disabled).
 begin
-	perform autopost.ensure_group(p_workspace_id, p_new) where p_new.rate_group <> p_old.rate_group;
 	update autopost.channels c
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title,
 		send_mode = p_new.send_mode,
@@ -3551,6 +3549,33 @@ begin
 	return jsonb_strip_nulls(jsonb_build_object('note', nullif(concat_ws('; ', v_unread, v_window, v_fault
 		|| ', so the posts of this channel wait (credential_missing): ' || autopost.credential_command(p_workspace_id,
 			p_channel ->> 'auth_ref', p_channel ->> 'platform')), '')));
+end
+$$;
+
+
+--
+-- Name: channel_quota_until(text, text, integer, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channel_quota_until(p_workspace_id text, p_channel_id text, p_posts integer, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: when the quotas of a channel next allow its first waiting delivery and a call with so many
+--          posts; null if they do now.
+-- Reads:   quotas, quota_uses, deliveries.
+declare
+	v_subject text := 'channel:' || p_channel_id;
+	v_posts int;
+begin
+	if not exists (select 1 from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = v_subject) then
+		return null;
+	end if;
+	select autopost.posts_claimed(d.render_meta) into v_posts from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
+	order by d.due_at, d.delivery_id
+	limit 1;
+	return autopost.quota_free_at(p_workspace_id, v_subject, greatest(p_posts, v_posts), p_now);
 end
 $$;
 
@@ -4347,7 +4372,7 @@ $$;
 -- Name: claim_from_group(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_slots jsonb, OUT o_visited jsonb, OUT o_quotas text[], OUT o_unpaid text[]) RETURNS record
+CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_slots jsonb, OUT o_visited jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 -- Purpose: picks and locks up to p_limit due deliveries of one rate group. It locks the group, then
@@ -4358,8 +4383,8 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 --          workspace for each row.
 -- Returns: o_ids; o_slots {delivery_id: send_at} of the rows with a slot; o_visited {channel_id:
 --          [rows picked, the group's next slot]} of each visited gate; o_quotas, the subjects with
---          quotas, which the caller spends after the claim; o_unpaid, the channels with no money
---          for their next row.
+--          quotas, which the caller spends after the claim; o_denied, the posts of the first row
+--          that the group's quota denies; o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
 -- Writes:  platform_limits, channels, charges.
@@ -4490,6 +4515,8 @@ begin
 		exit when cardinality(o_ids) >= p_limit or not v_more;
 		v_turns := least(p_limit, v_turns * 4);
 	end loop;
+	select q.ids, q.places, q.costs, q.denied into o_ids, v_places, v_costs, o_denied
+	from autopost.posts_within_quota(p_workspace_id, p_platform, p_rate_group, o_quotas, o_ids, v_places, v_costs) q;
 	select b.ids, b.places, b.costs, b.denied into o_ids, v_places, v_costs, o_unpaid
 	from autopost.within_budget(p_workspace_id, o_ids, v_places, v_costs) b;
 
@@ -4879,7 +4906,8 @@ begin
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
 		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
 		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)),
-			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[])
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
+			(s.value -> 'picked' ->> 'o_denied')::int)
 	from jsonb_array_elements(v_spent) s;
 end
 $$;
@@ -6007,8 +6035,10 @@ begin
 	end if;
 	if v_scope = 'platform' then
 		-- The row exists and is locked, unless the channel got another group during the wait for its lock.
-		insert into autopost.platform_limits as l (workspace_id, platform, rate_group, cooldown_until, updated_at)
-		values (p_workspace_id, p_channel.platform, p_channel.rate_group, p_until, v_now)
+		insert into autopost.platform_limits as l (workspace_id, platform, rate_group, rate_rps, cooldown_until,
+			updated_at)
+		values (p_workspace_id, p_channel.platform, p_channel.rate_group,
+			autopost.platform_rate(p_channel.platform), p_until, v_now)
 		on conflict (workspace_id, platform, rate_group) do update
 		set cooldown_until = greatest(l.cooldown_until, excluded.cooldown_until), updated_at = excluded.updated_at;
 	end if;
@@ -6598,25 +6628,26 @@ CREATE FUNCTION autopost.delete_quota(p_workspace_id text, p_subject text, p_win
 declare
 	v_act jsonb;
 	v_quota autopost.quotas;
-	v_max int;
+	v_before jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	v_quota := autopost.quota_of(p_workspace_id, p_subject, p_window_seconds);
 	perform autopost.lock_quota(p_workspace_id, v_quota) where not p_dry_run;
-	select q.max_sends into v_max from autopost.quotas q
+	select autopost.fields_that_differ(autopost.row_fields(to_jsonb(q), autopost.quota_rules()),
+		autopost.default_fields(autopost.quota_rules())) into v_before
+	from autopost.quotas q
 	where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds;
-	if v_max is null then
+	if v_before is null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_quota');
 	end if;
 	if not p_dry_run then
 		delete from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds;
 		perform autopost.audit(p_workspace_id, 'delete_quota', format('quota:%s/%s', p_subject, p_window_seconds),
-			v_act, jsonb_build_object('max_sends', v_max), '{}');
+			v_act, v_before, '{}');
 	end if;
-	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', jsonb_build_object('max_sends', v_max),
-		'after', '{}'::jsonb);
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', '{}'::jsonb);
 end
 $$;
 
@@ -7107,7 +7138,7 @@ begin
 	v_from := greatest(p_now, (p_row ->> 'first_due_at')::timestamptz, p_channel.paused_until, p_channel.cooldown_until,
 		p_limit.cooldown_until, p_limit.quota_until,
 		case when p_limit.breaker_opened_at is not null then p_limit.probe_at end,
-			autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, p_now));
+			autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id, 1, p_now));
 	v_spans := case when p_channel.window_mode = 'windowed'
 		then autopost.posting_spans(coalesce(p_channel.timezone, 'UTC'), p_channel.posting_window, v_from, 92)
 		else tstzmultirange(tstzrange(v_from, null)) end;
@@ -7124,10 +7155,10 @@ begin
 				interval '0') + ((p_row ->> 'group_slots')::numeric - v_cost) * autopost.slot_step(p_limit.rate_rps,
 				1)), p_limit.rate_rps > 0),
 		(4, 'channel_quota', autopost.quota_ends_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_sends,
-			v_from), false),
+			(p_row ->> 'posts')::numeric, v_from), false),
 		(5, 'group_quota', autopost.quota_ends_at(p_channel.workspace_id,
 			autopost.group_subject(p_channel.platform, p_channel.rate_group),
-			(p_row ->> 'group_slots')::numeric / v_cost, v_from), false),
+			(p_row ->> 'group_slots')::numeric / v_cost, (p_row ->> 'posts')::numeric, v_from), false),
 		(6, 'scheduled_for', (p_row ->> 'last_due_at')::timestamptz, true)
 	) e (n, name, at, counts)
 	cross join lateral (select case when e.at > v_from
@@ -8342,25 +8373,6 @@ $_$;
 
 
 --
--- Name: ensure_group(text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.ensure_group(p_workspace_id text, p_channel autopost.channels) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- Purpose: gives the rate group of a new channel the limit of its platform. A known group keeps its
---          limit.
--- Writes:  platform_limits.
-begin
-	insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, updated_at)
-	select p_workspace_id, p.platform, p_channel.rate_group, p.group_rps, autopost.now_ts()
-	from autopost.platforms p where p.platform = p_channel.platform and p.group_rps > 0
-	on conflict (workspace_id, platform, rate_group) do nothing;
-end
-$$;
-
-
---
 -- Name: enter_all_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8700,7 +8712,9 @@ begin
 				select c.channel_id as id, autopost.channel_fields(c) as fields
 				from autopost.channels c where c.workspace_id = p_workspace_id) f
 			union all
-			select 6, 'quota', q.subject || '/' || q.window_seconds, jsonb_build_object('max_sends', q.max_sends)
+			select 6, 'quota', q.subject || '/' || q.window_seconds, 
+				autopost.fields_that_differ(autopost.row_fields(to_jsonb(q), autopost.quota_rules()),
+					autopost.default_fields(autopost.quota_rules()))
 			from autopost.quotas q where q.workspace_id = p_workspace_id
 			union all
 			select 7, 'budget', b.auth_ref, jsonb_build_object('month_usd', autopost.dollars(b.month_micros))
@@ -9560,13 +9574,13 @@ declare
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
 		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at, 'payload_ref', p_error -> 'payload_ref'));
 begin
-	if p_delivery.quota_held then
-		perform autopost.settle_quota(p_workspace_id, p_delivery),
-			autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
-	end if;
 	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
 		perform autopost.record_late_start(p_workspace_id, p_delivery);
 		v_call_at := p_delivery.claimed_at;
+	end if;
+	if p_delivery.quota_held then
+		perform autopost.settle_quota(p_workspace_id, p_delivery, p_status, p_error),
+			autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
 	end if;
 	update autopost.deliveries d
 	set status = p_status, quota_held = false,
@@ -10261,7 +10275,7 @@ select case
 	when p_channel.effective_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
 	when p_gate.inflight >= p_channel.max_parallel then 'max_parallel'
 	when p_gate.ready_at <= p_now then 'ready'
-	when autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, p_now) is not null
+	when autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id, 1, p_now) is not null
 		then 'channel_quota'
 	when exists (select 1 from autopost.budgets b where b.workspace_id = p_channel.workspace_id
 		and b.auth_ref = autopost.current_auth_ref(p_channel.workspace_id, p_channel)) then 'budget'
@@ -12359,14 +12373,38 @@ begin
 	if v_quota.channel_id is not null then
 		perform autopost.rearm_gate(v_quota.workspace_id, v_quota.channel_id, 0);
 	else
-		insert into autopost.platform_limits (workspace_id, platform, rate_group)
-		values (v_quota.workspace_id, v_quota.platform, v_quota.rate_group)
+		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
+		values (v_quota.workspace_id, v_quota.platform, v_quota.rate_group,
+			autopost.platform_rate(v_quota.platform))
 		on conflict (workspace_id, platform, rate_group) do update set quota_until = null;
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
 	if tg_op = 'DELETE' then
 		return old;
 	end if;
+	return new;
+end
+$$;
+
+
+--
+-- Name: keep_rate_group(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.keep_rate_group() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: gives a new rate group of a channel the limit of its platform, if that publishes one. A
+--          known group keeps its limit. It runs before the row of a new channel is locked.
+-- Reads:   platforms.
+-- Writes:  platform_limits.
+begin
+	insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, updated_at)
+	select new.workspace_id, new.platform, new.rate_group, p.rps, autopost.now_ts()
+	from (select autopost.platform_rate(new.platform) as rps) p
+	where p.rps > 0 and exists (select 1 from autopost.workspaces w where w.workspace_id = new.workspace_id)
+	on conflict (workspace_id, platform, rate_group) do nothing;
 	return new;
 end
 $$;
@@ -14361,19 +14399,19 @@ $$;
 -- Name: list_quotas(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.list_quotas(p_workspace_id text, p_limit integer) RETURNS TABLE(subject text, window_seconds integer, max_sends integer, used integer, free_at timestamp with time zone)
+CREATE FUNCTION autopost.list_quotas(p_workspace_id text, p_limit integer) RETURNS TABLE(subject text, window_seconds integer, max_sends integer, counts text, used integer, free_at timestamp with time zone)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: lists the quotas of a workspace by subject and window, with present use. free_at: when a
---          call may start again; null if it may now.
+--          post may start again; null if it may now.
 -- Raises:  AP001 for a limit outside 1 to 10000.
 -- Reads:   quotas, quota_uses.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select q.subject, q.window_seconds, q.max_sends, q.used, q.free_at from autopost.quotas_shown(p_workspace_id) q
+	select q.subject, q.window_seconds, q.max_sends, q.counts, q.used, q.free_at from autopost.quotas_shown(p_workspace_id) q
 	order by q.subject, q.window_seconds
 	limit p_limit;
 end
@@ -15381,8 +15419,8 @@ begin
 	select array_agg(distinct d.channel_id) into v_channels from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids);
 	if p_with_groups then
-		insert into autopost.platform_limits (workspace_id, platform, rate_group)
-		select c.workspace_id, c.platform, c.rate_group from autopost.channels c
+		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
+		select c.workspace_id, c.platform, c.rate_group, autopost.platform_rate(c.platform) from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
 		group by c.workspace_id, c.platform, c.rate_group
 		order by c.platform, c.rate_group
@@ -15555,6 +15593,7 @@ CASE
 END) STORED NOT NULL,
     window_seconds integer NOT NULL,
     max_sends integer NOT NULL,
+    counts text DEFAULT 'posts'::text NOT NULL,
     channel_id text,
     platform text,
     rate_group text,
@@ -15565,6 +15604,7 @@ CASE
     WHEN (channel_id IS NOT NULL) THEN ((platform IS NULL) AND (rate_group IS NULL))
     ELSE ((platform IS NOT NULL) AND (rate_group IS NOT NULL))
 END),
+    CONSTRAINT quotas_counts_check CHECK ((counts = ANY (ARRAY['posts'::text, 'calls'::text]))),
     CONSTRAINT quotas_max_sends_check CHECK ((max_sends > 0)),
     CONSTRAINT quotas_window_seconds_check CHECK (((window_seconds >= 1) AND (window_seconds <= 2678400)))
 );
@@ -18407,7 +18447,8 @@ begin
 				jsonb_populate_record(null::autopost.platform_limits, p_limit),
 			jsonb_build_object('not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
 				'inflight', p_inflight, 'credential', autopost.credential_gap(p_channel, p_now),
-				'quota_until', autopost.quota_free_at(v_workspace_id, 'channel:' || p_channel.channel_id, p_now),
+				'quota_until', autopost.channel_quota_until(v_workspace_id, p_channel.channel_id,
+					autopost.posts_claimed(p_delivery.render_meta), p_now),
 				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text,
 					p_delivery.render_meta, p_now),
 				'ahead', autopost.queue_ahead(v_workspace_id, array[p_channel.channel_id], p_delivery.due_at,
@@ -18666,6 +18707,21 @@ CREATE FUNCTION autopost.platform_instant(p_value jsonb, p_per_second integer) R
 select case when jsonb_typeof(p_value) = 'number' and (p_value #>> '{}')::numeric between 0 and 4102444800::numeric
 	* p_per_second
 	then to_timestamp(((p_value #>> '{}')::numeric / p_per_second)::float8) end
+$$;
+
+
+--
+-- Name: platform_rate(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.platform_rate(p_platform text) RETURNS numeric
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the limit of a rate group that its platform publishes; null if it publishes none.
+-- Reads:   platforms.
+begin
+	return (select p.group_rps from autopost.platforms p where p.platform = p_platform);
+end
 $$;
 
 
@@ -18965,6 +19021,32 @@ $_$;
 
 
 --
+-- Name: posts_claimed(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.posts_claimed(p_render_meta jsonb) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the posts that a claim of a delivery reserves; at least one.
+select greatest(1, autopost.posts_left(p_render_meta))
+$$;
+
+
+--
+-- Name: posts_left(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.posts_left(p_render_meta jsonb) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the posts that a delivery still makes: its unacknowledged steps.
+select case when jsonb_array_length(p_render_meta -> 'steps') > 0 then (
+	select count(*)::int from jsonb_array_elements(p_render_meta -> 'steps') s
+	where not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)) else 1 end
+$$;
+
+
+--
 -- Name: posts_of(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18975,6 +19057,55 @@ CREATE FUNCTION autopost.posts_of(p_render_meta jsonb, p_provider_message_id tex
 select case when p.ids ? p_provider_message_id or p_provider_message_id is null then p.ids
 	else p.ids || to_jsonb(p_provider_message_id) end
 from (select coalesce(p_render_meta #> '{series_progress,provider_message_ids}', '[]')) p (ids)
+$$;
+
+
+--
+-- Name: posts_within_quota(text, text, text, text[], uuid[], integer[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.posts_within_quota(p_workspace_id text, p_platform text, p_rate_group text, p_subjects text[], p_ids uuid[], p_places integer[], p_costs integer[], OUT ids uuid[], OUT places integer[], OUT costs integer[], OUT denied integer) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the part of the locked rows of a claim whose posts quotas allow, in order, with p_places
+--          and p_costs. A row that does not fit keeps its place before the later ones of its
+--          subject. denied: the posts of the first row that does not fit the quota of the group.
+--          The quotas of p_subjects are locked.
+-- Reads:   quotas, quota_uses, deliveries.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_group text := autopost.group_subject(p_platform, p_rate_group);
+	v_kept int[]; -- indexes in p_ids
+begin
+	ids := p_ids;
+	places := p_places;
+	costs := p_costs;
+	if p_subjects is null or p_ids = '{}' then
+		return;
+	end if;
+	with free as materialized (
+		select q as quota, q.subject, q.window_seconds, autopost.quota_left(q, v_now) as n
+		from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = any (p_subjects) and q.counts = 'posts'
+	), claimed as materialized (
+		select u.n, d.channel_id, autopost.posts_claimed(d.render_meta) as posts
+		from unnest(p_ids) with ordinality u (id, n)
+		cross join lateral (select d.* from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+	), asked as materialized (
+		select c.n, c.posts, f.subject, sum(autopost.quota_weight(f.quota, c.posts))
+			over (partition by f.subject, f.window_seconds order by c.n) <= f.n as fits
+		from claimed c
+		join free f on f.subject in ('channel:' || c.channel_id, v_group)
+	)
+	select array(select u.n from generate_subscripts(p_ids, 1) u (n)
+			where not exists (select 1 from asked a where a.n = u.n and not a.fits) order by u.n),
+		(select a.posts from asked a where not a.fits and a.subject = v_group order by a.n limit 1)
+	into v_kept, denied;
+	places := array(select p_places[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
+	costs := array(select p_costs[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
+	ids := array(select p_ids[k.n] from unnest(v_kept) with ordinality k (n, place) order by k.place);
+end
 $$;
 
 
@@ -20133,9 +20264,10 @@ CREATE FUNCTION autopost.put_quota(p_workspace_id text, p_subject text, p_window
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: allows at most p_fields.max_sends call starts in any p_window_seconds (1 to 2678400) of
---          p_subject: "channel:ID", or "group:PLATFORM/GROUP" for all its channels together. A
---          subject may have several windows.
+-- Purpose: allows at most p_fields.max_sends in any p_window_seconds (1 to 2678400) of p_subject:
+--          "channel:ID", or "group:PLATFORM/GROUP" for all its channels together. p_fields.counts:
+--          posts (the default) counts posts that the platform has or may have, calls every call
+--          that began. A subject may have several windows.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
 --          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
@@ -20144,7 +20276,6 @@ CREATE FUNCTION autopost.put_quota(p_workspace_id text, p_subject text, p_window
 -- Writes:  quotas, platform_limits, admin_audit_log.
 declare
 	v_act jsonb;
-	v_rules constant jsonb := '{"max_sends": {"is": "integer", "required": true, "min": 1, "max": 2147483647}}';
 	v_quota autopost.quotas;
 	v_before jsonb;
 	v_put jsonb;
@@ -20154,19 +20285,20 @@ begin
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	v_quota := autopost.quota_of(p_workspace_id, p_subject, p_window_seconds);
 	perform autopost.lock_quota(p_workspace_id, v_quota) where not p_dry_run;
-	v_before := (select autopost.row_fields(to_jsonb(q), v_rules) from autopost.quotas q
+	v_before := (select autopost.row_fields(to_jsonb(q), autopost.quota_rules()) from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds);
-	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	v_put := autopost.put_row(p_fields, autopost.quota_rules(), v_before);
 	v_answer := autopost.put_answer(v_put, case when v_quota.channel_id is not null and not exists (
 		select 1 from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v_quota.channel_id)
 		then autopost.field_error('subject', format('must be an existing channel, got %s', v_quota.channel_id),
 			'add the channel first') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
 		insert into autopost.quotas (workspace_id, channel_id, platform, rate_group, window_seconds, max_sends,
-			created_at)
+			counts, created_at)
 		values (p_workspace_id, v_quota.channel_id, v_quota.platform, v_quota.rate_group,
-			p_window_seconds, (v_put -> 'after' ->> 'max_sends')::int, autopost.now_ts())
-		on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends;
+			p_window_seconds, (v_put -> 'after' ->> 'max_sends')::int, v_put -> 'after' ->> 'counts', autopost.now_ts())
+		on conflict (workspace_id, subject, window_seconds) do update
+		set max_sends = excluded.max_sends, counts = excluded.counts;
 		perform autopost.audit(p_workspace_id, 'put_quota', format('quota:%s/%s', p_subject, p_window_seconds), v_act,
 			v_answer -> 'before', v_answer -> 'after');
 	end if;
@@ -20937,19 +21069,20 @@ CREATE FUNCTION autopost.queue_rows(p_workspace_id text, p_channel_id text) RETU
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the queue of a channel: {"waiting", "held": deliveries that wait for a person,
---          "first_due_at", "last_due_at", "cost": average rate slots of the first hundred}. 10,000
---          means that many or more.
+--          "first_due_at", "last_due_at", and of the first hundred "cost": average rate slots, and
+--          "posts": average posts}. 10,000 means that many or more.
 -- Reads:   deliveries.
 begin
 	return (
 		select jsonb_build_object('waiting', count(*), 'held', count(*) filter (where q.due_at = 'infinity'),
 			'first_due_at', nullif(min(q.due_at), 'infinity'),
-			'last_due_at', max(q.due_at) filter (where isfinite(q.due_at)), 'cost', (
-				select coalesce(avg(autopost.step_cost(f.render_meta)), 1) from (
+			'last_due_at', max(q.due_at) filter (where isfinite(q.due_at))) || (
+				select jsonb_build_object('cost', coalesce(avg(autopost.step_cost(f.render_meta)), 1),
+					'posts', coalesce(avg(autopost.posts_claimed(f.render_meta)), 1)) from (
 					select d.render_meta from autopost.deliveries d
 					where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
 						and d.status in ('queued', 'retry')
-					order by d.due_at limit 100) f))
+					order by d.due_at limit 100) f)
 		from (
 			select d.due_at from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
@@ -21024,54 +21157,71 @@ $$;
 
 
 --
--- Name: quota_ends_at(text, text, numeric, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: quota_ends_at(text, text, numeric, numeric, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.quota_ends_at(p_workspace_id text, p_subject text, p_sends numeric, p_from timestamp with time zone) RETURNS timestamp with time zone
+CREATE FUNCTION autopost.quota_ends_at(p_workspace_id text, p_subject text, p_sends numeric, p_posts numeric, p_from timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the latest start of the last of so many calls under the quotas of a subject, if calls
---          start as early as possible from p_from; null without a quota. Earlier calls leave the
---          window during the first one.
+-- Purpose: the latest start of the last of so many calls, each with p_posts on average, under the
+--          quotas of a subject, if calls start as early as possible from p_from; null without a
+--          quota. Earlier calls leave the window during the first one.
 -- Reads:   quotas, quota_uses.
 begin
 	return (
 		select max(p_from + make_interval(secs => q.window_seconds) * greatest(0,
-			ceil((p_sends - (q.max_sends - least(q.max_sends, u.n))) / q.max_sends))::int)
+			ceil((p_sends * case q.counts when 'posts' then least(p_posts, q.max_sends) else 1 end
+				- greatest(0, autopost.quota_left(q, p_from))) / q.max_sends))::int)
 		from autopost.quotas q
-		cross join lateral (
-			select count(*) as n from (
-				select 1 from autopost.quota_uses u
-				where u.workspace_id = p_workspace_id and u.subject = p_subject
-					and u.used_at > p_from - make_interval(secs => q.window_seconds)
-				limit q.max_sends) x) u
 		where q.workspace_id = p_workspace_id and q.subject = p_subject);
 end
 $$;
 
 
 --
--- Name: quota_free_at(text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: quota_free_at(text, text, integer, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.quota_free_at(p_workspace_id text, p_subject text, p_now timestamp with time zone) RETURNS timestamp with time zone
+CREATE FUNCTION autopost.quota_free_at(p_workspace_id text, p_subject text, p_posts integer, p_now timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: when the quotas of a subject next allow a call; null if they do now. An open claim
---          counts as a call that starts now, which is the earliest possible.
+-- Purpose: when the quotas of a subject next allow a call with so many posts; null if they do now.
+--          An open claim counts as a call that starts now, which is the earliest possible.
 -- Reads:   quotas, quota_uses.
 begin
 	return (
 		select max(least(u.used_at, p_now) + make_interval(secs => q.window_seconds))
 		from autopost.quotas q
 		cross join lateral (
-			select u.used_at from autopost.quota_uses u
-			where u.workspace_id = p_workspace_id and u.subject = p_subject
-			and u.used_at > p_now - make_interval(secs => q.window_seconds)
-			order by u.used_at desc
-			offset q.max_sends - 1
+			select s.used_at
+			from (
+				select u.used_at, sum(autopost.quota_weight(q, u.posts))
+					over (order by u.used_at desc rows unbounded preceding) as n
+				from autopost.quota_uses u
+				where u.workspace_id = p_workspace_id and u.subject = p_subject
+					and u.used_at > p_now - make_interval(secs => q.window_seconds)) s
+			where s.n > q.max_sends - autopost.quota_weight(q, p_posts)
+			order by s.used_at desc
 			limit 1) u
 		where q.workspace_id = p_workspace_id and q.subject = p_subject);
+end
+$$;
+
+
+--
+-- Name: quota_left(autopost.quotas, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.quota_left(p_quota autopost.quotas, p_now timestamp with time zone) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the free posts or calls of a quota. It is below zero after the quota was lowered.
+-- Reads:   quota_uses.
+begin
+	return p_quota.max_sends - (
+		select coalesce(sum(autopost.quota_weight(p_quota, u.posts)), 0) from autopost.quota_uses u
+		where u.workspace_id = p_quota.workspace_id and u.subject = p_quota.subject
+			and u.used_at > p_now - make_interval(secs => p_quota.window_seconds));
 end
 $$;
 
@@ -21121,19 +21271,42 @@ $$;
 
 
 --
+-- Name: quota_rules(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.quota_rules() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the rules of the fields of a quota; see put_row.
+select '{"max_sends": {"is": "integer", "required": true, "min": 1, "max": 2147483647},
+	"counts": {"is": "text", "in": ["posts", "calls"], "default": "posts"}}'::jsonb
+$$;
+
+
+--
+-- Name: quota_weight(autopost.quotas, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.quota_weight(p_quota autopost.quotas, p_posts integer) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how much of a quota a use of so many posts takes. A series that is longer than the quota
+--          takes all of it; otherwise it could never go.
+select case p_quota.counts when 'posts' then least(p_posts, p_quota.max_sends) else 1 end
+$$;
+
+
+--
 -- Name: quotas_shown(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.quotas_shown(p_workspace_id text) RETURNS TABLE(subject text, window_seconds integer, max_sends integer, used integer, free_at timestamp with time zone)
+CREATE FUNCTION autopost.quotas_shown(p_workspace_id text) RETURNS TABLE(subject text, window_seconds integer, max_sends integer, counts text, used integer, free_at timestamp with time zone)
     LANGUAGE sql STABLE
     AS $$
 -- Purpose: the rows of list_quotas.
 -- Reads:   quotas, quota_uses.
-select q.subject, q.window_seconds, q.max_sends, (
-		select count(*)::int from autopost.quota_uses u
-		where u.workspace_id = p_workspace_id and u.subject = q.subject
-			and u.used_at > n.at - make_interval(secs => q.window_seconds)),
-	autopost.quota_free_at(p_workspace_id, q.subject, n.at)
+select q.subject, q.window_seconds, q.max_sends, q.counts, q.max_sends - autopost.quota_left(q, n.at),
+	autopost.quota_free_at(p_workspace_id, q.subject, 1, n.at)
 from autopost.quotas q
 cross join (select autopost.now_ts() as at) n
 where q.workspace_id = p_workspace_id
@@ -21573,7 +21746,7 @@ begin
 				greatest(v_due, autopost.now_ts()));
 		end if;
 		if v_due < v_gate.ready_at then
-			v_due := greatest(v_due, autopost.quota_free_at(p_workspace_id, 'channel:' || v_gate.channel_id,
+			v_due := greatest(v_due, autopost.channel_quota_until(p_workspace_id, v_gate.channel_id, 1,
 				autopost.now_ts()));
 		end if;
 		v_wrong := v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts());
@@ -25682,7 +25855,8 @@ begin
 	if jsonb_typeof(v_outcome -> 'raw' -> 'steps') = 'object' then
 		update autopost.deliveries d
 		set render_meta = autopost.with_progress(d.render_meta, v_outcome -> 'raw' -> 'steps')
-		where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
+		where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id
+		returning d.* into v_delivery;
 	end if;
 	v_missing := autopost.steps_missing(v_delivery.render_meta, v_outcome);
 	if v_missing is not null then
@@ -25801,27 +25975,35 @@ $$;
 
 
 --
--- Name: settle_quota(text, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: settle_quota(text, autopost.deliveries, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.settle_quota(p_workspace_id text, p_delivery autopost.deliveries) RETURNS void
+CREATE FUNCTION autopost.settle_quota(p_workspace_id text, p_delivery autopost.deliveries, p_status text, p_error jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
 -- Purpose: ends the use of a claim: a call counts from its start; an unstarted claim is not a use.
+--          After a definite failure only the acknowledged posts count.
 -- Locks:   platform_limits with SKIP LOCKED.
 -- Writes:  quota_uses, platform_limits.
 declare
 	v_began_at timestamptz := autopost.call_started_at(p_delivery);
+	-- the platform took the post or may have it
+	v_made boolean := p_status = 'sent' or coalesce(p_error -> 'known' = 'false', false);
 begin
 	if v_began_at is not null then
 		update autopost.quota_uses u
-		set used_at = greatest(v_began_at, p_delivery.send_at)
+		set used_at = greatest(v_began_at, p_delivery.send_at), posts = case when v_made then u.posts
+			else greatest(0, u.posts - autopost.posts_left(p_delivery.render_meta)) end
 		where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id
 			and u.attempt = p_delivery.attempt;
-		return;
+		if v_made then
+			return;
+		end if;
+	else
+		delete from autopost.quota_uses u
+		where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id
+			and u.attempt = p_delivery.attempt;
 	end if;
-	delete from autopost.quota_uses u
-	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt;
 	perform autopost.hold_group(p_workspace_id, c.platform, c.rate_group, null) from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
 end
@@ -25835,12 +26017,18 @@ $$;
 CREATE FUNCTION autopost.settle_sent(p_workspace_id text, p_delivery autopost.deliveries, p_provider_message_id text, p_raw_meta jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: moves a locked delivery in flight to sent; its channel may get faster (speed_up).
--- Writes:  deliveries, channels, channel_gates, events (sent).
+-- Purpose: moves a locked delivery in flight to sent; its channel may get faster (speed_up). A post
+--          that was found instead of sent counts for its own call, not for this one.
+-- Writes:  deliveries, channels, channel_gates, quota_uses, events (sent).
 declare
 	v_answer jsonb;
 begin
 	perform autopost.speed_up(p_workspace_id, jsonb_build_object(p_delivery.channel_id, '[1]'::jsonb));
+	update autopost.quota_uses u
+	set posts = 0
+	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt
+		and p_delivery.quota_held and p_raw_meta #> '{raw,reconciled}' = 'true'
+		and jsonb_array_length(p_delivery.render_meta -> 'steps') = 1;
 	v_answer := autopost.finish_attempt(p_workspace_id, p_delivery, 'sent', null, null, p_provider_message_id);
 	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
 		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));
@@ -26732,15 +26920,16 @@ $$;
 
 
 --
--- Name: spend_quota(text, text, text, text[], text[], uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: spend_quota(text, text, text, text[], text[], uuid[], integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.spend_quota(p_workspace_id text, p_platform text, p_rate_group text, p_subjects text[], p_visited text[], p_ids uuid[]) RETURNS void
+CREATE FUNCTION autopost.spend_quota(p_workspace_id text, p_platform text, p_rate_group text, p_subjects text[], p_visited text[], p_ids uuid[], p_denied integer) RETURNS void
     LANGUAGE plpgsql
     AS $$
 -- Purpose: the last act of a claim under locked quotas: records its uses, removes uses outside all
 --          windows, and closes the gates of used-up subjects until they are free, at most for
---          quota_recheck. A locked group row is skipped; the next claim tries again.
+--          quota_recheck. p_denied: as denied of posts_within_quota. A locked group row is skipped;
+--          the next claim tries again.
 -- Locks:   platform_limits with SKIP LOCKED.
 -- Reads:   quotas.
 -- Writes:  quota_uses, deliveries, channel_gates, platform_limits.
@@ -26752,8 +26941,8 @@ declare
 	v_held uuid[];
 begin
 	with used as (
-		insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at)
-		select p_workspace_id, d.delivery_id, d.attempt, s.subject, 'infinity'
+		insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at, posts)
+		select p_workspace_id, d.delivery_id, d.attempt, s.subject, 'infinity', autopost.posts_claimed(d.render_meta)
 		from autopost.deliveries d
 		cross join lateral (values ('channel:' || d.channel_id), (v_group)) s (subject)
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids) and s.subject = any (p_subjects)
@@ -26768,11 +26957,11 @@ begin
 		where q.workspace_id = p_workspace_id and q.subject = u.subject);
 	update autopost.channel_gates g
 	set ready_at = greatest(g.ready_at, least(v_latest,
-		autopost.quota_free_at(p_workspace_id, 'channel:' || g.channel_id, v_now)))
+		autopost.channel_quota_until(p_workspace_id, g.channel_id, 1, v_now)))
 	where g.workspace_id = p_workspace_id and g.channel_id = any (p_visited)
 	and 'channel:' || g.channel_id = any (p_subjects)
-	and autopost.quota_free_at(p_workspace_id, 'channel:' || g.channel_id, v_now) is not null;
-	v_until := autopost.quota_free_at(p_workspace_id, v_group, v_now);
+	and autopost.channel_quota_until(p_workspace_id, g.channel_id, 1, v_now) is not null;
+	v_until := autopost.quota_free_at(p_workspace_id, v_group, coalesce(p_denied, 1), v_now);
 	if v_until is not null then
 		perform autopost.hold_group(p_workspace_id, p_platform, p_rate_group, least(v_latest, v_until));
 	end if;
@@ -28335,11 +28524,17 @@ $$;
 --
 
 CREATE FUNCTION autopost.this_cluster() RETURNS text
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the system identifier of the running cluster. A new cluster has another one; a replica
---          and a copied data folder have the same.
-select c.system_identifier::text from pg_catalog.pg_control_system() c
+--          and a copied data folder have the same. A connection reads the file of the cluster once,
+--          because every claim asks, and a connection never changes its cluster.
+begin
+	if coalesce(current_setting('autopost.cluster', true), '') = '' then
+		perform set_config('autopost.cluster', c.system_identifier::text, false) from pg_catalog.pg_control_system() c;
+	end if;
+	return current_setting('autopost.cluster');
+end
 $$;
 
 
@@ -28378,8 +28573,8 @@ from (values
 		else format('the rights of its bot (%s), or resume_channel', p_channel.rights_held) end),
 	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
-	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'free calls in the channel''s quota'),
-	(8, 'group_quota', p_limit.quota_until, 'free calls in the rate group''s quota'),
+	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'free posts or calls in the channel''s quota'),
+	(8, 'group_quota', p_limit.quota_until, 'free posts or calls in the rate group''s quota'),
 	(9, 'budget', (p_row ->> 'budget_until')::timestamptz, 'the next month, or a larger budget for the credential'),
 	(10, 'breaker', case when p_limit.breaker_opened_at is not null
 		then greatest(p_now, p_limit.probe_at) + interval '1 microsecond' end,
@@ -29747,7 +29942,7 @@ and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until, c.credential_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
 	greatest(n.at, case when c.effective_rps > 0 then c.next_allowed_at end))
-and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
+and g.ready_at > coalesce(autopost.channel_quota_until(p_workspace_id, c.channel_id, 1, n.at), '-infinity')
 union all
 select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until',
 	coalesce(d.sending_lease_until, d.claimed_at))
@@ -30075,7 +30270,8 @@ CREATE FUNCTION autopost.verify_i29(p_workspace_id text) RETURNS SETOF jsonb
 -- Purpose: finds violations of I29. The horizon is an hour, plus the largest cost of calls in all
 --          slots of the channel at its rate. A gate without a rate does not limit. For quotas,
 --          counts calls from events after the claims from before the last change of quota or
---          channel have ended, and finds reservations of ended claims.
+--          channel have ended, and finds reservations of ended claims. A quota of posts counts
+--          calls that made a post or may have: one, and the others of a series as recorded.
 select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.effective_rps)
 from autopost.channels c
 where c.workspace_id = p_workspace_id and c.effective_rps > 0
@@ -30103,7 +30299,15 @@ from (
 		and e.action = 'send_attempt'
 		and e.ts > greatest(q.updated_at, c.updated_at) + autopost.setting_interval('sending_lease_seconds')
 	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
-	where c.workspace_id = p_workspace_id) s
+	left join autopost.quota_uses r on r.workspace_id = p_workspace_id and r.delivery_id = e.delivery_id
+		and r.attempt = e.attempt and r.subject = q.subject
+	cross join lateral generate_series(1, autopost.quota_weight(q, greatest(1, r.posts)))
+	where c.workspace_id = p_workspace_id
+	and (q.counts = 'calls' or exists (
+		select 1 from autopost.events o
+		where o.workspace_id = p_workspace_id and o.delivery_id = e.delivery_id and o.attempt = e.attempt
+			and (o.action = 'unknown_outcome'
+				or o.action = 'sent' and o.meta #> '{raw,raw,reconciled}' is distinct from 'true')))) s
 where s.began_at < s.earlier + make_interval(secs => s.window_seconds)
 union all
 select jsonb_build_object('what', 'quota kept', 'subject', u.subject, 'delivery_id', u.delivery_id, 'attempt',
@@ -31270,7 +31474,8 @@ begin
 				p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)) else '{"all": 0, "same": 0}' end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
 			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) end,
-		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
+		'quota_until', autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id,
+			autopost.posts_claimed(p_delivery.render_meta), v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
 			p_delivery.render_meta, v_now),
 		'credential', autopost.credential_gap(p_channel, v_now),
@@ -31645,8 +31850,8 @@ $$;
 CREATE FUNCTION autopost.within_quota(p_workspace_id text, p_platform text, p_rate_group text, p_channel_ids text[], p_capacity integer[], p_limit integer, OUT subjects text[], OUT rooms integer[], OUT room integer) RETURNS record
     LANGUAGE plpgsql
     AS $$
--- Purpose: the part of a claim that quotas allow: of the capacity of its channels and of its limit.
---          subjects: the quota subjects that it locked, null for a channel without one. A subject
+-- Purpose: the deliveries that quotas allow if each makes one post: of the capacity of the
+--          channels of a claim, and of its limit. posts_within_quota checks the rows. subjects: the quota subjects that it locked, null for a channel without one. A subject
 --          that another claim locked has no room now. Each statement has its own snapshot: uses are
 --          counted after the lock.
 -- Locks:   quotas with SKIP LOCKED.
@@ -31654,7 +31859,7 @@ CREATE FUNCTION autopost.within_quota(p_workspace_id text, p_platform text, p_ra
 declare
 	v_subjects text[]; -- subjects with a quota
 	v_locked text[]; -- one entry per locked row
-	v_left jsonb; -- free calls of subjects whose rows are all locked
+	v_left jsonb; -- what is free of the subjects whose rows are all locked
 	v_now timestamptz;
 begin
 	rooms := p_capacity;
@@ -31677,12 +31882,8 @@ begin
 	v_now := autopost.now_ts();
 	select coalesce(jsonb_object_agg(s.subject, s.n), '{}') into v_left
 	from (
-		select q.subject, greatest(0, min(q.max_sends - u.n)) as n
+		select q.subject, greatest(0, min(autopost.quota_left(q, v_now))) as n
 		from autopost.quotas q
-		cross join lateral (
-			select count(*)::int as n from autopost.quota_uses u
-			where u.workspace_id = p_workspace_id and u.subject = q.subject
-			and u.used_at > v_now - make_interval(secs => q.window_seconds)) u
 		where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
 		group by q.subject
 		having count(*) = (select count(*) from unnest(v_locked) l (subject) where l.subject = q.subject)) s;
@@ -32171,7 +32372,9 @@ CREATE TABLE autopost.quota_uses (
     delivery_id uuid NOT NULL,
     attempt integer NOT NULL,
     subject text NOT NULL,
-    used_at timestamp with time zone NOT NULL
+    used_at timestamp with time zone NOT NULL,
+    posts integer DEFAULT 1 NOT NULL,
+    CONSTRAINT quota_uses_posts_check CHECK ((posts >= 0))
 );
 
 ALTER TABLE ONLY autopost.quota_uses FORCE ROW LEVEL SECURITY;
@@ -33596,6 +33799,13 @@ CREATE TRIGGER keep_credential_health AFTER INSERT OR UPDATE OF secret_ref, plat
 --
 
 CREATE TRIGGER keep_quota BEFORE INSERT OR DELETE OR UPDATE ON autopost.quotas FOR EACH ROW EXECUTE FUNCTION autopost.keep_quota();
+
+
+--
+-- Name: channels keep_rate_group; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER keep_rate_group BEFORE INSERT OR UPDATE OF platform, rate_group ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.keep_rate_group();
 
 
 --

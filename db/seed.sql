@@ -31,11 +31,12 @@ values ('demo', 'feed', 'pull_source', 'feed')
 on conflict do nothing;
 
 -- Messages per second for all channels of a credential together. An album costs its items.
--- telegram-alerts has no row: no limit.
+-- null: no limit.
 insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
 values
 	('demo', 'telegram', 'telegram-news', 20),
 	('demo', 'telegram', 'telegram-city', 8),
+	('demo', 'telegram', 'telegram-alerts', null),
 	('demo', 'max', 'max-news', 15),
 	('demo', 'max', 'max-shops', 4)
 on conflict do nothing;

@@ -153,7 +153,8 @@ create table autopost.channel_auth (
 	foreign key (workspace_id, channel_id) references autopost.channels (workspace_id, channel_id) on delete cascade
 );
 
--- Limits, cooldown and circuit breaker of a rate group. A group without a row is not limited.
+-- Limits, cooldown and circuit breaker of a rate group. A group without a row belongs to no
+-- channel, or its platform publishes no limit.
 create table autopost.platform_limits (
 	workspace_id      text not null references autopost.workspaces (workspace_id),
 	platform          text not null references autopost.platforms (platform),
@@ -196,7 +197,7 @@ create index channel_gates_armed on autopost.channel_gates (workspace_id, platfo
 	where ready_at < 'infinity';
 create index channel_gates_late on autopost.channel_gates (workspace_id, channel_id) where late;
 
--- At most max_sends calls start in any window_seconds, for a channel or for all channels of a rate group.
+-- At most max_sends posts or calls start in any window_seconds, for a channel or for all channels of a rate group.
 -- A subject may have several windows, as an hour and a day.
 create table autopost.quotas (
 	workspace_id   text not null references autopost.workspaces (workspace_id),
@@ -205,6 +206,7 @@ create table autopost.quotas (
 			else 'group:' || platform || '/' || rate_group end) stored,
 	window_seconds int not null check (window_seconds between 1 and 2678400),
 	max_sends      int not null check (max_sends > 0),
+	counts         text not null default 'posts' check (counts in ('posts', 'calls')),
 	channel_id     text,
 	platform       text references autopost.platforms (platform),
 	rate_group     text,
@@ -223,6 +225,7 @@ create table autopost.quota_uses (
 	attempt      int not null,
 	subject      text not null,
 	used_at      timestamptz not null, -- 'infinity' while the claim is open
+	posts        int not null default 1 check (posts >= 0), -- reserved; later those that the platform has or may have
 	primary key (workspace_id, delivery_id, attempt, subject)
 );
 create index quota_uses_subject on autopost.quota_uses (workspace_id, subject, used_at);

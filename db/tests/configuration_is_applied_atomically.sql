@@ -82,6 +82,7 @@ select throws_ok($$select test.apply('[]', 'nowhere')$$, 'AP003');
 select throws_ok($$select test.apply('[{"kind": "channel", "id": "a", "fields": {}}]', 'nowhere')$$, 'AP003');
 
 -- Retired objects are disabled and kept.
+select test.publish();
 select is(test.apply('[{"kind": "channel", "id": "Z", "retire": true}, {"kind": "group", "id": "telegram/bot", "retire": true}, {"kind": "template", "id": "digest", "retire": true},
 	{"kind": "quota", "id": "channel:a/3600", "retire": true}, {"kind": "credential", "id": "bot", "retire": true}]', 'news'),
 	'{"applied": true, "dry_run": false, "unchanged": 2, "items": [

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(33);
+select plan(35);
 
 create function test.forecast(p_channel_id text) returns jsonb
 language sql
@@ -85,6 +85,12 @@ select 'w', gen_random_uuid(), 1, 'channel:q', autopost.now_ts() - interval '30 
 select is((test.forecast('q') ->> 'starts_at')::timestamptz, autopost.now_ts() + interval '30 minutes',
 	'not before the used ones leave their window');
 select is(test.drains('q'), 'channel_quota 02:30:00');
+update autopost.deliveries set render_meta = jsonb_set(render_meta, '{steps}', '[{"step": "1"}, {"step": "2"}]')
+where channel_id = 'q';
+select is(test.drains('q'), 'channel_quota 04:30:00', 'fifty posts in series of two');
+update autopost.quotas set counts = 'calls';
+select is(test.drains('q'), 'channel_quota 02:30:00', 'twenty-five calls');
+update autopost.deliveries set render_meta = jsonb_set(render_meta, '{steps}', '[{"step": "1"}]') where channel_id = 'q';
 delete from autopost.quotas;
 insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends)
 	values ('w', 'telegram', 'bot', 86400, 5);

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(55);
+select plan(59);
 create function test.logged() returns text
 language sql
 as $$
@@ -26,6 +26,7 @@ select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": 20}', 'o
 select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": "many"}', 'o', 'r',
 	false) -> 'errors' -> 0 ->> 'reason', 'must be a number');
 update autopost.platform_limits set cooldown_until = autopost.now_ts() + interval '1 hour';
+select test.publish();
 select is(autopost.put_rate_group('w', 'telegram', 'bot', '{"rate_rps": null}', 'o', 'r', false) -> 'after',
 	'{"rate_rps": 25}', 'null restores the limit of the platform');
 select is((select row(l.rate_rps, l.cooldown_until)::text from autopost.platform_limits l),
@@ -53,6 +54,14 @@ select test.posts('post', 5);
 select is(test.claimed(), '{a,a}', 'it acts on the next claim');
 select is((select concat_ws(' ', q.subject, q.window_seconds, q.max_sends, q.used, q.free_at > autopost.now_ts())
 	from autopost.list_quotas('w', 10) q), 'channel:a 3600 2 2 t');
+select is(autopost.put_quota('w', 'channel:a', 3600, '{"counts": "words"}', 'o', 'r', false) #>> '{errors,0,remedy}',
+	'use posts, calls');
+select is(autopost.put_quota('w', 'channel:a', 3600, '{"counts": "calls"}', 'o', 'r', false) -> 'before',
+	'{"counts": "posts"}');
+select is((select i.value -> 'fields' from jsonb_array_elements(autopost.export_config('w')) i
+	where i.value ->> 'kind' = 'quota'), '{"counts": "calls", "max_sends": 2}');
+select is(autopost.put_quota('w', 'channel:a', 3600, '{"counts": null}', 'o', 'r', false) -> 'after',
+	'{"counts": "posts"}');
 select is(autopost.put_quota('w', 'channel:a', 3600, '{"max_sends": 3}', 'o', 'r', false) -> 'before',
 	'{"max_sends": 2}');
 select is(test.claimed(), '{a}', 'more of it at once');

@@ -3,7 +3,8 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(18);
+select plan(25);
+select test.publish();
 
 create function test.add(p_channel_id text, p_platform text, p_target_id text, p_more jsonb default '{}') returns text
 language sql
@@ -51,5 +52,27 @@ select is(test.group_rate('telegram', 'bot-2'), 25::numeric);
 select autopost.put_channel('w', 't1', '{"rate_group": "shared"}', 'olga', 'share', false);
 select autopost.put_channel('w', 't1', '{"auth_ref": "bot-3"}', 'olga', 'new bot', false);
 select is((select c.rate_group from autopost.channels c where c.channel_id = 't1'), 'shared');
+
+-- Each way to add the row of a group gives it this limit.
+select test.channel('plain', p_rate_group => 'plain');
+select is(test.group_rate('telegram', 'plain'), 25::numeric, 'a channel of plain SQL');
+update autopost.channels set rate_group = 'moved' where channel_id = 'plain';
+select is(test.group_rate('telegram', 'moved'), 25::numeric, 'a group of plain SQL');
+delete from autopost.platform_limits where rate_group = 'moved';
+select test.post('{"text": "one", "routing": {"include_channels": ["plain"]}}');
+select test.tick('1 second');
+select is(test.claimed(), '{plain}');
+select autopost.lock_for_commit('w', array(select delivery_id from autopost.deliveries where channel_id = 'plain'), true);
+select is(test.group_rate('telegram', 'moved'), 25::numeric, 'a commit');
+delete from autopost.platform_limits where rate_group = 'moved';
+select autopost.cool_down('w', test.channel_row('plain'), 'platform', autopost.now_ts() + interval '1 minute', '{}');
+select is(test.group_rate('telegram', 'moved'), 25::numeric, 'a cooldown');
+insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends)
+values ('w', 'telegram', 'counted', 60, 3);
+select is(test.group_rate('telegram', 'counted'), 25::numeric, 'a quota');
+update autopost.platform_limits set rate_rps = 0 where rate_group = 'moved';
+update autopost.channels set rate_group = 'plain' where channel_id = 'plain';
+update autopost.channels set rate_group = 'moved' where channel_id = 'plain';
+select is(test.group_rate('telegram', 'moved'), 0::numeric, 'a group without a limit keeps that');
 select * from finish();
 rollback;

@@ -3,7 +3,9 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(26);
+select plan(28);
+select is(autopost.this_cluster(), (select c.system_identifier::text from pg_control_system() c));
+select is(current_setting('autopost.cluster'), autopost.this_cluster(), 'a connection reads it once');
 create or replace function autopost.this_cluster() returns text
 language sql stable
 as $$

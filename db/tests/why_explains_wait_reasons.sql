@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(71);
+select plan(73);
 select test.bind();
 select test.bind('k');
 
@@ -148,6 +148,12 @@ insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, us
 	values ('w', gen_random_uuid(), 1, 'channel:k', autopost.now_ts() - interval '30 minutes');
 select is(test.held('k'), 'channel_quota ' || to_char((autopost.now_ts() + interval '30 minutes') at time zone 'UTC',
 	'HH24:MI:SS'), 'until the use leaves its window');
+update autopost.quotas set max_sends = 3;
+select is(test.held('k'), '', 'one of three is used');
+update autopost.deliveries set render_meta = jsonb_set(render_meta, '{steps}',
+	'[{"step": "1"}, {"step": "2"}, {"step": "3"}]') where channel_id = 'k';
+select is(test.held('k'), 'channel_quota ' || to_char((autopost.now_ts() + interval '30 minutes') at time zone 'UTC',
+	'HH24:MI:SS'), 'a series of three waits for all of it');
 delete from autopost.quotas;
 insert into autopost.platform_limits (workspace_id, platform, rate_group, quota_until)
 	values ('w', 'telegram', 'k', '2026-06-01 18:00+00');

@@ -2,6 +2,15 @@
 -- Included after fake_clock.sql.
 -- Workspace w with the endpoint in. Tests create channels; more rows are written as an operator would.
 insert into autopost.workspaces (workspace_id) values ('w');
+-- Groups have no limit but the one that a test gives them.
+create table test.published as select p.platform, p.group_rps from autopost.platforms p;
+update autopost.platforms set group_rps = null;
+create function test.publish() returns void
+language sql
+as $$
+-- The platforms publish their limits of rate groups again.
+update autopost.platforms p set group_rps = t.group_rps from test.published t where t.platform = p.platform
+$$;
 insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, ingress_rps)
 values ('w', 'in', 'webhook_push', repeat('a', 64), 1000);
 

@@ -31,7 +31,7 @@ var resources = map[string]struct{ one, tag string }{
 	"plan":           {"plan", "A dry run of a post."},
 	"posts":          {"post", "Posts and their deliveries."},
 	"queue":          {"queue", "Counts and forecast of the waiting deliveries."},
-	"quotas":         {"quota", "Limits of calls in a sliding window."},
+	"quotas":         {"quota", "Limits of posts or calls in a sliding window."},
 	"retry-policies": {"retry policy", "How failures are retried."},
 	"runs":           {"run", "Requests and polls that brought posts."},
 	"settings":       {"setting", "Values that the database decides by."},

@@ -12,8 +12,9 @@ type quota struct {
 	Subject       string  `json:"subject" example:"channel:news-ru" doc:"channel:ID, or group:PLATFORM/GROUP for all its channels together."`
 	WindowSeconds int     `json:"window_seconds" example:"3600"`
 	MaxSends      int     `json:"max_sends" example:"8"`
-	Used          int     `json:"used" example:"3" doc:"Calls in the window that ends now."`
-	FreeAt        instant `json:"free_at" nullable:"true" doc:"When the next call may start; null if it may start now."`
+	Counts        string  `json:"counts" enum:"posts,calls" example:"posts"`
+	Used          int     `json:"used" example:"3" doc:"Posts or calls in the window that ends now."`
+	FreeAt        instant `json:"free_at" nullable:"true" doc:"When the next post may start; null if it may start now."`
 }
 
 func registerQuotas(d *server) {

@@ -150,6 +150,11 @@ func (h *scene) failing(ctx context.Context) (err error) {
 		}
 	}
 	disturbed := append([]string{calm(0), calm(1)}, h.loud...)
+	err = h.exec(ctx, `insert into autopost.platform_limits (workspace_id, platform, rate_group)
+		select w, p, p from unnest($1::text[]) w, unnest('{max,x}'::text[]) p`, disturbed)
+	if err != nil {
+		return err
+	}
 	err = h.exec(ctx, `insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, max_parallel)
 		select w, p || '-' || n, p, case p when 'max' then (-70000000 - n)::text else (4200000 + n)::text end, p, p, 10
 		from unnest($1::text[]) w, unnest('{max,x}'::text[]) p, generate_series(1, $2::int) n`, disturbed, channels)
@@ -169,8 +174,6 @@ func (h *scene) failing(ctx context.Context) (err error) {
 	// The steady posts use only the healthy platform.
 	return errors.Join(
 		h.exec(ctx, `update autopost.channels set route_filter = '{"include_any": ["backlog"]}' where platform <> 'telegram'`),
-		h.exec(ctx, `insert into autopost.platform_limits (workspace_id, platform, rate_group)
-			select w, p, p from unnest($1::text[]) w, unnest('{max,x}'::text[]) p`, disturbed),
 		h.exec(ctx, `update autopost.settings set value = '1000000' where key = 'breaker_channels'`))
 }
 

@@ -39,13 +39,13 @@ func (b *base) workspace(ctx context.Context, name string, s shape) error {
 			{`insert into autopost.workspaces (workspace_id) values ($1)`, []any{name}},
 			{`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash)
 				values ($1::text, 'bench', 'webhook_push', encode(sha256(convert_to($1::text, 'UTF8')), 'hex'))`, []any{name}},
+			{`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
+				select $1::text, 'telegram', 'bot-' || n, nullif($3::numeric, 0) from generate_series(0, $2::int - 1) n`, []any{name, max(1, s.groups), s.groupRate}},
 			{`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps, max_parallel,
 					timezone, window_mode, posting_window)
 				select $1::text, 'channel-' || lpad(n::text, 6, '0'), 'telegram', '@channel_' || n, 'bot-' || n % $3::int, 'bot-' || n % $3::int, nullif($4::numeric, 0), $5::int,
 					case when $6::boolean then 'Europe/Moscow' end, case when $6::boolean then 'windowed' else 'immediate' end, case when $6::boolean then $7::jsonb end
 				from generate_series(1, $2::int) n`, []any{name, s.channels, max(1, s.groups), s.rate, max(1, s.parallel), s.windowed, allWeek}},
-			{`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
-				select $1::text, 'telegram', 'bot-' || n, $3::numeric from generate_series(0, $2::int - 1) n where $3::numeric > 0`, []any{name, max(1, s.groups), s.groupRate}},
 		}
 		for _, s := range statements {
 			if _, err := tx.Exec(ctx, s.sql, s.args...); err != nil {

@@ -22,10 +22,10 @@ func quotaListCommand() *cobra.Command {
 			list, err := store.ListQuotas(ctx, workspace, listLimit)
 			rows := make([][]any, 0, len(list))
 			for _, q := range list {
-				rows = append(rows, []any{q.Subject, shortDuration(time.Duration(q.WindowSeconds) * time.Second), q.MaxSends, q.Used, instantOr(q.FreeAt, "now")})
+				rows = append(rows, []any{q.Subject, shortDuration(time.Duration(q.WindowSeconds) * time.Second), q.MaxSends, q.Counts, q.Used, instantOr(q.FreeAt, "now")})
 			}
 			return list, table.Table{
-				Columns: []string{"subject", "per", "max_sends", "used", "next_post"}, Rows: rows,
+				Columns: []string{"subject", "per", "max_sends", "counts", "used", "next_post"}, Rows: rows,
 				Empty: "No quota: run autopost quota set to limit the posts of a channel or a rate group.",
 			}, err
 		})

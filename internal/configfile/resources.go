@@ -84,7 +84,8 @@ var Kinds = []Resource{
 		{"template_ref", Text, "template name for its posts"},
 	}},
 	{"quota", "quotas", []Field{
-		{"max_sends", Number, "largest number of calls that start in the window"},
+		{"max_sends", Number, "largest number of posts or calls in the window"},
+		{"counts", Text, "posts: those that the platform has or may have; calls: every call that began"},
 	}},
 	{"budget", "budgets", []Field{
 		{"month_usd", Number, "budget of a calendar month (UTC) in US dollars"},

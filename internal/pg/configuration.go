@@ -248,15 +248,17 @@ type QuotaRow struct {
 	Subject       string `json:"subject"`
 	WindowSeconds int    `json:"window_seconds"`
 	MaxSends      int    `json:"max_sends"`
-	Used          int    `json:"used"`
-	// FreeAt is when the next call may start; nil if it may start now.
+	// Counts is "posts" or "calls": the unit of MaxSends and Used.
+	Counts string `json:"counts"`
+	Used   int    `json:"used"`
+	// FreeAt is when the next post may start; nil if it may start now.
 	FreeAt *time.Time `json:"free_at"`
 }
 
 // ListQuotas returns the quotas of a workspace by subject and window; limit is 1 to 10,000.
 func (s *Store) ListQuotas(ctx context.Context, workspace string, limit int) ([]QuotaRow, error) {
 	return read[QuotaRow](ctx, s, "list quotas ws="+workspace, `
-		select subject, window_seconds, max_sends, used, nullif(free_at, 'infinity') from autopost.list_quotas($1, $2)`, workspace, limit)
+		select subject, window_seconds, max_sends, counts, used, nullif(free_at, 'infinity') from autopost.list_quotas($1, $2)`, workspace, limit)
 }
 
 // BudgetRow is a budget with its spending of this month, in dollars.

@@ -72,7 +72,7 @@ func configure(t *testing.T, store *pg.Store) {
 	require.Equal(t, []pg.RateGroupRow{{Platform: "telegram", RateGroup: "bot", RateRPS: 25, Channels: 1, EnabledChannels: 1, PlatformRPS: 25}}, groups)
 	quotas, err := store.ListQuotas(ctx, "w", 10)
 	require.NoError(t, err)
-	require.Equal(t, []pg.QuotaRow{{Subject: "channel:c", WindowSeconds: 3600, MaxSends: 8}}, quotas)
+	require.Equal(t, []pg.QuotaRow{{Subject: "channel:c", WindowSeconds: 3600, MaxSends: 8, Counts: "posts"}}, quotas)
 
 	changes, err := store.ApplySettings(ctx, pg.OperatorAction{Operator: "ann", Reason: "drill", DryRun: true}, pg.Fields{"max_attempts": json.RawMessage("7")})
 	require.NoError(t, err)

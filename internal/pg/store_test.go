@@ -21,6 +21,7 @@ import (
 )
 
 const setUp = `
+update autopost.platforms set group_rps = null;
 insert into autopost.workspaces (workspace_id) values ('w');
 insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash) values ('w', 'e', 'webhook_push', repeat('a', 64));
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps)

@@ -21,7 +21,7 @@ func furnished(t *testing.T) *harness.Harness {
 		posting_window = '{"mon": [["09:00", "24:00"]], "sun": []}', dedup_ttl_hours = 24, on_unknown = 'hold', max_parallel = 3, rate_rps = null
 		where channel_id = 'on-telegram'`)
 	h.Exec(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('news', 'on-max', 3600, 8)`)
-	h.Exec(`insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends) values ('news', 'telegram', 'telegram', 86400, 300)`)
+	h.Exec(`insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends, counts) values ('news', 'telegram', 'telegram', 86400, 300, 'calls')`)
 	h.Exec(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ('news', 'x', 25500000)`)
 	ok(t, h, "retry-policy", "set", "x/*", "--ladder-ms", "[1000, 2000]", "--workspace", "news", because)
 	ok(t, h, "template", "put", "digest", "--body", "{title}\n\n  {text}\n", "--defaults", `{"title": "News"}`, "--sanitize", "title", because)

@@ -128,6 +128,8 @@ func TestConfigureCommands(t *testing.T) {
 		{[]string{"channel", "remove", "nobody", because}, 1, "unknown channel"},
 		{[]string{"quota", "set", "--channel", "on-max", "--per", "1h", "--max-sends", "8", because}, 0, "added quota of channel:on-max per 1h\n"},
 		{[]string{"quota", "set", "--channel", "on-max", "--per", "1h", "--max-sends", "8", because}, 0, "nothing to change"},
+		{[]string{"quota", "set", "--channel", "on-max", "--per", "1h", "--counts", "calls", because}, 0, "counts  posts   calls"},
+		{[]string{"quota", "set", "--channel", "on-max", "--per", "1h", "--counts", "words", because}, 1, "use posts, calls"},
 		{[]string{"quota", "set", "--channel", "nobody", "--per", "1h", "--max-sends", "8", because}, 1, "must be an existing channel, got nobody"},
 		{[]string{"quota", "set", "--channel", "on-max", "--max-sends", "8", because}, 2, "--per"},
 		{[]string{"quota", "set", "--per", "1h", "--max-sends", "8", because}, 2, "--channel and --group"},

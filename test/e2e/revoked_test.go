@@ -190,6 +190,7 @@ func withCredentials(t *testing.T, h *harness.Harness, platform string, g granto
 	t.Helper()
 	h.Exec(`insert into autopost.workspaces (workspace_id) values ('acme')`)
 	h.Endpoint("acme", "in", "e2e-secret")
+	h.Unlimited("acme", platform, platform)
 	for i, name := range names {
 		secrets = append(secrets, g.grant(t, h, name))
 		run := h.RunWithInput(secrets[i], "credential", "set", name, "--platform", platform, "--reason", "e2e")

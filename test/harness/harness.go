@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -253,6 +254,7 @@ func (h *Harness) Channel(workspace string, c Channel) string {
 	default:
 		h.World.Telegram.AddChat(telegram.Chat{ID: id, Title: c.ID})
 	}
+	h.Unlimited(workspace, c.Platform, cmp.Or(c.Group, c.Platform))
 	h.Exec(`insert into autopost.channels
 		(workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps, max_parallel, route_filter, send_mode, on_unknown)
 		values ($1, $2, $3, $4, $3, coalesce(nullif($5, ''), $3), $6, greatest($7, 1), nullif($8, '')::jsonb,
@@ -264,8 +266,14 @@ func (h *Harness) Channel(workspace string, c Channel) string {
 // GroupRate limits a rate group to rate posts per second.
 func (h *Harness) GroupRate(workspace, platform, group string, rate float64) {
 	h.t.Helper()
-	h.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ($1, $2, $3, $4)`,
-		workspace, platform, group, rate)
+	h.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ($1, $2, $3, $4)
+		on conflict (workspace_id, platform, rate_group) do update set rate_rps = excluded.rate_rps`, workspace, platform, group, rate)
+}
+
+// Unlimited gives a rate group no limit, instead of the one that its platform publishes. A known group keeps its limit.
+func (h *Harness) Unlimited(workspace, platform, group string) {
+	h.t.Helper()
+	h.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group) values ($1, $2, $3) on conflict do nothing`, workspace, platform, group)
 }
 
 // Fault adds a scripted fault to the simulators.

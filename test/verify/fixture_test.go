@@ -29,6 +29,7 @@ grant select on test.clock to autopost_owner;
 create or replace function autopost.now_ts() returns timestamptz language sql volatile as
 $$ select clock_timestamp() + c.ahead from test.clock c $$;
 
+update autopost.platforms set group_rps = null;
 insert into autopost.workspaces (workspace_id) values ('w'), ('other');
 insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss');
 insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id, secret_hash) values

@@ -107,14 +107,19 @@ var inStates = []planted{
 	}},
 	{invariant: "I29", bug: "a clock that jumped took a slot", plant: edit(`update autopost.channels set next_allowed_at = autopost.now_ts() + interval '1 day' where channel_id = 'plain'`)},
 	{invariant: "I29", bug: "a claim does not look at quotas", plant: func(h *fixture) {
-		h.breaks("within_quota", "q.max_sends - u.n", "1000")
+		h.breaks("quota_left", "p_quota.max_sends -", "1000 -")
 		h.do(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('w', 'plain', 3600, 2)`)
 		h.overQuota()
 	}},
 	{invariant: "I29", bug: "a group's quota is not looked at", plant: func(h *fixture) {
 		h.breaks("within_quota", "room := least(room,", "room := greatest(room,")
 		h.breaks("hold_group", "if found then", "if false then")
-		h.do(`insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends) values ('w', 'telegram', 'plain', 3600, 2)`)
+		h.do(`insert into autopost.quotas (workspace_id, platform, rate_group, window_seconds, max_sends, counts) values ('w', 'telegram', 'plain', 3600, 2, 'calls')`)
+		h.overQuota()
+	}},
+	{invariant: "I29", bug: "a post that was sent is given back to its quota", plant: func(h *fixture) {
+		h.breaks("settle_quota", "v_made then u.posts", "false then u.posts")
+		h.do(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('w', 'plain', 3600, 2)`)
 		h.overQuota()
 	}},
 	{invariant: "I29", bug: "a claim that is over keeps its quota", plant: func(h *fixture) {

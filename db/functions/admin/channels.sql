@@ -16,20 +16,6 @@ begin
 end
 $$;
 
-create or replace function autopost.ensure_group(p_workspace_id text, p_channel autopost.channels) returns void
-language plpgsql
-as $$
--- Purpose: gives the rate group of a new channel the limit of its platform. A known group keeps its
---          limit.
--- Writes:  platform_limits.
-begin
-	insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, updated_at)
-	select p_workspace_id, p.platform, p_channel.rate_group, p.group_rps, autopost.now_ts()
-	from autopost.platforms p where p.platform = p_channel.platform and p.group_rps > 0
-	on conflict (workspace_id, platform, rate_group) do nothing;
-end
-$$;
-
 create or replace function autopost.channel_rules(p_auth_ref text, p_rate_rps numeric default 1) returns jsonb
 language sql immutable parallel safe
 as $$
@@ -313,7 +299,6 @@ as $$
 -- Purpose: inserts a channel, its gate and its rate group.
 -- Writes:  channels, channel_gates, platform_limits.
 begin
-	perform autopost.ensure_group(p_workspace_id, p_channel);
 	insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, enabled, title,
 		send_mode, rate_rps, max_parallel, timezone,
 		window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter,
@@ -336,7 +321,6 @@ as $$
 --          column locks the key.
 -- Writes:  channels, channel_gates, platform_limits, events(channel_enabled | channel_disabled).
 begin
-	perform autopost.ensure_group(p_workspace_id, p_new) where p_new.rate_group <> p_old.rate_group;
 	update autopost.channels c
 	set auth_ref = p_new.auth_ref, rate_group = p_new.rate_group, enabled = p_new.enabled, title = p_new.title,
 		send_mode = p_new.send_mode,

@@ -38,6 +38,14 @@ begin
 end
 $$;
 
+create or replace function autopost.quota_rules() returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the rules of the fields of a quota; see put_row.
+select '{"max_sends": {"is": "integer", "required": true, "min": 1, "max": 2147483647},
+	"counts": {"is": "text", "in": ["posts", "calls"], "default": "posts"}}'::jsonb
+$$;
+
 create or replace function autopost.lock_quota(p_workspace_id text, p_quota autopost.quotas) returns void
 language plpgsql
 as $$

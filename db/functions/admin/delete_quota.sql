@@ -13,24 +13,25 @@ as $$
 declare
 	v_act jsonb;
 	v_quota autopost.quotas;
-	v_max int;
+	v_before jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	v_quota := autopost.quota_of(p_workspace_id, p_subject, p_window_seconds);
 	perform autopost.lock_quota(p_workspace_id, v_quota) where not p_dry_run;
-	select q.max_sends into v_max from autopost.quotas q
+	select autopost.fields_that_differ(autopost.row_fields(to_jsonb(q), autopost.quota_rules()),
+		autopost.default_fields(autopost.quota_rules())) into v_before
+	from autopost.quotas q
 	where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds;
-	if v_max is null then
+	if v_before is null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_quota');
 	end if;
 	if not p_dry_run then
 		delete from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = p_subject and q.window_seconds = p_window_seconds;
 		perform autopost.audit(p_workspace_id, 'delete_quota', format('quota:%s/%s', p_subject, p_window_seconds),
-			v_act, jsonb_build_object('max_sends', v_max), '{}');
+			v_act, v_before, '{}');
 	end if;
-	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', jsonb_build_object('max_sends', v_max),
-		'after', '{}'::jsonb);
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', '{}'::jsonb);
 end
 $$;

@@ -2,19 +2,20 @@ create or replace function autopost.queue_rows(p_workspace_id text, p_channel_id
 language plpgsql stable
 as $$
 -- Purpose: the queue of a channel: {"waiting", "held": deliveries that wait for a person,
---          "first_due_at", "last_due_at", "cost": average rate slots of the first hundred}. 10,000
---          means that many or more.
+--          "first_due_at", "last_due_at", and of the first hundred "cost": average rate slots, and
+--          "posts": average posts}. 10,000 means that many or more.
 -- Reads:   deliveries.
 begin
 	return (
 		select jsonb_build_object('waiting', count(*), 'held', count(*) filter (where q.due_at = 'infinity'),
 			'first_due_at', nullif(min(q.due_at), 'infinity'),
-			'last_due_at', max(q.due_at) filter (where isfinite(q.due_at)), 'cost', (
-				select coalesce(avg(autopost.step_cost(f.render_meta)), 1) from (
+			'last_due_at', max(q.due_at) filter (where isfinite(q.due_at))) || (
+				select jsonb_build_object('cost', coalesce(avg(autopost.step_cost(f.render_meta)), 1),
+					'posts', coalesce(avg(autopost.posts_claimed(f.render_meta)), 1)) from (
 					select d.render_meta from autopost.deliveries d
 					where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
 						and d.status in ('queued', 'retry')
-					order by d.due_at limit 100) f))
+					order by d.due_at limit 100) f)
 		from (
 			select d.due_at from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
@@ -23,24 +24,19 @@ end
 $$;
 
 create or replace function autopost.quota_ends_at(p_workspace_id text, p_subject text, p_sends numeric,
-	p_from timestamptz) returns timestamptz
+	p_posts numeric, p_from timestamptz) returns timestamptz
 language plpgsql stable
 as $$
--- Purpose: the latest start of the last of so many calls under the quotas of a subject, if calls
---          start as early as possible from p_from; null without a quota. Earlier calls leave the
---          window during the first one.
+-- Purpose: the latest start of the last of so many calls, each with p_posts on average, under the
+--          quotas of a subject, if calls start as early as possible from p_from; null without a
+--          quota. Earlier calls leave the window during the first one.
 -- Reads:   quotas, quota_uses.
 begin
 	return (
 		select max(p_from + make_interval(secs => q.window_seconds) * greatest(0,
-			ceil((p_sends - (q.max_sends - least(q.max_sends, u.n))) / q.max_sends))::int)
+			ceil((p_sends * case q.counts when 'posts' then least(p_posts, q.max_sends) else 1 end
+				- greatest(0, autopost.quota_left(q, p_from))) / q.max_sends))::int)
 		from autopost.quotas q
-		cross join lateral (
-			select count(*) as n from (
-				select 1 from autopost.quota_uses u
-				where u.workspace_id = p_workspace_id and u.subject = p_subject
-					and u.used_at > p_from - make_interval(secs => q.window_seconds)
-				limit q.max_sends) x) u
 		where q.workspace_id = p_workspace_id and q.subject = p_subject);
 end
 $$;
@@ -75,7 +71,7 @@ begin
 	v_from := greatest(p_now, (p_row ->> 'first_due_at')::timestamptz, p_channel.paused_until, p_channel.cooldown_until,
 		p_limit.cooldown_until, p_limit.quota_until,
 		case when p_limit.breaker_opened_at is not null then p_limit.probe_at end,
-			autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, p_now));
+			autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id, 1, p_now));
 	v_spans := case when p_channel.window_mode = 'windowed'
 		then autopost.posting_spans(coalesce(p_channel.timezone, 'UTC'), p_channel.posting_window, v_from, 92)
 		else tstzmultirange(tstzrange(v_from, null)) end;
@@ -92,10 +88,10 @@ begin
 				interval '0') + ((p_row ->> 'group_slots')::numeric - v_cost) * autopost.slot_step(p_limit.rate_rps,
 				1)), p_limit.rate_rps > 0),
 		(4, 'channel_quota', autopost.quota_ends_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_sends,
-			v_from), false),
+			(p_row ->> 'posts')::numeric, v_from), false),
 		(5, 'group_quota', autopost.quota_ends_at(p_channel.workspace_id,
 			autopost.group_subject(p_channel.platform, p_channel.rate_group),
-			(p_row ->> 'group_slots')::numeric / v_cost, v_from), false),
+			(p_row ->> 'group_slots')::numeric / v_cost, (p_row ->> 'posts')::numeric, v_from), false),
 		(6, 'scheduled_for', (p_row ->> 'last_due_at')::timestamptz, true)
 	) e (n, name, at, counts)
 	cross join lateral (select case when e.at > v_from

@@ -44,7 +44,9 @@ begin
 				select c.channel_id as id, autopost.channel_fields(c) as fields
 				from autopost.channels c where c.workspace_id = p_workspace_id) f
 			union all
-			select 6, 'quota', q.subject || '/' || q.window_seconds, jsonb_build_object('max_sends', q.max_sends)
+			select 6, 'quota', q.subject || '/' || q.window_seconds, 
+				autopost.fields_that_differ(autopost.row_fields(to_jsonb(q), autopost.quota_rules()),
+					autopost.default_fields(autopost.quota_rules()))
 			from autopost.quotas q where q.workspace_id = p_workspace_id
 			union all
 			select 7, 'budget', b.auth_ref, jsonb_build_object('month_usd', autopost.dollars(b.month_micros))

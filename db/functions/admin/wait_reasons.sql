@@ -112,8 +112,8 @@ from (values
 		else format('the rights of its bot (%s), or resume_channel', p_channel.rights_held) end),
 	(5, 'channel_cooldown', p_channel.cooldown_until, 'nothing but time: the platform asked the channel to wait'),
 	(6, 'group_cooldown', p_limit.cooldown_until, 'nothing but time: the platform asked the rate group to wait'),
-	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'free calls in the channel''s quota'),
-	(8, 'group_quota', p_limit.quota_until, 'free calls in the rate group''s quota'),
+	(7, 'channel_quota', (p_row ->> 'quota_until')::timestamptz, 'free posts or calls in the channel''s quota'),
+	(8, 'group_quota', p_limit.quota_until, 'free posts or calls in the rate group''s quota'),
 	(9, 'budget', (p_row ->> 'budget_until')::timestamptz, 'the next month, or a larger budget for the credential'),
 	(10, 'breaker', case when p_limit.breaker_opened_at is not null
 		then greatest(p_now, p_limit.probe_at) + interval '1 microsecond' end,

@@ -24,7 +24,8 @@ begin
 				p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)) else '{"all": 0, "same": 0}' end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
 			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) end,
-		'quota_until', autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, v_now),
+		'quota_until', autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id,
+			autopost.posts_claimed(p_delivery.render_meta), v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
 			p_delivery.render_meta, v_now),
 		'credential', autopost.credential_gap(p_channel, v_now),

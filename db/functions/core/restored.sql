@@ -1,9 +1,15 @@
 create or replace function autopost.this_cluster() returns text
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the system identifier of the running cluster. A new cluster has another one; a replica
---          and a copied data folder have the same.
-select c.system_identifier::text from pg_catalog.pg_control_system() c
+--          and a copied data folder have the same. A connection reads the file of the cluster once,
+--          because every claim asks, and a connection never changes its cluster.
+begin
+	if coalesce(current_setting('autopost.cluster', true), '') = '' then
+		perform set_config('autopost.cluster', c.system_identifier::text, false) from pg_catalog.pg_control_system() c;
+	end if;
+	return current_setting('autopost.cluster');
+end
 $$;
 
 create or replace function autopost.is_restored() returns boolean

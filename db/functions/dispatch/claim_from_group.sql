@@ -1,6 +1,6 @@
 create or replace function autopost.claim_from_group(
 	p_workspace_id text, p_limit int, p_platform text, p_rate_group text,
-	out o_ids uuid[], out o_slots jsonb, out o_visited jsonb, out o_quotas text[], out o_unpaid text[]
+	out o_ids uuid[], out o_slots jsonb, out o_visited jsonb, out o_quotas text[], out o_denied int, out o_unpaid text[]
 )
 language plpgsql
 as $$
@@ -12,8 +12,8 @@ as $$
 --          workspace for each row.
 -- Returns: o_ids; o_slots {delivery_id: send_at} of the rows with a slot; o_visited {channel_id:
 --          [rows picked, the group's next slot]} of each visited gate; o_quotas, the subjects with
---          quotas, which the caller spends after the claim; o_unpaid, the channels with no money
---          for their next row.
+--          quotas, which the caller spends after the claim; o_denied, the posts of the first row
+--          that the group's quota denies; o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
 -- Writes:  platform_limits, channels, charges.
@@ -144,6 +144,8 @@ begin
 		exit when cardinality(o_ids) >= p_limit or not v_more;
 		v_turns := least(p_limit, v_turns * 4);
 	end loop;
+	select q.ids, q.places, q.costs, q.denied into o_ids, v_places, v_costs, o_denied
+	from autopost.posts_within_quota(p_workspace_id, p_platform, p_rate_group, o_quotas, o_ids, v_places, v_costs) q;
 	select b.ids, b.places, b.costs, b.denied into o_ids, v_places, v_costs, o_unpaid
 	from autopost.within_budget(p_workspace_id, o_ids, v_places, v_costs) b;
 

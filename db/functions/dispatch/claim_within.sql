@@ -118,7 +118,8 @@ begin
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
 		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
 		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)),
-			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[])
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
+			(s.value -> 'picked' ->> 'o_denied')::int)
 	from jsonb_array_elements(v_spent) s;
 end
 $$;

@@ -55,7 +55,8 @@ begin
 	if jsonb_typeof(v_outcome -> 'raw' -> 'steps') = 'object' then
 		update autopost.deliveries d
 		set render_meta = autopost.with_progress(d.render_meta, v_outcome -> 'raw' -> 'steps')
-		where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id;
+		where d.workspace_id = p_workspace_id and d.delivery_id = v_delivery.delivery_id
+		returning d.* into v_delivery;
 	end if;
 	v_missing := autopost.steps_missing(v_delivery.render_meta, v_outcome);
 	if v_missing is not null then

@@ -25,7 +25,7 @@ select case
 	when p_channel.effective_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
 	when p_gate.inflight >= p_channel.max_parallel then 'max_parallel'
 	when p_gate.ready_at <= p_now then 'ready'
-	when autopost.quota_free_at(p_channel.workspace_id, 'channel:' || p_channel.channel_id, p_now) is not null
+	when autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id, 1, p_now) is not null
 		then 'channel_quota'
 	when exists (select 1 from autopost.budgets b where b.workspace_id = p_channel.workspace_id
 		and b.auth_ref = autopost.current_auth_ref(p_channel.workspace_id, p_channel)) then 'budget'

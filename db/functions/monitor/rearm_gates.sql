@@ -44,7 +44,7 @@ begin
 				greatest(v_due, autopost.now_ts()));
 		end if;
 		if v_due < v_gate.ready_at then
-			v_due := greatest(v_due, autopost.quota_free_at(p_workspace_id, 'channel:' || v_gate.channel_id,
+			v_due := greatest(v_due, autopost.channel_quota_until(p_workspace_id, v_gate.channel_id, 1,
 				autopost.now_ts()));
 		end if;
 		v_wrong := v_inflight <> v_gate.inflight or (v_due < v_gate.ready_at and v_gate.ready_at > autopost.now_ts());

@@ -137,6 +137,36 @@ $$;
 create or replace trigger keep_channel_gate after insert on autopost.channels
 	for each row execute function autopost.keep_channel_gate();
 
+create or replace function autopost.platform_rate(p_platform text) returns numeric
+language plpgsql stable
+as $$
+-- Purpose: the limit of a rate group that its platform publishes; null if it publishes none.
+-- Reads:   platforms.
+begin
+	return (select p.group_rps from autopost.platforms p where p.platform = p_platform);
+end
+$$;
+
+create or replace function autopost.keep_rate_group() returns trigger
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Purpose: gives a new rate group of a channel the limit of its platform, if that publishes one. A
+--          known group keeps its limit. It runs before the row of a new channel is locked.
+-- Reads:   platforms.
+-- Writes:  platform_limits.
+begin
+	insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, updated_at)
+	select new.workspace_id, new.platform, new.rate_group, p.rps, autopost.now_ts()
+	from (select autopost.platform_rate(new.platform) as rps) p
+	where p.rps > 0 and exists (select 1 from autopost.workspaces w where w.workspace_id = new.workspace_id)
+	on conflict (workspace_id, platform, rate_group) do nothing;
+	return new;
+end
+$$;
+
+create or replace trigger keep_rate_group before insert or update of platform, rate_group on autopost.channels
+	for each row execute function autopost.keep_rate_group();
+
 create or replace function autopost.move_channel_gates() returns trigger
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$

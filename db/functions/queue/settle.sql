@@ -28,8 +28,8 @@ begin
 	select array_agg(distinct d.channel_id) into v_channels from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids);
 	if p_with_groups then
-		insert into autopost.platform_limits (workspace_id, platform, rate_group)
-		select c.workspace_id, c.platform, c.rate_group from autopost.channels c
+		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
+		select c.workspace_id, c.platform, c.rate_group, autopost.platform_rate(c.platform) from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels)
 		group by c.workspace_id, c.platform, c.rate_group
 		order by c.platform, c.rate_group
@@ -157,13 +157,13 @@ declare
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
 		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at, 'payload_ref', p_error -> 'payload_ref'));
 begin
-	if p_delivery.quota_held then
-		perform autopost.settle_quota(p_workspace_id, p_delivery),
-			autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
-	end if;
 	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
 		perform autopost.record_late_start(p_workspace_id, p_delivery);
 		v_call_at := p_delivery.claimed_at;
+	end if;
+	if p_delivery.quota_held then
+		perform autopost.settle_quota(p_workspace_id, p_delivery, p_status, p_error),
+			autopost.settle_charge(p_workspace_id, p_delivery, p_status, p_error);
 	end if;
 	update autopost.deliveries d
 	set status = p_status, quota_held = false,
@@ -214,12 +214,18 @@ create or replace function autopost.settle_sent(p_workspace_id text, p_delivery 
 	p_provider_message_id text, p_raw_meta jsonb) returns jsonb
 language plpgsql
 as $$
--- Purpose: moves a locked delivery in flight to sent; its channel may get faster (speed_up).
--- Writes:  deliveries, channels, channel_gates, events (sent).
+-- Purpose: moves a locked delivery in flight to sent; its channel may get faster (speed_up). A post
+--          that was found instead of sent counts for its own call, not for this one.
+-- Writes:  deliveries, channels, channel_gates, quota_uses, events (sent).
 declare
 	v_answer jsonb;
 begin
 	perform autopost.speed_up(p_workspace_id, jsonb_build_object(p_delivery.channel_id, '[1]'::jsonb));
+	update autopost.quota_uses u
+	set posts = 0
+	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt
+		and p_delivery.quota_held and p_raw_meta #> '{raw,reconciled}' = 'true'
+		and jsonb_array_length(p_delivery.render_meta -> 'steps') = 1;
 	v_answer := autopost.finish_attempt(p_workspace_id, p_delivery, 'sent', null, null, p_provider_message_id);
 	perform autopost.emit_event(p_workspace_id, 'sent', 'ok', p_delivery, null,
 		jsonb_build_object('provider_message_id', p_provider_message_id, 'raw', p_raw_meta));

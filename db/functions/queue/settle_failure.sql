@@ -85,8 +85,10 @@ begin
 	end if;
 	if v_scope = 'platform' then
 		-- The row exists and is locked, unless the channel got another group during the wait for its lock.
-		insert into autopost.platform_limits as l (workspace_id, platform, rate_group, cooldown_until, updated_at)
-		values (p_workspace_id, p_channel.platform, p_channel.rate_group, p_until, v_now)
+		insert into autopost.platform_limits as l (workspace_id, platform, rate_group, rate_rps, cooldown_until,
+			updated_at)
+		values (p_workspace_id, p_channel.platform, p_channel.rate_group,
+			autopost.platform_rate(p_channel.platform), p_until, v_now)
 		on conflict (workspace_id, platform, rate_group) do update
 		set cooldown_until = greatest(l.cooldown_until, excluded.cooldown_until), updated_at = excluded.updated_at;
 	end if;

@@ -19,8 +19,10 @@ import (
 // second.
 const Endpoint = "in"
 
-// Workspace adds an active workspace with its Endpoint and without channels.
+// Workspace adds an active workspace with its Endpoint and without channels. Rate groups have no limit but the one
+// that a test gives them.
 func Workspace(db *pgtest.DB, id string) {
+	db.Exec(`update autopost.platforms set group_rps = null where group_rps is not null`)
 	db.Exec(`insert into autopost.workspaces (workspace_id) values ($1)`, id)
 	db.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, ingress_rps)
 		values ($1, $2, 'webhook_push', encode(sha256(convert_to($1, 'UTF8')), 'hex'), 1000)`, id, Endpoint)

@@ -77,6 +77,7 @@ func (h *fixture) begin(c model.Config) *walk {
 	h.session.Exec(`insert into autopost.workspaces (workspace_id) values ($1)`, w.workspace)
 	h.session.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash)
 		values ($1::text, 'in', 'webhook_push', encode(sha256(convert_to($1::text, 'UTF8')), 'hex'))`, w.workspace)
+	h.session.Exec(`insert into autopost.platform_limits (workspace_id, platform, rate_group) values ($1, 'telegram', 'bot')`, w.workspace)
 	h.session.Exec(`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group, rate_rps, max_parallel, on_unknown)
 		values ($1, 'c', 'telegram', '@c', 'bot', 'bot', null, $2, $3)`, w.workspace, c.MaxParallel, c.Policy.String())
 	for n := range c.Deliveries {

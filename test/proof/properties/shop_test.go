@@ -130,9 +130,7 @@ func (h *fixture) opens(t *rapid.T) *shop {
 		select $1, 'sha256:' || repeat(n::text, 64), 'file:///' || n, 10 from generate_series(1, $2::int) n`, s.workspace, images)
 	s.mood = rapid.SampledFrom(moods).Draw(t, "mood")
 	s.groupRate = rapid.SampledFrom([]float64{0, 0, 3}).Draw(t, "group rate")
-	if s.groupRate > 0 {
-		s.rows(t, `insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ($1, 'telegram', 'bot', $2)`, s.workspace, s.groupRate)
-	}
+	s.rows(t, `insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps) values ($1, 'telegram', 'bot', nullif($2::numeric, 0))`, s.workspace, s.groupRate)
 	for i, policy := range []string{"reconcile", "hold", "resend"} {
 		c := &channel{id: fmt.Sprint("c", i), policy: policy, rate: 1, maxParallel: 1, ttl: 168 * time.Hour, sent: map[int]time.Time{}}
 		s.channels = append(s.channels, c)

@@ -82,7 +82,7 @@ and c.enabled and g.inflight < c.max_parallel
 and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until, c.credential_until) <= n.at - autopost.verify_patience()
 and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
 	greatest(n.at, case when c.effective_rps > 0 then c.next_allowed_at end))
-and g.ready_at > coalesce(autopost.quota_free_at(p_workspace_id, 'channel:' || c.channel_id, n.at), '-infinity')
+and g.ready_at > coalesce(autopost.channel_quota_until(p_workspace_id, c.channel_id, 1, n.at), '-infinity')
 union all
 select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until',
 	coalesce(d.sending_lease_until, d.claimed_at))
@@ -116,7 +116,8 @@ as $$
 -- Purpose: finds violations of I29. The horizon is an hour, plus the largest cost of calls in all
 --          slots of the channel at its rate. A gate without a rate does not limit. For quotas,
 --          counts calls from events after the claims from before the last change of quota or
---          channel have ended, and finds reservations of ended claims.
+--          channel have ended, and finds reservations of ended claims. A quota of posts counts
+--          calls that made a post or may have: one, and the others of a series as recorded.
 select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.effective_rps)
 from autopost.channels c
 where c.workspace_id = p_workspace_id and c.effective_rps > 0
@@ -144,7 +145,15 @@ from (
 		and e.action = 'send_attempt'
 		and e.ts > greatest(q.updated_at, c.updated_at) + autopost.setting_interval('sending_lease_seconds')
 	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
-	where c.workspace_id = p_workspace_id) s
+	left join autopost.quota_uses r on r.workspace_id = p_workspace_id and r.delivery_id = e.delivery_id
+		and r.attempt = e.attempt and r.subject = q.subject
+	cross join lateral generate_series(1, autopost.quota_weight(q, greatest(1, r.posts)))
+	where c.workspace_id = p_workspace_id
+	and (q.counts = 'calls' or exists (
+		select 1 from autopost.events o
+		where o.workspace_id = p_workspace_id and o.delivery_id = e.delivery_id and o.attempt = e.attempt
+			and (o.action = 'unknown_outcome'
+				or o.action = 'sent' and o.meta #> '{raw,raw,reconciled}' is distinct from 'true')))) s
 where s.began_at < s.earlier + make_interval(secs => s.window_seconds)
 union all
 select jsonb_build_object('what', 'quota kept', 'subject', u.subject, 'delivery_id', u.delivery_id, 'attempt',
