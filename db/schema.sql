@@ -15807,22 +15807,24 @@ CREATE FUNCTION autopost.list_x_posts(p_workspace_id text, p_filter jsonb, p_lim
     SET enable_mergejoin TO 'off'
     AS $$
 -- Purpose: lists domain events as posts of Global X, newest first. All keys of p_filter are optional:
---          status (pending, approved, posted, failed, skipped, rejected, expired), type (eventType),
+--          id, status (pending, approved, posted, failed, skipped, rejected, expired), type (eventType),
 --          before_id (older than this id: the next page). The plan is made per call, so that a
 --          missing key does not disable an index.
 -- Raises:  AP001 for an unknown key or status, a malformed id, or a limit outside 1 to 10000.
 -- Reads:   x_post_events (view).
 declare
 	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_id uuid := autopost.uuid_in(p_filter, 'id');
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, '{status,type,before_id}', p_limit);
+	perform autopost.check_read(p_filter, '{id,status,type,before_id}', p_limit);
 	perform autopost.check_status(p_filter, '{pending,approved,posted,failed,skipped,rejected,expired}');
 	return query
 	select v.* from autopost.x_post_events_rows v
 	where v.workspace_id = p_workspace_id
 	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')
 	and (not p_filter ? 'type' or v."eventType" = p_filter ->> 'type')
+	and (v_id is null or v."_id" = v_id)
 	and (v_before_id is null or v."_id" < v_before_id)
 	order by v."_id" desc
 	limit p_limit;
@@ -21544,7 +21546,8 @@ CREATE FUNCTION autopost.put_x_post_config(p_workspace_id text, p_fields jsonb, 
 --          "combat"}, "mode": live, hold or shadow, "channel_id"}. A template gets a new version. The
 --          channel gets the caps as quotas.
 -- Returns: {"applied": true, "dry_run", "before", "after", "stored", "effective"}; or {"applied":
---          false, "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
+--          false, "dry_run"} with reason unchanged (and "stored",
+--          "effective"), or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, x_post_config, quotas, channels, channel_gates, audit_heads.
@@ -21594,7 +21597,7 @@ begin
 		perform autopost.audit(p_workspace_id, 'x_post_config_update', 'x_post_config:global', v_act,
 			v_answer -> 'before', v_answer -> 'after');
 	end if;
-	return v_answer || case when v_answer -> 'applied' = 'true' then autopost.get_x_post_config(p_workspace_id)
+	return v_answer || case when v_answer ->> 'reason' is distinct from 'invalid' then autopost.get_x_post_config(p_workspace_id)
 		else '{}' end;
 end
 $$;
@@ -22481,6 +22484,7 @@ CREATE FUNCTION autopost.receive_event(p_workspace_id text, p_endpoint_id text, 
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: takes one domain event: {"event", "payload", "source_ref"}. A template makes its post.
+--          p_endpoint_id null: the workspace's only enabled endpoint of kind webhook_push.
 --          The three events of Global X go to the X channel of the workspace; others are routed by
 --          the tags of their event type. A source_ref counts once per endpoint while its receipt
 --          lives.
@@ -22500,7 +22504,8 @@ declare
 	v_run_id uuid := autopost.new_id();
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	v_endpoint := autopost.push_endpoint(p_workspace_id, p_endpoint_id, jsonb_build_array(p_event));
+	v_endpoint := autopost.push_endpoint(p_workspace_id, coalesce(p_endpoint_id,
+		autopost.only_endpoint(p_workspace_id)), jsonb_build_array(p_event));
 	v_facts := autopost.event_facts(p_workspace_id, p_event);
 	if v_facts ? 'errors' then
 		v_answer := jsonb_build_object('status', 'rejected', 'errors', v_facts -> 'errors');
@@ -22509,7 +22514,7 @@ begin
 			v_answer := autopost.take_receipt(v_endpoint, p_event, v_receipt_id, v_run_id, autopost.now_ts());
 		end if;
 		if v_answer is null then
-			perform autopost.begin_run(p_workspace_id, v_run_id, 'event', p_endpoint_id, null);
+			perform autopost.begin_run(p_workspace_id, v_run_id, 'event', v_endpoint.endpoint_id, null);
 			perform autopost.ensure_x_config(p_workspace_id) where v_facts ->> 'type' in ('image', 'video', 'combat');
 			v_answer := autopost.take_event(v_endpoint, p_event, v_facts, v_run_id) || jsonb_build_object('run_id',
 				v_run_id);
@@ -25490,8 +25495,9 @@ CREATE FUNCTION autopost.retry_submission(p_workspace_id text, p_submission_id u
 --          for an event also duplicate (with the submission that has its hash), invalid (with
 --          "errors"), and what manual_requeue says.
 -- Raises:  AP001 without operator or reason.
--- Locks:   submissions, event_hashes, audit_heads, in this order; for a delivery as manual_requeue.
--- Writes:  submissions, event_hashes, admin_audit_log; as manual_requeue.
+-- Locks:   submissions, event_hashes, messages, channel_gates, audit_heads, in this order; for a
+--          delivery as manual_requeue.
+-- Writes:  submissions, event_hashes, admin_audit_log; as enqueue_posts and manual_requeue.
 declare
 	v_act jsonb;
 	v_submission autopost.submissions;
@@ -25528,7 +25534,9 @@ begin
 		update autopost.submissions s
 		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
 			updated_at = autopost.now_ts(), digest = null
-		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
+		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
+		returning s.* into v_submission;
+		perform autopost.start_event(v_submission) where v_submission.kind = 'event';
 		perform autopost.audit(p_workspace_id, case v_submission.kind when 'event' then 'x_post_event_retry'
 			else 'retry_submission' end, 'submission:' || p_submission_id, v_act, v_before, v_after);
 		perform pg_notify('autopost_wake', 'submissions');
@@ -27991,6 +27999,40 @@ $$;
 
 
 --
+-- Name: start_event(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_event(p_submission autopost.submissions) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: starts a new or retried submission of an event: its media are fetched, a person is asked, or
+--          it is enqueued.
+-- Returns: {"status": pending | approved | failed, "message_id", "reason"}.
+-- Writes:  submissions, events (submission_pending, submission_failed); as enqueue_posts.
+declare
+	v_answer jsonb := autopost.without_x_channel(p_submission);
+	v_asks boolean := p_submission.moderated and p_submission.decision is null;
+begin
+	if v_answer is not null then
+		perform autopost.fail_submission(p_submission, v_answer);
+		return jsonb_build_object('status', 'failed', 'reason', v_answer -> 'code');
+	elsif autopost.unfetched_media(p_submission.raw_payload) then
+		perform pg_notify('autopost_wake', 'submissions');
+	elsif v_asks then
+		perform autopost.await_decision(p_submission.workspace_id, p_submission.submission_id, p_submission.raw_payload);
+	else
+		v_answer := autopost.enqueue_submission(p_submission);
+		if v_answer ->> 'status' = 'failed' then
+			return '{"status": "failed"}';
+		end if;
+	end if;
+	return jsonb_build_object('status', case when v_asks then 'pending' else 'approved' end, 'message_id',
+		v_answer -> 'message_id');
+end
+$$;
+
+
+--
 -- Name: start_ingest_run(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28635,7 +28677,6 @@ declare
 	v_reason text := case when p_facts -> 'enabled' = 'false' then 'disabled' end;
 	v_fetch boolean := autopost.unfetched_media(p_facts -> 'raw');
 	v_submission autopost.submissions;
-	v_answer jsonb;
 begin
 	if v_reason is null then
 		v_first := autopost.take_event_hash(v_workspace_id, p_facts ->> 'type', p_facts ->> 'hash', v_id);
@@ -28663,22 +28704,7 @@ begin
 			'reason', v_reason, 'duplicate_of', v_first)));
 		return jsonb_build_object('status', 'skipped', 'reason', v_reason, 'submission_id', coalesce(v_first, v_id));
 	end if;
-	v_answer := autopost.without_x_channel(v_submission);
-	if v_answer is not null then
-		perform autopost.fail_submission(v_submission, v_answer);
-		return jsonb_build_object('status', 'failed', 'reason', v_answer -> 'code', 'submission_id', v_id);
-	elsif v_fetch then
-		perform pg_notify('autopost_wake', 'submissions');
-	elsif v_submission.moderated then
-		perform autopost.await_decision(v_workspace_id, v_id, v_submission.raw_payload);
-	else
-		v_answer := autopost.enqueue_submission(v_submission);
-		if v_answer ->> 'status' = 'failed' then
-			return jsonb_build_object('status', 'failed', 'submission_id', v_id);
-		end if;
-	end if;
-	return jsonb_build_object('status', case when v_submission.moderated then 'pending' else 'approved' end,
-		'submission_id', v_id, 'message_id', v_answer -> 'message_id');
+	return autopost.start_event(v_submission) || jsonb_build_object('submission_id', v_id);
 end
 $$;
 

@@ -124,7 +124,6 @@ insert into calls values
 	('edit_submission', $c$autopost.edit_submission('w', gen_random_uuid(), '{}', 'o', 'r', null)$c$, 'dry_run'),
 	('expire_submissions', $c$autopost.expire_submissions(null)$c$, 'workspace_id'),
 	('receive_event', $c$autopost.receive_event(null, 'in', '{}')$c$, 'workspace_id'),
-	('receive_event', $c$autopost.receive_event('w', null, '{}')$c$, 'endpoint_id'),
 	('receive_event', $c$autopost.receive_event('w', 'nowhere', '{}')$c$, 'endpoint_id'),
 	('get_x_post_config', $c$autopost.get_x_post_config(null)$c$, 'workspace_id'),
 	('put_x_post_config', $c$autopost.put_x_post_config(null, '{}', 'o', 'r', true)$c$, 'workspace_id'),

@@ -31,7 +31,7 @@ type SubmissionRow struct {
 	Digest        *string        `json:"digest" nullable:"true" doc:"Identifies what a decision is about: texts, media and platforms."`
 	ExpiresAt     instant        `json:"expires_at" nullable:"true" doc:"It expires then without a decision."`
 	Author        *string        `json:"author" nullable:"true" example:"key:0199c6a0-0000-7000-8000-000000000000"`
-	Decision      *string        `json:"decision" nullable:"true" enum:"approve,reject"`
+	Decision      *string        `json:"decision" nullable:"true" example:"approve" doc:"approve or reject; null before a decision."`
 	DecidedBy     *string        `json:"decided_by" nullable:"true" example:"user:olga"`
 	DecidedAt     instant        `json:"decided_at" nullable:"true"`
 	Source        *string        `json:"decision_source" nullable:"true" example:"api"`
@@ -52,6 +52,7 @@ type submission struct {
 type submissionPlan struct {
 	Renderings []rendering      `json:"renderings" nullable:"false" doc:"Each different text."`
 	Media      []map[string]any `json:"media" nullable:"false"`
+	_          struct{}         `nullable:"true"`
 }
 
 type rendering struct {

@@ -77,7 +77,7 @@ var (
 
 	WrongBody = Kind{"wrong-body", http.StatusUnprocessableEntity, "Neither a post nor an array of posts", endpoints,
 		"The body is neither an object nor an array of 1 to 100 posts.", "Send one post as an object, or an array of posts."}
-	WrongEvent = Kind{"wrong-event", http.StatusUnprocessableEntity, "Invalid event", endpoints,
+	WrongEvent = Kind{"wrong-event", http.StatusUnprocessableEntity, "Invalid event", both,
 		"The domain event is unknown, or its payload is invalid. `errors` names each field with its remedy.", "Correct the fields and send the event again."}
 	WrongPost = Kind{"wrong-post", http.StatusUnprocessableEntity, "Invalid post", both,
 		"A post breaks a rule. `errors` names the fields; for an array `results` has one entry per post.",

@@ -41,7 +41,8 @@ as $$
 --          "combat"}, "mode": live, hold or shadow, "channel_id"}. A template gets a new version. The
 --          channel gets the caps as quotas.
 -- Returns: {"applied": true, "dry_run", "before", "after", "stored", "effective"}; or {"applied":
---          false, "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
+--          false, "dry_run"} with reason unchanged (and "stored",
+--          "effective"), or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces, x_post_config, quotas, channels, channel_gates, audit_heads.
@@ -91,7 +92,7 @@ begin
 		perform autopost.audit(p_workspace_id, 'x_post_config_update', 'x_post_config:global', v_act,
 			v_answer -> 'before', v_answer -> 'after');
 	end if;
-	return v_answer || case when v_answer -> 'applied' = 'true' then autopost.get_x_post_config(p_workspace_id)
+	return v_answer || case when v_answer ->> 'reason' is distinct from 'invalid' then autopost.get_x_post_config(p_workspace_id)
 		else '{}' end;
 end
 $$;

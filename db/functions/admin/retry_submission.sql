@@ -45,8 +45,9 @@ as $$
 --          for an event also duplicate (with the submission that has its hash), invalid (with
 --          "errors"), and what manual_requeue says.
 -- Raises:  AP001 without operator or reason.
--- Locks:   submissions, event_hashes, audit_heads, in this order; for a delivery as manual_requeue.
--- Writes:  submissions, event_hashes, admin_audit_log; as manual_requeue.
+-- Locks:   submissions, event_hashes, messages, channel_gates, audit_heads, in this order; for a
+--          delivery as manual_requeue.
+-- Writes:  submissions, event_hashes, admin_audit_log; as enqueue_posts and manual_requeue.
 declare
 	v_act jsonb;
 	v_submission autopost.submissions;
@@ -83,7 +84,9 @@ begin
 		update autopost.submissions s
 		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
 			updated_at = autopost.now_ts(), digest = null
-		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
+		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
+		returning s.* into v_submission;
+		perform autopost.start_event(v_submission) where v_submission.kind = 'event';
 		perform autopost.audit(p_workspace_id, case v_submission.kind when 'event' then 'x_post_event_retry'
 			else 'retry_submission' end, 'submission:' || p_submission_id, v_act, v_before, v_after);
 		perform pg_notify('autopost_wake', 'submissions');

@@ -274,6 +274,35 @@ begin
 end
 $$;
 
+create or replace function autopost.start_event(p_submission autopost.submissions) returns jsonb
+language plpgsql
+as $$
+-- Purpose: starts a new or retried submission of an event: its media are fetched, a person is asked, or
+--          it is enqueued.
+-- Returns: {"status": pending | approved | failed, "message_id", "reason"}.
+-- Writes:  submissions, events (submission_pending, submission_failed); as enqueue_posts.
+declare
+	v_answer jsonb := autopost.without_x_channel(p_submission);
+	v_asks boolean := p_submission.moderated and p_submission.decision is null;
+begin
+	if v_answer is not null then
+		perform autopost.fail_submission(p_submission, v_answer);
+		return jsonb_build_object('status', 'failed', 'reason', v_answer -> 'code');
+	elsif autopost.unfetched_media(p_submission.raw_payload) then
+		perform pg_notify('autopost_wake', 'submissions');
+	elsif v_asks then
+		perform autopost.await_decision(p_submission.workspace_id, p_submission.submission_id, p_submission.raw_payload);
+	else
+		v_answer := autopost.enqueue_submission(p_submission);
+		if v_answer ->> 'status' = 'failed' then
+			return '{"status": "failed"}';
+		end if;
+	end if;
+	return jsonb_build_object('status', case when v_asks then 'pending' else 'approved' end, 'message_id',
+		v_answer -> 'message_id');
+end
+$$;
+
 create or replace function autopost.take_event(p_endpoint autopost.workspace_endpoints, p_event jsonb, p_facts jsonb,
 	p_run_id uuid) returns jsonb
 language plpgsql
@@ -289,7 +318,6 @@ declare
 	v_reason text := case when p_facts -> 'enabled' = 'false' then 'disabled' end;
 	v_fetch boolean := autopost.unfetched_media(p_facts -> 'raw');
 	v_submission autopost.submissions;
-	v_answer jsonb;
 begin
 	if v_reason is null then
 		v_first := autopost.take_event_hash(v_workspace_id, p_facts ->> 'type', p_facts ->> 'hash', v_id);
@@ -317,22 +345,7 @@ begin
 			'reason', v_reason, 'duplicate_of', v_first)));
 		return jsonb_build_object('status', 'skipped', 'reason', v_reason, 'submission_id', coalesce(v_first, v_id));
 	end if;
-	v_answer := autopost.without_x_channel(v_submission);
-	if v_answer is not null then
-		perform autopost.fail_submission(v_submission, v_answer);
-		return jsonb_build_object('status', 'failed', 'reason', v_answer -> 'code', 'submission_id', v_id);
-	elsif v_fetch then
-		perform pg_notify('autopost_wake', 'submissions');
-	elsif v_submission.moderated then
-		perform autopost.await_decision(v_workspace_id, v_id, v_submission.raw_payload);
-	else
-		v_answer := autopost.enqueue_submission(v_submission);
-		if v_answer ->> 'status' = 'failed' then
-			return jsonb_build_object('status', 'failed', 'submission_id', v_id);
-		end if;
-	end if;
-	return jsonb_build_object('status', case when v_submission.moderated then 'pending' else 'approved' end,
-		'submission_id', v_id, 'message_id', v_answer -> 'message_id');
+	return autopost.start_event(v_submission) || jsonb_build_object('submission_id', v_id);
 end
 $$;
 

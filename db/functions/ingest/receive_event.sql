@@ -2,6 +2,7 @@ create or replace function autopost.receive_event(p_workspace_id text, p_endpoin
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: takes one domain event: {"event", "payload", "source_ref"}. A template makes its post.
+--          p_endpoint_id null: the workspace's only enabled endpoint of kind webhook_push.
 --          The three events of Global X go to the X channel of the workspace; others are routed by
 --          the tags of their event type. A source_ref counts once per endpoint while its receipt
 --          lives.
@@ -21,7 +22,8 @@ declare
 	v_run_id uuid := autopost.new_id();
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	v_endpoint := autopost.push_endpoint(p_workspace_id, p_endpoint_id, jsonb_build_array(p_event));
+	v_endpoint := autopost.push_endpoint(p_workspace_id, coalesce(p_endpoint_id,
+		autopost.only_endpoint(p_workspace_id)), jsonb_build_array(p_event));
 	v_facts := autopost.event_facts(p_workspace_id, p_event);
 	if v_facts ? 'errors' then
 		v_answer := jsonb_build_object('status', 'rejected', 'errors', v_facts -> 'errors');
@@ -30,7 +32,7 @@ begin
 			v_answer := autopost.take_receipt(v_endpoint, p_event, v_receipt_id, v_run_id, autopost.now_ts());
 		end if;
 		if v_answer is null then
-			perform autopost.begin_run(p_workspace_id, v_run_id, 'event', p_endpoint_id, null);
+			perform autopost.begin_run(p_workspace_id, v_run_id, 'event', v_endpoint.endpoint_id, null);
 			perform autopost.ensure_x_config(p_workspace_id) where v_facts ->> 'type' in ('image', 'video', 'combat');
 			v_answer := autopost.take_event(v_endpoint, p_event, v_facts, v_run_id) || jsonb_build_object('run_id',
 				v_run_id);
