@@ -19,6 +19,16 @@ type eventType struct {
 	UpdatedAt  time.Time `json:"updated_at"`
 }
 
+// eventTypeChange is the documented body of a change of an event type.
+type eventTypeChange struct {
+	TemplateID string   `json:"template_id,omitempty" doc:"The template of its posts."`
+	Enabled    *bool    `json:"enabled,omitempty" doc:"false skips new events."`
+	Moderated  *bool    `json:"moderated,omitempty" doc:"Whether a person decides about its posts."`
+	MediaPath  *string  `json:"media_path,omitempty" doc:"The JSON path of a medium's URL in the payload; null for none."`
+	Tags       []string `json:"tags,omitempty" doc:"They route its posts."`
+	rest.Reasoned
+}
+
 // domainEvent is a fact that another program reports.
 type domainEvent struct {
 	Event     string         `json:"event" example:"MEDIA.IMAGE.GENERATED"`
@@ -52,7 +62,7 @@ func registerEventTypes(d *server) {
 		return reply, err
 	})
 	rest.Register(d.Server, rest.Operation{
-		ID: "put-event-type", Method: http.MethodPatch, Path: "/event-types/{id}", Summary: "Add or change an own event type", Answer: put{},
+		ID: "put-event-type", Method: http.MethodPatch, Path: "/event-types/{id}", Summary: "Add or change an own event type", Answer: put{}, Body: eventTypeChange{},
 		Example:     map[string]any{"template_id": "offer", "media_path": "$.imageUrl", "tags": []string{"offer"}, "reason": "new shop"},
 		Description: "Changes only the given fields; null restores a default.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {

@@ -47,6 +47,25 @@ type xPostConfig struct {
 	Effective map[string]any `json:"effective" doc:"What acts: the stored values over the defaults, under the settings of GLOBAL_X_*."`
 }
 
+// xPostChange is the documented body of a change of the configuration.
+type xPostChange struct {
+	Enabled      *bool  `json:"enabled,omitempty" doc:"false skips all new events."`
+	EnableImages *bool  `json:"enableImages,omitempty" doc:"false skips new events of type image."`
+	EnableVideos *bool  `json:"enableVideos,omitempty" doc:"false skips new events of type video."`
+	EnableCombat *bool  `json:"enableCombat,omitempty" doc:"false skips new events of type combat."`
+	Mode         string `json:"mode,omitempty" enum:"live,hold,shadow" doc:"hold starts no call of the channel; shadow only shows what would be posted."`
+	ChannelID    string `json:"channel_id,omitempty" doc:"The X channel. Without it the avatar of GLOBAL_X_ACCOUNT_AVATAR_ID decides."`
+	Moderation   struct {
+		Enabled *bool `json:"enabled,omitempty" doc:"Whether events wait for a decision."`
+	} `json:"moderation,omitempty" doc:"Decisions by people."`
+	Rate struct {
+		PerHour *int `json:"perHour,omitempty" minimum:"1" doc:"The most posts per hour."`
+		PerDay  *int `json:"perDay,omitempty" minimum:"1" doc:"The most posts per day."`
+	} `json:"rate,omitempty" doc:"Caps of the channel."`
+	Templates map[string]string `json:"templates,omitempty" doc:"Bodies of the templates image, video and combat."`
+	rest.Reasoned
+}
+
 // xPostPut is the answer to a change of the configuration.
 type xPostPut struct {
 	Applied bool           `json:"applied"`
@@ -128,7 +147,7 @@ func registerXPosts(d *server) {
 		return d.Get(ctx, "", d.db.GetXPostConfig)
 	})
 	rest.Register(d.Server, rest.Operation{
-		ID: "put-x-post-config", Method: http.MethodPut, Root: adminRoot, Path: "/x-posts/config", Summary: "Change the configuration of Global X", Answer: xPostPut{},
+		ID: "put-x-post-config", Method: http.MethodPut, Root: adminRoot, Path: "/x-posts/config", Summary: "Change the configuration of Global X", Answer: xPostPut{}, Body: xPostChange{},
 		Example:     map[string]any{"enableImages": true, "rate": map[string]any{"perHour": 6, "perDay": 25}, "templates": map[string]any{"image": "{avatar_name} emerges: {prompt}"}},
 		Description: "Changes only the given fields; null restores a default. A reason is optional.",
 	}, func(ctx context.Context, in *xPostConfigInput) (rest.Reply, error) {
