@@ -88,6 +88,8 @@ func TestPagesDoNotReadTheHistory(t *testing.T) {
 		{"list_submissions", `{}`},
 		{"list_submissions", `{"status": "failed"}`},
 		{"list_submissions", `{"status": "fetching"}`},
+		{"list_x_posts", `{}`},
+		{"list_x_posts", `{"type": "image"}`},
 		{"list_events", `{}`},
 		{"list_events", `{"result": "error"}`},
 		{"list_events", `{"message_id": "` + message + `"}`},

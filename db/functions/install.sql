@@ -25,6 +25,7 @@
 \ir ../views/list_submissions.sql
 \ir ../views/list_webhook_deliveries.sql
 \ir ../views/queue_snapshot.sql
+\ir ../views/x_post_events.sql
 
 -- Ids, time, settings, errors, roles, events and the audit log.
 \ir core/counted.sql
@@ -84,6 +85,7 @@
 \ir queue/budget.sql
 \ir queue/rights.sql
 \ir queue/credentials.sql
+\ir queue/x_config.sql
 \ir queue/slots.sql
 \ir queue/breaker.sql
 \ir queue/retry_policy.sql
@@ -135,6 +137,8 @@
 \ir ingest/get_media_origin.sql
 \ir ingest/submissions.sql
 \ir ingest/commit_submission.sql
+\ir ingest/domain_events.sql
+\ir ingest/receive_event.sql
 \ir ingest/get_media_blob.sql
 \ir ingest/put_media_blob.sql
 
@@ -218,6 +222,7 @@
 \ir monitor/verify/calls.sql
 \ir monitor/verify/audit.sql
 \ir monitor/verify/acts.sql
+\ir monitor/verify/decisions.sql
 \ir monitor/check_alerts.sql
 \ir monitor/check_installation.sql
 \ir monitor/check_integrity.sql
@@ -351,6 +356,14 @@
 \ir admin/list_submissions.sql
 \ir admin/get_submission.sql
 \ir admin/retry_submission.sql
+\ir admin/get_x_post_config.sql
+\ir admin/put_x_post_config.sql
+\ir admin/preview_x_post.sql
+\ir admin/list_x_posts.sql
+\ir admin/x_post_stats.sql
+\ir admin/backfill_x_posts.sql
+\ir admin/put_event_type.sql
+\ir admin/list_event_types.sql
 \ir admin/list_audit.sql
 \ir admin/get_message.sql
 \ir admin/queue_snapshot.sql

@@ -40,6 +40,12 @@ from (values
 	('receipt_ttl_hours', '72', 1, 87600, 'time in which a repeated source_ref of a push is a duplicate'),
 	('pull_receipt_ttl_hours', '2160', 1, 876000, 'time in which a repeated item of a source is a duplicate'),
 	('submission_expire_hours', '72', 1, 8760, 'time in which a person must decide about a moderated post'),
+	('global_x_posting_enabled', 'true', null, null, 'false holds the X channel of domain events: no call starts'),
+	('global_x_posting_rate_per_hour', '0', 0, 1000000, 'most posts of the X channel per hour; 0 for no ceiling'),
+	('global_x_posting_rate_per_day', '0', 0, 1000000, 'most posts of the X channel per day; 0 for no ceiling'),
+	('global_x_moderation_enabled', 'false', null, null, 'true makes every event of the X channel wait for a decision'),
+	('global_x_account_avatar_id', '""', null, null,
+		'avatar whose X channel gets domain events; empty: x_post_config decides'),
 	('signing_overlap_hours', '24', 0, 8760, 'time in which the previous signing key stays valid after rotation'),
 
 	-- Media.

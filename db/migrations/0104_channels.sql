@@ -109,6 +109,7 @@ create table autopost.channels (
 	credential_missing_at timestamptz, -- its credential has no secret since then; null if it has
 	credential_until timestamptz, -- the next claim, which looks for the secret again
 	moderated       boolean not null default false, -- its posts wait for a decision
+	held_until      timestamptz, -- infinity: the configuration of Global X holds it; else null
 	primary key (workspace_id, channel_id),
 	unique (workspace_id, platform, target_id),
 	-- The strategy for a text over a limit; absent: the delivery fails.

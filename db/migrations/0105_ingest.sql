@@ -182,13 +182,22 @@ create table autopost.submissions (
 	decision_source text,
 	decision_reason text,
 	expires_at    timestamptz, -- a pending one expires then
+	event         jsonb, -- the domain event as received: {"event", "payload", "source_ref"}
+	event_type    text, -- image, video, combat, or the name of an own event type
+	event_facts   jsonb, -- what follows from the event: see event_facts
+	hash          text check (hash ~ '^[0-9a-f]{64}$'), -- of the event; see event_hashes
+	duplicate_of  uuid, -- the submission that has the hash
 	primary key (workspace_id, submission_id),
 	constraint submissions_decision check ((decision is null) = (decided_at is null)),
 	constraint submissions_pending check (status <> 'pending' or (moderated and digest is not null and decision is null)),
 	foreign key (workspace_id, endpoint_id) references autopost.workspace_endpoints (workspace_id, endpoint_id),
 	check ((claim_token is null) = (lease_until is null)),
-	check ((status = 'enqueued') = (answer is not null))
+	check ((status = 'enqueued') = (answer is not null)),
+	constraint submissions_event check ((kind = 'event') = (event is not null)
+		and (event is null) = (event_type is null) and (event is null) = (event_facts is null)
+		and (event is null) = (hash is null))
 );
+create index submissions_events on autopost.submissions (workspace_id, submission_id desc) where kind = 'event';
 create index submissions_due on autopost.submissions (workspace_id, next_attempt_at) where status = 'fetching';
 create index submissions_claimed on autopost.submissions (workspace_id, submission_id) where claim_token is not null;
 create index submissions_run on autopost.submissions (workspace_id, run_id);
@@ -221,6 +230,47 @@ create table autopost.approvals (
 	decided_at   timestamptz not null,
 	primary key (workspace_id, approval_id),
 	unique (workspace_id, subject, platform, nonce)
+);
+
+-- Domain events. The hash ledger: one submission has the hash of an event until it ends without a post.
+create table autopost.event_hashes (
+	workspace_id  text not null references autopost.workspaces (workspace_id),
+	event_type    text not null,
+	hash          text not null,
+	submission_id uuid not null,
+	expires_at    timestamptz not null,
+	primary key (workspace_id, event_type, hash)
+);
+create index event_hashes_expiry on autopost.event_hashes (workspace_id, expires_at);
+
+-- Names of avatars, for {avatar_name} of an event without one.
+create table autopost.avatars (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	avatar_id    text not null check (avatar_id <> ''),
+	name         text not null check (name <> ''),
+	primary key (workspace_id, avatar_id)
+);
+
+-- Own types of domain events. The three of Global X are built in.
+create table autopost.event_types (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	event        text not null check (event <> ''),
+	template_id  text not null,
+	enabled      boolean not null default true,
+	moderated    boolean not null default false,
+	media_path   text, -- JSON path to the URL of a medium in the payload; null: no medium
+	tags         text[] not null default '{}',
+	updated_at   timestamptz not null default now(),
+	primary key (workspace_id, event)
+);
+
+-- Configuration of Global X: only the fields that were set.
+create table autopost.x_post_config (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	key          text not null default 'global' check (key = 'global'),
+	config       jsonb not null default '{}' check (jsonb_typeof(config) = 'object'),
+	updated_at   timestamptz not null default now(),
+	primary key (workspace_id, key)
 );
 
 -- Row of claim_submissions. Attributes may be appended, never changed.

@@ -15,6 +15,8 @@ func registerAll(d *server, media Media) {
 	registerPlan(d)
 	registerMessages(d)
 	registerSubmissions(d)
+	registerXPosts(d)
+	registerEventTypes(d)
 	registerRuns(d)
 	registerDeliveries(d)
 	registerDeliveryActs(d)

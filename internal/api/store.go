@@ -24,6 +24,12 @@ type reads interface {
 	GetRun(ctx context.Context, workspace, run string) (json.RawMessage, error)
 	GetMessage(ctx context.Context, workspace, message string) (json.RawMessage, error)
 	GetSubmission(ctx context.Context, workspace, submission string) (json.RawMessage, error)
+	GetXPostConfig(ctx context.Context, workspace string) (json.RawMessage, error)
+	XPostStats(ctx context.Context, workspace string) (json.RawMessage, error)
+	// PreviewXPost renders an event of a type. template may be nil.
+	PreviewXPost(ctx context.Context, workspace, kind string, template *string, values json.RawMessage) (json.RawMessage, error)
+	// ListEventTypes returns an array.
+	ListEventTypes(ctx context.Context, workspace string) (json.RawMessage, error)
 	GetDelivery(ctx context.Context, workspace, delivery string) (json.RawMessage, error)
 	Forecast(ctx context.Context, workspace string) (json.RawMessage, error)
 	HealthSnapshot(ctx context.Context, workspace string) (json.RawMessage, error)
@@ -45,6 +51,10 @@ type postWrites interface {
 	RecordUpload(ctx context.Context, a rest.OperatorAction, key media.BlobKey, used autopost.Used) (rest.Written, error)
 	ManualRequeue(ctx context.Context, a rest.OperatorAction, deliveries []string) (rest.Written, error)
 	SkipDeliveries(ctx context.Context, a rest.OperatorAction, deliveries []string) (rest.Written, error)
+	PutXPostConfig(ctx context.Context, a rest.OperatorAction, fields any) (rest.Written, error)
+	PutEventType(ctx context.Context, a rest.OperatorAction, event string, fields any) (rest.Written, error)
+	// SubmitEvent takes the only endpoint of the workspace if endpoint is "".
+	SubmitEvent(ctx context.Context, a rest.OperatorAction, endpoint string, event json.RawMessage) (rest.Written, error)
 	RetrySubmission(ctx context.Context, a rest.OperatorAction, submission string) (rest.Written, error)
 	// DecideSubmission takes the decision approve or reject, and an Approval.
 	DecideSubmission(ctx context.Context, a rest.OperatorAction, submission, decision string, approval any) (rest.Written, error)

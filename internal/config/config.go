@@ -89,6 +89,15 @@ type Config struct {
 	AlertDeadThreshold  int
 	AlertFailedPerm10M  int
 	AlertPausedChannels int
+	// GlobalXPostingEnabled, if false, holds the X channel of domain events.
+	GlobalXPostingEnabled bool
+	// GlobalXRatePerHour and GlobalXRatePerDay are ceilings of the posts of that channel; 0 means none.
+	GlobalXRatePerHour int
+	GlobalXRatePerDay  int
+	// GlobalXModeration makes all events of that channel wait for a decision.
+	GlobalXModeration bool
+	// GlobalXAvatarID is the avatar whose X channel gets domain events.
+	GlobalXAvatarID string
 	// MonitorInterval is the time between two polls of the monitor.
 	MonitorInterval time.Duration
 	// AdapterTimeout limits one attempt. It always fits SendingLease.
@@ -102,8 +111,16 @@ func (c Config) Explicit(name string) bool { return c.explicit[name] }
 
 // Settings returns the rows of autopost.settings that the environment sets explicitly, as
 // key and value. A default must not overwrite a row of the database.
-func (c Config) Settings() map[string]int {
-	settings := map[string]int{}
+func (c Config) Settings() map[string]any {
+	settings := map[string]any{}
+	for name, value := range map[string]any{
+		globalXEnabled: c.GlobalXPostingEnabled, globalXPerHour: c.GlobalXRatePerHour, globalXPerDay: c.GlobalXRatePerDay,
+		globalXModeration: c.GlobalXModeration, globalXAvatarID: c.GlobalXAvatarID,
+	} {
+		if c.Explicit(name) {
+			settings[strings.ToLower(name)] = value
+		}
+	}
 	for name, value := range map[string]time.Duration{
 		sendingLeaseSeconds: c.SendingLease,
 		claimedLeaseSeconds: c.ClaimedLease,

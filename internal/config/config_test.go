@@ -77,7 +77,7 @@ func TestEnvironmentWinsOverFile(t *testing.T) {
 			require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.1/32")}, c.OutboundAllow)
 			require.True(t, c.Explicit("DATABASE_URL"))
 			require.False(t, c.Explicit("AUTOPOST_LOG"))
-			require.Equal(t, map[string]int{"sending_lease_seconds": 120}, c.Settings())
+			require.Equal(t, map[string]any{"sending_lease_seconds": 120}, c.Settings())
 		})
 	}
 }

@@ -26,6 +26,11 @@ const (
 	alertDeadThreshold  = "ALERT_DEAD_THRESHOLD"
 	alertFailedPerm10M  = "ALERT_FAILED_PERM_10M"
 	alertPausedChannels = "ALERT_PAUSED_CHANNELS"
+	globalXEnabled      = "GLOBAL_X_POSTING_ENABLED"
+	globalXPerHour      = "GLOBAL_X_POSTING_RATE_PER_HOUR"
+	globalXPerDay       = "GLOBAL_X_POSTING_RATE_PER_DAY"
+	globalXModeration   = "GLOBAL_X_MODERATION_ENABLED"
+	globalXAvatarID     = "GLOBAL_X_ACCOUNT_AVATAR_ID"
 	smtpURL             = "AUTOPOST_SMTP_URL"
 	smtpFrom            = "AUTOPOST_SMTP_FROM"
 )
@@ -133,6 +138,16 @@ var variables = []Variable{
 		"0 hides rejected posts", number(0, 1000000, func(c *Config) *int { return &c.AlertFailedPerm10M })},
 	{alertPausedChannels, "10", "channels", "alert when more than this many channels are paused, 0 to 1000000; 0: no alert" + allDaemons,
 		"0 hides paused channels", number(0, 1000000, func(c *Config) *int { return &c.AlertPausedChannels })},
+	{globalXEnabled, "true", "true or false", "false holds the X channel of domain events: no call starts" + allDaemons,
+		"false also holds ordinary posts of that channel", boolean(func(c *Config) *bool { return &c.GlobalXPostingEnabled })},
+	{globalXPerHour, "", "posts", "ceiling for posts of that channel per hour, 1 to 1000000. Unset: the configuration of Global X decides, 8 by default" + allDaemons,
+		"X limits or suspends accounts that post too much", number(1, 1_000_000, func(c *Config) *int { return &c.GlobalXRatePerHour })},
+	{globalXPerDay, "", "posts", "ceiling for posts of that channel per day, 1 to 1000000. Unset: the configuration of Global X decides, 30 by default" + allDaemons,
+		"X limits or suspends accounts that post too much", number(1, 1_000_000, func(c *Config) *int { return &c.GlobalXRatePerDay })},
+	{globalXModeration, "false", "true or false", "true makes all events of that channel wait for a decision; false leaves it to the configuration of Global X" + allDaemons,
+		"with false an event goes out without a look, unless the configuration says otherwise", boolean(func(c *Config) *bool { return &c.GlobalXModeration })},
+	{globalXAvatarID, "", "id", "avatar whose X channel gets domain events, unless the configuration of Global X names a channel. Unset: the configuration must" + allDaemons,
+		"without either, events fail with no_x_channel", func(c *Config, value string) error { c.GlobalXAvatarID = value; return nil }},
 	{"MONITOR_INTERVAL_SECONDS", "60", "seconds", "time between two polls of the monitor, 1 to 3600",
 		"long intervals delay recovery and alerts", period(time.Second, time.Hour, func(c *Config) *time.Duration { return &c.MonitorInterval })},
 	{adapterTimeoutMS, "60000", "milliseconds",
@@ -256,6 +271,17 @@ func number[N int | int64](least, most N, field func(*Config) *N) func(*Config, 
 			return fmt.Errorf("must be a whole number from %d to %d, got %q", least, most, text)
 		}
 		*field(c) = N(n)
+		return nil
+	}
+}
+
+// boolean parses true or false.
+func boolean(field func(*Config) *bool) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		if text != "true" && text != "false" {
+			return fmt.Errorf("must be true or false, got %q", text)
+		}
+		*field(c) = text == "true"
 		return nil
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -136,7 +135,11 @@ const RestoreRemedy = "stop the original, read docs/operate/backup.md, then run:
 func writeSettings(ctx context.Context, store *pg.Store, cfg config.Config) error {
 	values := pg.Fields{}
 	for key, value := range cfg.Settings() {
-		values[key] = json.RawMessage(strconv.Itoa(value))
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("encode setting %s: %w", key, err)
+		}
+		values[key] = encoded
 	}
 	_, err := store.ApplySettings(ctx, pg.OperatorAction{Operator: cmp.Or(Operator(), "serve"), Reason: "the environment of serve"}, values)
 	return err
@@ -178,6 +181,7 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 	if withIngest {
 		mux.Handle("/hooks/push", push.New(rejectedPushes{instrumentedPush{d.store, d.watch.Recorder}, d.raw}, d.log))
 		mux.Handle("/hooks/push/{workspace_id}/{endpoint_id}", push.NewSigned(rejectedPushes{instrumentedPush{d.store, d.watch.Recorder}, d.raw}, d.vault, d.log))
+		mux.Handle("/hooks/events", push.NewEvents(d.store, d.log))
 		mux.Handle("/hooks/telegram", botupdates.New(autopost.Telegram, d.store, d.log))
 		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
 	}

@@ -63,6 +63,15 @@ func (s *Store) ReceivePush(ctx context.Context, workspace, endpoint string, ite
 	return a, nil
 }
 
+// ReceiveEvent stores one domain event.
+func (s *Store) ReceiveEvent(ctx context.Context, workspace, endpoint string, event json.RawMessage) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.receive_event($1, $2, $3)`, workspace, endpoint, event)
+	if err != nil {
+		return nil, fmt.Errorf("receive event endpoint=%s: %w", endpoint, err)
+	}
+	return a, nil
+}
+
 // ResolveSignedEndpoint returns the enabled endpoint for signed requests with this name; nil if there is none.
 func (s *Store) ResolveSignedEndpoint(ctx context.Context, signedAt time.Time, workspace, endpoint string) (*push.SignedEndpoint, error) {
 	e, err := call[*push.SignedEndpoint](ctx, s, `select * from autopost.resolve_signed_endpoint($1, $2, $3)`, signedAt, workspace, endpoint)
@@ -218,7 +227,7 @@ func (s *Store) RecordUpload(ctx context.Context, a OperatorAction, k media.Blob
 }
 
 var (
-	_ push.Store       = (*Store)(nil)
+	_ push.EventStore  = (*Store)(nil)
 	_ botupdates.Store = (*Store)(nil)
 	_ ingest.Store     = (*Store)(nil)
 	_ media.Rows       = (*Store)(nil)

@@ -77,6 +77,8 @@ var (
 
 	WrongBody = Kind{"wrong-body", http.StatusUnprocessableEntity, "Neither a post nor an array of posts", endpoints,
 		"The body is neither an object nor an array of 1 to 100 posts.", "Send one post as an object, or an array of posts."}
+	WrongEvent = Kind{"wrong-event", http.StatusUnprocessableEntity, "Invalid event", both,
+		"The domain event is unknown, or its payload is invalid. `errors` names each field with its remedy.", "Correct the fields and send the event again."}
 	WrongPost = Kind{"wrong-post", http.StatusUnprocessableEntity, "Invalid post", both,
 		"A post breaks a rule. `errors` names the fields; for an array `results` has one entry per post.",
 		"Correct the fields. docs/posts.md lists them; `autopost endpoint test ID FILE` checks a body."}
@@ -111,7 +113,7 @@ var (
 var kinds = []Kind{
 	NotJSON, BodyCut, UnknownSecret, SignatureMissing, SignatureMalformed, SignatureMismatch, ClockSkew, UnknownKey, NotAllowed,
 	NotFound, UnknownPath, WrongMethod, NotAcceptable, Refused, RequestRunning, Gone, TooLarge, WrongEncoding, WrongContentType,
-	WrongRequest, WrongPost, WrongBody, OtherRequest, PlatformRefused, TooManyRunning, WrongSecrets, OverRate,
+	WrongRequest, WrongEvent, WrongPost, WrongBody, OtherRequest, PlatformRefused, TooManyRunning, WrongSecrets, OverRate,
 	Defect, Unavailable, PlatformUnavailable, NotReady, NoRoom,
 }
 

@@ -15,12 +15,26 @@ const contentType = "application/problem+json"
 
 // Problem is the answer to a request that cannot be fulfilled.
 type Problem struct {
-	Type   string  `json:"type" example:"urn:autopost:problem:wrong-request" doc:"The kind of problem, for programs. docs/reference/problems.md lists all with their remedies."`
-	Title  string  `json:"title" example:"Invalid request" doc:"The type in words."`
-	Status int     `json:"status" example:"422" doc:"The HTTP status."`
-	Detail string  `json:"detail" example:"The request is refused." doc:"The cause and the remedy, for people."`
-	Reason string  `json:"reason,omitempty" example:"unknown_channel" doc:"The code of a refusal by the database, for programs."`
-	Errors []Fault `json:"errors,omitempty" nullable:"false" doc:"Each thing that is wrong with the request."`
+	Type   string `json:"type" example:"urn:autopost:problem:wrong-request" doc:"The kind of problem, for programs. docs/reference/problems.md lists all with their remedies."`
+	Title  string `json:"title" example:"Invalid request" doc:"The type in words."`
+	Status int    `json:"status" example:"422" doc:"The HTTP status."`
+	Detail string `json:"detail" example:"The request is refused." doc:"The cause and the remedy, for people."`
+	Reason string `json:"reason,omitempty" example:"unknown_channel" doc:"The code of a refusal by the database, for programs."`
+	// Decision, Digest, Plan and SubmissionID explain a refused change of a submission.
+	Decision     *Decision      `json:"decision,omitempty" doc:"The decision about the submission: it was taken before."`
+	Digest       string         `json:"digest,omitempty" doc:"The digest of the present plan, if it is another one than the given one."`
+	Plan         map[string]any `json:"plan,omitempty" doc:"The present plan."`
+	SubmissionID string         `json:"submission_id,omitempty" doc:"The submission with the same event."`
+	Errors       []Fault        `json:"errors,omitempty" nullable:"false" doc:"Each thing that is wrong with the request."`
+}
+
+// Decision is what a person decided about a submission.
+type Decision struct {
+	Decision string `json:"decision" enum:"approve,reject" example:"approve"`
+	By       string `json:"by" example:"user:olga" doc:"The person."`
+	At       string `json:"at" format:"date-time" example:"2026-12-01T10:00:00Z"`
+	Source   string `json:"source,omitempty" example:"api" doc:"The way of the decision."`
+	Reason   string `json:"reason,omitempty" example:"too early"`
 }
 
 // Fault is a field error: one field that breaks a rule, with the remedy.

@@ -10,6 +10,7 @@ import (
 
 // recorded are the places where writes without an audit row are recorded: their runs and rows.
 var recorded = map[string]string{
+	"submit-event": `select count(*)::int from autopost.ingest_runs where workspace_id = 'acme' and kind = 'event'`,
 	"submit-post":  `select count(*)::int from autopost.ingest_runs where workspace_id = 'acme' and kind = 'api'`,
 	"upload-media": `select count(*)::int from autopost.media_origin where workspace_id = 'acme'`,
 }

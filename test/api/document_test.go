@@ -45,7 +45,7 @@ type parameter struct {
 
 // writes reports whether the operation changes something.
 func (o operation) writes() bool {
-	return o.Method != http.MethodGet && !slices.Contains([]string{"plan-post", "preview-template"}, o.ID)
+	return o.Method != http.MethodGet && !slices.Contains([]string{"plan-post", "preview-template", "preview-x-post"}, o.ID)
 }
 
 // success returns the status of a success with a change.
@@ -111,6 +111,8 @@ func (w *world) request(o operation, workspace string) call {
 		case p.In == "path":
 			name := p.Name
 			switch {
+			case ids[o.ID] != "":
+				name = o.ID
 			case name == "id":
 				name = o.Tags[0]
 			case name == "delivery_id" && strings.HasSuffix(o.ID, "-delivery") && o.Method == http.MethodPost && o.ID != "resolve-delivery":

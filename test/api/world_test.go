@@ -115,6 +115,14 @@ func (w *world) populate(workspace string) {
 		workspace, word)
 	ids["events"] = pgtest.Value[string](w.DB, `insert into autopost.events (workspace_id, id, ts, action, result, payload_ref)
 		values ($1, autopost.new_id(), now(), 'failed_permanent', 'error', 'raw/20260601/' || gen_random_uuid()) returning id::text`, workspace)
+	ids["event-types"] = "offer." + word
+	w.Exec(`select autopost.put_template($1, 'offer', '*', jsonb_build_object('body', $2 || ' {title}'), 'ann', $2)`, workspace, word)
+	w.Exec(`select autopost.put_event_type($1, $2, '{"template_id": "offer", "moderated": true}', 'ann', $3, false)`, workspace, ids["event-types"], word)
+	for _, operation := range []string{"approve-x-post", "reject-x-post", "retry-x-post", "approve-submission", "reject-submission", "edit-submission"} {
+		ids[operation] = w.JSON(`select autopost.receive_event($1, $2, jsonb_build_object('event', $3::text, 'payload', jsonb_build_object('title', $4 || $5)))`,
+			workspace, posttest.Endpoint, ids["event-types"], word, operation)["submission_id"].(string)
+	}
+	w.Exec(`update autopost.submissions set status = 'failed' where submission_id = $1::uuid`, ids["retry-x-post"])
 	w.Exec(`update autopost.workspaces set status = 'paused' where workspace_id = $1`, workspace)
 	w.ids[workspace] = ids
 }

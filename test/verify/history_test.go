@@ -12,6 +12,7 @@ func (h *fixture) lively() {
 	h.refusals()
 	h.series()
 	h.afterwards()
+	h.decided()
 	h.unfinished()
 }
 
@@ -150,6 +151,17 @@ func (h *fixture) series() {
 	h.ahead("1 minute")
 	h.fly("series")
 	h.settle("series", "sent", `select test.sent('series')`)
+}
+
+// decided: a post that went out after its approval, and one that waits for a decision.
+func (h *fixture) decided() {
+	h.channels("ruled")
+	h.do(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, moderated) values ('w', 'ruled', 'webhook_push', repeat('d', 64), true)`)
+	h.do(`select autopost.receive_push('w', 'ruled', '[{"text": "Approved", "routing": {"include_channels": ["ruled"]}}]')`)
+	h.do(`select autopost.decide_submission('w', s.submission_id, 'approve', '{}', 'user:olga', 'fine') from autopost.submissions s where s.status = 'pending'`)
+	h.fly("ruled")
+	h.settle("ruled", "sent", `select test.sent('ruled')`)
+	h.do(`select autopost.receive_push('w', 'ruled', '[{"text": "Waits", "routing": {"include_channels": ["ruled"]}}]')`)
 }
 
 // afterwards: what was done to posts that were sent, at once, at the second try, over

@@ -408,6 +408,12 @@ var inIngress = []planted{
 		h.do(`select test.say('plain', 'secretly')`)
 		h.fail("plain", "retry", transient)
 	}},
+	{invariant: "I34", bug: "a post goes out before its approval", plant: edit(`update autopost.submissions set status = 'pending', answer = null, decision = null,
+		decided_by = null, decided_at = null where decision = 'approve'`)},
+	{invariant: "I34", bug: "an approval of another plan counts", plant: edit(`update autopost.approvals set digest = repeat('0', 64)`)},
+	{invariant: "I34", bug: "the plan changes after its approval", plant: edit(`update autopost.submissions set plan = jsonb_set(plan, '{renderings,0,text}', '"other"')
+		where decision = 'approve'`)},
+	{invariant: "I34", bug: "another text than the approved one goes out", plant: edit(`update autopost.deliveries set rendered_text = 'other' where channel_id = 'ruled'`)},
 	{invariant: "I38", bug: "the sweep takes what is still to be sent", plant: edit(`update autopost.media_origin set deleted_at = now() where blob_ref like '%1'`)},
 	{invariant: "I39", bug: "a purge forgets the dedup window", plant: edit(`delete from autopost.deliveries where delivery_id = ` + sentOn("plain")),
 		also: []string{"I17", "I26"}, because: "the enqueue event counts it, and its events lead nowhere"},

@@ -10,7 +10,7 @@ select w.workspace_id, jsonb_build_object('workspace_id', w.workspace_id, 'name'
 from autopost.workspaces w
 where p_kind = 'workspace' and w.workspace_id = p_workspace_id
 union all
-select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,limited_rps,limited_sends,paused_before}'::text[]
+select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,limited_rps,limited_sends,paused_before,held_until}'::text[]
 	|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case
 		when isfinite(c.paused_until) then c.paused_until end)
 from autopost.channels c

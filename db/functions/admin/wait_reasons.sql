@@ -215,6 +215,10 @@ begin
 	if p_channel.paused_until = 'infinity' then
 		v_held := v_held || autopost.hold('channel_paused', null, 'resume_channel');
 	end if;
+	if p_channel.held_until is not null then
+		v_held := v_held || autopost.hold('channel_paused', null,
+			'mode live in the x-posts config, and GLOBAL_X_POSTING_ENABLED other than false');
+	end if;
 	if p_row #> '{credential,auth_ref}' is not null then
 		v_held := v_held || autopost.hold('credential_missing', null, p_row #>> '{credential,why}' || ': '
 			|| (p_row #>> '{credential,command}'), jsonb_build_object('auth_ref', p_row #> '{credential,auth_ref}'));

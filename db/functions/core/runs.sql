@@ -88,7 +88,8 @@ as $$
 begin
 	return (
 		select jsonb_build_object(
-			'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted')),
+			'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted', 'pending',
+				'approved')),
 			'dedup_dropped', count(*) filter (where a.value ->> 'status' = 'duplicate'),
 			'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
 			'enqueued', coalesce(sum((a.value ->> 'enqueued')::int) filter (where a.value ->> 'fanout' is distinct

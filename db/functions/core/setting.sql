@@ -43,9 +43,9 @@ as $$
 --          workspace; without any workspace there is no log. Call it before a workspace is entered.
 -- Returns: [{"key", "before", "after"}].
 -- Raises:  AP001 as apply_settings.
--- Locks:   settings (key), audit_heads.
--- Reads:   workspaces.
--- Writes:  settings, admin_audit_log.
+-- Locks:   settings (key), quotas, channels and channel_gates for settings of Global X, audit_heads.
+-- Reads:   workspaces, x_post_config.
+-- Writes:  settings, admin_audit_log; as apply_x_config.
 declare
 	v_log text;
 	v_setting record;
@@ -74,6 +74,9 @@ begin
 	end loop;
 	perform autopost.check_retention(c.value ->> 'key') from jsonb_array_elements(v_changes) c
 		where c.value ->> 'key' like '%\_retention\_days';
+	perform autopost.apply_x_config(c.workspace_id) from (
+		select x.workspace_id from autopost.x_post_config x order by x.workspace_id) c
+	where v_changes @? '$[*].key ? (@ starts with "global_x_")';
 	v_log := autopost.operator_workspace();
 	perform autopost.audit(v_log, p_function, 'setting:' || (c.value ->> 'key'), p_act,
 		jsonb_build_object('value', c.value -> 'before'), jsonb_build_object('value', c.value -> 'after'))

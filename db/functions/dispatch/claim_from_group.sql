@@ -73,7 +73,7 @@ begin
 	v_wanted := p_limit;
 	for v_gate in
 		select g.channel_id, g.inflight, case when c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) <= v_now then c.max_parallel - g.inflight
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now then c.max_parallel - g.inflight
 			else 0 end as room
 		from (
 			select g.channel_id, g.inflight from autopost.channel_gates g
@@ -82,7 +82,7 @@ begin
 			order by g.ready_at
 			limit v_gates
 			for no key update of g skip locked) g
-		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until from autopost.channels c
+		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
 		v_visited := array_append(v_visited, v_gate.channel_id);
@@ -103,7 +103,7 @@ begin
 			c.max_parallel - u.inflight as room
 		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
-			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until
+			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until
 			from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
 		left join lateral (
@@ -111,7 +111,7 @@ begin
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
 			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
 			for no key update of c skip locked) l on true
-		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) <= v_now
+		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
 		and v_windows ->> u.channel_id is distinct from 'closed'
 		and (coalesce(c.effective_rps, 0) = 0 or l.channel_id is not null)
 	) o
@@ -221,8 +221,8 @@ begin
 	cross join lateral (select g.inflight from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
 	cross join lateral (select case
-		when coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) > v_now
-			then greatest(c.paused_until, c.cooldown_until, c.credential_until)
+		when coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) > v_now
+			then greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until)
 		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case
 			when c.effective_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
 	update autopost.channel_gates g

@@ -9,7 +9,7 @@ as $$
 select case
 	when p_status <> 'active' then 'workspace'
 	when not p_channel.enabled then 'disabled'
-	when p_channel.paused_until > p_now then 'paused'
+	when p_channel.held_until > p_now or p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
 	when p_channel.window_mode = 'windowed'
 		and autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window,
@@ -90,7 +90,7 @@ begin
 				limit 1) l on true
 		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
 		and (p_status <> 'active' or not c.enabled
-			or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
+			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
 			or l.breaker_opened_at is not null));
 end
 $$;

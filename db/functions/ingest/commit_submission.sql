@@ -62,8 +62,11 @@ as $$
 -- Locks:   messages, channel_gates, in this order.
 -- Writes:  submissions, ingest_runs; as enqueue_posts.
 declare
-	v_answer jsonb;
+	v_answer jsonb := autopost.without_x_channel(p_submission);
 begin
+	if v_answer is not null then
+		return autopost.fail_submission(p_submission, v_answer);
+	end if;
 	v_answer := autopost.enqueue_posts(p_submission.workspace_id, jsonb_build_array(
 		autopost.submission_item(p_submission)), p_submission.run_id, autopost.now_ts()) -> 0;
 	if v_answer ->> 'status' = 'rejected' then
@@ -120,6 +123,10 @@ begin
 			'pass {"media": [{"index": 0, "blob_ref": "sha256:…"}]} for every medium that has a URL');
 	end if;
 	if v_submission.moderated and v_submission.decision is null then
+		v_answer := autopost.without_x_channel(v_submission);
+		if v_answer is not null then
+			return autopost.fail_submission(v_submission, v_answer);
+		end if;
 		v_answer := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', v_raw));
 		if v_answer ? 'errors' then
 			return autopost.fail_submission(v_submission,

@@ -3,7 +3,9 @@
 create or replace function autopost.submission_item(p_submission autopost.submissions) returns jsonb
 language sql stable
 as $$
--- Purpose: a submission as an item of enqueue_posts. An approved one carries the approved texts.
+-- Purpose: a submission as an item of enqueue_posts. An approved one carries the approved texts. An
+--          event of Global X goes only to its channel.
+-- Reads:   x_post_config, channels.
 select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submission.trace_id, 'route_tags',
 		p_submission.route_tags)
 	|| case when p_submission.moderated then jsonb_build_object('decided', true, 'approved', (
@@ -11,6 +13,8 @@ select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submiss
 		from jsonb_array_elements(p_submission.plan -> 'renderings') r)) else '{}' end
 	|| case when p_submission.channels is not null
 		then jsonb_build_object('channels', p_submission.channels, 'part_of', p_submission.message_id) else '{}' end
+	|| case when p_submission.event_type in ('image', 'video', 'combat') then jsonb_build_object('channels',
+		to_jsonb(array_remove(array[autopost.x_channel(p_submission.workspace_id)], null))) else '{}' end
 $$;
 
 create or replace function autopost.submission_plan(p_submission autopost.submissions) returns jsonb

@@ -6,7 +6,7 @@ as $$
 -- Returns: {"purged", "more"}.
 -- Locks:   submissions (skip locked).
 -- Reads:   ingress_receipts.
--- Writes:  submissions.
+-- Writes:  submissions, event_hashes (expired ones).
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -23,6 +23,8 @@ begin
 		order by s.updated_at
 		limit 5000
 		for update skip locked) x;
+	delete from autopost.event_hashes h
+	where h.workspace_id = p_workspace_id and h.expires_at <= autopost.now_ts();
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',

@@ -12,7 +12,7 @@ select case
 	when p_channel.auth_held then 'auth_lost'
 	when not p_channel.enabled then 'channel_disabled'
 	when p_oldest_due_at = 'infinity' then 'unknown_outcome'
-	when p_channel.paused_until > p_now then 'channel_paused'
+	when greatest(p_channel.paused_until, p_channel.held_until) > p_now then 'channel_paused'
 	when p_channel.credential_until > p_now then 'credential_missing'
 	when p_oldest_due_at > p_now then 'not_due'
 	when p_limit.breaker_opened_at is not null then 'breaker'

@@ -185,7 +185,7 @@ as $$
 --          and the breaker do not block post changes: a wrong post can be deleted at night.
 select least(p_now + interval '30 seconds', case when not p_channel.enabled
 	then 'infinity'::timestamptz else h.until end)
-from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until,
+from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until, p_channel.held_until,
 	p_limit.cooldown_until) as until) h
 where not p_channel.enabled or h.until > p_now
 $$;

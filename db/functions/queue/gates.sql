@@ -184,15 +184,15 @@ begin
 	perform set_config('autopost.channels_stirred', '', true);
 	for v_changed in
 		select r.workspace_id, r.channel_id, count(distinct (r.platform, r.rate_group)) > 1 as moved,
-			count(distinct (r.enabled, r.paused_until, r.credential_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode,
+			count(distinct (r.enabled, r.paused_until, r.held_until, r.credential_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode,
 				r.posting_window)) > 1 as stirred
 		from (
-			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.credential_until,
+			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.held_until, o.credential_until,
 				o.max_parallel,
 				o.rate_rps, o.timezone, o.window_mode, o.posting_window
 			from before_rows o
 			union
-			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.credential_until,
+			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.held_until, n.credential_until,
 				n.max_parallel,
 				n.rate_rps, n.timezone, n.window_mode, n.posting_window
 			from after_rows n) r
@@ -237,7 +237,7 @@ begin
 	end if;
 	-- for a longer pause, the next claim moves the gate
 	if coalesce(new.paused_until, '-infinity') < old.paused_until
-	or coalesce(new.credential_until, '-infinity') < old.credential_until
+	or coalesce(new.credential_until, '-infinity') < old.credential_until or new.held_until is distinct from old.held_until
 	or (new.platform, new.rate_group, new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode,
 		new.posting_window)
 	is distinct from (old.platform, old.rate_group, old.enabled, old.max_parallel, old.rate_rps, old.timezone,
@@ -251,7 +251,7 @@ $$;
 
 create or replace trigger stamp_channel
 	before update of platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel,
-		paused_until, timezone, window_mode,
+		paused_until, held_until, timezone, window_mode,
 		posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter,
 			template_ref, moderated on autopost.channels
 	for each row execute function autopost.stamp_channel();
@@ -282,6 +282,6 @@ as $$
 --          gate far in the future is held, for example by a quota. A gate may not know of a pause
 --          yet.
 select not p_channel.enabled or p_channel.window_mode <> 'immediate'
-	or greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until, '-infinity') > p_now
+	or greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until, p_channel.held_until, '-infinity') > p_now
 	or p_ready_at > p_now + interval '1 minute'
 $$;

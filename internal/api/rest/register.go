@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,7 +18,9 @@ type Operation struct {
 	// ID is the key in the table access.
 	ID     string
 	Method string
-	// Path is the path after /api/v1.
+	// Root is the path before Path; "" means /api/v1.
+	Root string
+	// Path is the path after Root.
 	Path        string
 	Summary     string
 	Description string
@@ -62,7 +65,7 @@ func Register[In any](d *Server, op Operation, do func(context.Context, *In) (Re
 	}
 	resource, _, _ := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
 	described := huma.Operation{
-		OperationID: op.ID, Method: op.Method, Path: "/api/v1" + op.Path, Summary: op.Summary, DefaultStatus: op.Status,
+		OperationID: op.ID, Method: op.Method, Path: cmp.Or(op.Root, "/api/v1") + op.Path, Summary: op.Summary, DefaultStatus: op.Status,
 		Description: fmt.Sprintf("%s\n\nNeeds the role %s. A key with scopes needs the scope %s.", op.Description, need.role(), need.Scope),
 		Tags:        []string{resource}, Errors: errorsOf(op), MaxBodyBytes: maxBody,
 		BodyReadTimeout: -1, // Bound has read the body; the deadline of huma would end the request after five seconds

@@ -122,7 +122,7 @@ func replyTo(written Written) (Reply, error) {
 var resources = map[string]string{
 	"unknown_alert": "alerts", "unknown_auth_ref": "credentials", "unknown_channel": "channels", "unknown_delivery": "deliveries",
 	"unknown_endpoint": "endpoints", "unknown_group": "groups", "unknown_key": "keys", "unknown_message": "messages", "unknown_quota": "quotas",
-	"unknown_raw": "events", "unknown_target": "alert-targets", "unknown_version": "templates", "unknown_webhook": "webhooks",
+	"unknown_raw": "events", "unknown_submission": "submissions", "unknown_target": "alert-targets", "unknown_version": "templates", "unknown_webhook": "webhooks",
 }
 
 // missing names the object that does not exist, and the list to look it up.
@@ -141,6 +141,11 @@ func refusalOf(answer json.RawMessage, subject string) error {
 		Applied *bool           `json:"applied"`
 		Reason  string          `json:"reason"`
 		Errors  []problem.Fault `json:"errors"`
+
+		Decision     *problem.Decision `json:"decision"`
+		Digest       string            `json:"digest"`
+		Plan         map[string]any    `json:"plan"`
+		SubmissionID string            `json:"submission_id"`
 	}
 	if err := json.Unmarshal(answer, &a); err != nil || a.Applied == nil || *a.Applied || a.Reason == "" || a.Reason == "unchanged" {
 		return err
@@ -153,6 +158,9 @@ func refusalOf(answer json.RawMessage, subject string) error {
 	case a.Reason == "invalid":
 		p = problem.WrongRequest.Says("Nothing was changed: see errors.").With(a.Errors...)
 	}
-	p.Reason = a.Reason
+	p.Reason, p.Decision, p.Digest, p.Plan, p.SubmissionID = a.Reason, a.Decision, a.Digest, a.Plan, a.SubmissionID
+	if a.Decision != nil && p.Status == problem.Refused.Status {
+		p.Detail = fmt.Sprintf("Nothing was changed: %s. %s decided %s at %s.", words, a.Decision.By, a.Decision.Decision, a.Decision.At)
+	}
 	return p
 }

@@ -53,26 +53,32 @@ func New(store Store, log *slog.Logger) *Handler {
 
 // ServeHTTP answers one push.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if endpoint, body, ok := h.open(w, r); ok {
+		h.enter(w, r, *endpoint, body, func(ctx context.Context, items json.RawMessage) (json.RawMessage, error) {
+			return h.store.ReceivePush(ctx, endpoint.WorkspaceID, endpoint.EndpointID, items)
+		})
+	}
+}
+
+// open returns the endpoint and the body of a request. It answers the request if ok is false.
+func (h *Handler) open(w http.ResponseWriter, r *http.Request) (endpoint *Endpoint, body []byte, ok bool) {
 	if refusal := form(w, r); refusal != nil {
 		problem.Write(w, refusal)
-		return
+		return nil, nil, false
 	}
 	endpoint, err := h.resolve(r)
 	if err != nil {
 		h.unavailable(w, err)
-		return
+		return nil, nil, false
 	}
 	if endpoint == nil {
 		// The answer is the same for an unknown, a disabled and a missing secret.
 		w.Header().Set("WWW-Authenticate", `Bearer realm="autopost"`)
 		problem.Write(w, problem.UnknownSecret.Says("No enabled endpoint has this secret. Send it as Authorization: Bearer SECRET; signed requests go to /hooks/push/WORKSPACE/ENDPOINT."))
-		return
+		return nil, nil, false
 	}
-	if body, ok := h.read(w, r, *endpoint); ok {
-		h.enter(w, r, *endpoint, body, func(ctx context.Context, items json.RawMessage) (json.RawMessage, error) {
-			return h.store.ReceivePush(ctx, endpoint.WorkspaceID, endpoint.EndpointID, items)
-		})
-	}
+	body, ok = h.read(w, r, *endpoint)
+	return endpoint, body, ok
 }
 
 // resolve returns nil if the request has no secret of an enabled endpoint.

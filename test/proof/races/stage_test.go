@@ -116,6 +116,10 @@ func (s *stage) subjects() []string {
 		s.db.Exec(`select autopost.receive_push('w', 'in', jsonb_build_array(jsonb_build_object('text', gen_random_uuid(), 'media', '[{"type": "image", "url": "https://example.org/x.png"}]'::jsonb)))`)
 	}
 	s.db.Exec(`select * from autopost.claim_submissions('w', 'run', 1)`)
+	s.db.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, moderated) values ('w', 'ruled', 'webhook_push', repeat('d', 64), true)`)
+	s.db.Exec(`select autopost.receive_push('w', 'ruled', '[{"text": "waits for a decision"}]')`)
+	s.db.Exec(`select autopost.put_template('w', 'offer', '*', '{"body": "{title}"}', 'olga', 'a test')`)
+	s.db.Exec(`select autopost.put_event_type('w', 'offer', '{"template_id": "offer"}', 'olga', 'a test', false)`)
 	s.db.Exec(`select * from autopost.list_due_sources('w', 1)`)
 	s.db.Exec(`update autopost.pull_cursors set next_poll_at = clock_timestamp() - interval '1 second'`)
 
@@ -137,6 +141,7 @@ func (s *stage) subjects() []string {
 	words = append(words, "{act}", "'"+act+"'", "{doing}", "'"+doing+"'", "{doing.token}", "'"+claim+"'")
 	var id, token string
 	require.NoError(s.t, s.db.QueryRow(`select submission_id::text, claim_token from autopost.submissions where claim_token is not null`).Scan(&id, &token))
+	words = append(words, "{pending}", pgtest.Value[string](s.db, `select quote_literal(submission_id) from autopost.submissions where status = 'pending'`))
 	return append(words, "{fetching}", "'"+id+"'", "{fetching.token}", "'"+token+"'")
 }
 

@@ -42,7 +42,7 @@ from autopost.ingest_runs r
 cross join lateral jsonb_array_elements(r.items) i
 where r.workspace_id = p_workspace_id
 and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
-and case i.value ->> 'status'
+and case replace(replace(i.value ->> 'status', 'pending', 'accepted'), 'approved', 'accepted')
 	when 'enqueued' then not exists (
 			select 1 from autopost.messages m where m.workspace_id = p_workspace_id
 				and m.message_id = (i.value ->> 'message_id')::uuid)

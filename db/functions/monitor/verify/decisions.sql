@@ -1,0 +1,40 @@
+create or replace function autopost.verify_i34(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- Purpose: finds violations of I34. No delivery comes from a moderated submission before its approval.
+--          An enqueued one has an approval of its stored plan, and its channels got a text of that
+--          plan. A channel that changed after the submission came, and a post that was changed later,
+--          are not compared.
+with moderated as materialized (
+	select s.submission_id, s.status, s.decision, s.digest, s.plan, s.trace_id, s.run_id, s.message_id, s.channels,
+		s.created_at
+	from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.moderated
+)
+select jsonb_build_object('what', 'queued before its approval', 'submission_id', m.submission_id, 'delivery_id',
+	d.delivery_id)
+from moderated m
+join autopost.deliveries d on d.workspace_id = p_workspace_id and (d.trace_id = m.trace_id
+	or (d.message_id = m.message_id and d.channel_id = any (m.channels) and d.ingest_run_id = m.run_id))
+where m.status in ('fetching', 'pending', 'rejected', 'expired')
+union all
+select jsonb_build_object('what', 'enqueued without an approval of its plan', 'submission_id', m.submission_id)
+from moderated m
+where m.status = 'enqueued'
+and (m.decision is distinct from 'approve' or m.digest is distinct from autopost.plan_digest(m.plan)
+	or not exists (
+		select 1 from autopost.approvals a
+		where a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
+			and a.decision = 'approve' and a.voided_at is null and a.digest = m.digest))
+union all
+select jsonb_build_object('what', 'another text than the approved one', 'submission_id', m.submission_id, 'delivery_id',
+	d.delivery_id, 'text', d.rendered_text)
+from moderated m
+join autopost.deliveries d on d.workspace_id = p_workspace_id and d.trace_id = m.trace_id
+join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	and c.updated_at < m.created_at
+where m.status = 'enqueued' and d.rendered_text is not null
+and not m.plan -> 'renderings' @> jsonb_build_array(jsonb_build_object('text', d.rendered_text))
+and not exists (select 1 from autopost.post_acts p where p.workspace_id = p_workspace_id
+	and p.delivery_id = d.delivery_id)
+$$;

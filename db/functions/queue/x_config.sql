@@ -1,0 +1,159 @@
+-- Global X: one X channel of a workspace that posts domain events. Its configuration is x_post_config;
+-- the settings global_x_… limit it.
+
+create or replace function autopost.x_defaults() returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the configuration of Global X without a row, as flat fields.
+select '{"enabled": true, "enableImages": true, "enableVideos": true, "enableCombat": true, "moderation.enabled": false,
+	"rate.perHour": 8, "rate.perDay": 30, "mode": "live", "channel_id": null}'::jsonb
+$$;
+
+create or replace function autopost.flat_fields(p_fields jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: {"rate": {"perHour": 8}} as {"rate.perHour": 8}.
+select coalesce(jsonb_object_agg(concat_ws('.', f.key, n.key), coalesce(n.value, f.value)), '{}')
+from jsonb_each(p_fields) f
+left join lateral jsonb_each(case when jsonb_typeof(f.value) = 'object' then f.value else '{}' end) n on true
+where jsonb_typeof(f.value) <> 'object' or n.key is not null
+$$;
+
+create or replace function autopost.nested_fields(p_fields jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the reverse of flat_fields.
+select coalesce(jsonb_object_agg(g.head, g.value), '{}')
+from (
+	select split_part(f.key, '.', 1) as head, case when bool_or(f.key like '%.%')
+		then jsonb_object_agg(split_part(f.key, '.', 2), f.value) else (array_agg(f.value))[1] end as value
+	from jsonb_each(p_fields) f
+	group by 1) g
+$$;
+
+create or replace function autopost.x_ceiling(p_key text, p_value int) returns int
+language sql stable
+as $$
+-- Purpose: a cap under the ceiling of a setting; 0 does not limit it.
+select least(p_value, nullif(autopost.setting(p_key), 0)::int)
+$$;
+
+create or replace function autopost.x_config(p_workspace_id text) returns jsonb
+language sql stable
+as $$
+-- Purpose: the effective configuration of Global X as flat fields: the stored one over the defaults,
+--          under the settings global_x_….
+-- Reads:   x_post_config, settings.
+select f.fields || jsonb_build_object(
+	'moderation.enabled', (f.fields -> 'moderation.enabled')::boolean
+		or autopost.setting_is_on('global_x_moderation_enabled'),
+	'rate.perHour', autopost.x_ceiling('global_x_posting_rate_per_hour', (f.fields ->> 'rate.perHour')::int),
+	'rate.perDay', autopost.x_ceiling('global_x_posting_rate_per_day', (f.fields ->> 'rate.perDay')::int),
+	'held', f.fields ->> 'mode' = 'hold' or not autopost.setting_is_on('global_x_posting_enabled'))
+from (
+	select autopost.x_defaults() || coalesce((select autopost.flat_fields(c.config) from autopost.x_post_config c
+		where c.workspace_id = p_workspace_id and c.key = 'global'), '{}') as fields) f
+$$;
+
+create or replace function autopost.x_channel(p_workspace_id text) returns text
+language sql stable
+as $$
+-- Purpose: the channel of Global X: the configured one, else the only X channel with the avatar of
+--          the setting; null if neither exists.
+-- Reads:   x_post_config, settings, channels.
+select case when x.configured is not null
+	then (select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = x.configured and c.platform = 'x')
+	else (select min(c.channel_id) from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = 'x' and c.settings ->> 'avatar_id' = (
+			select nullif(s.value #>> '{}', '') from autopost.settings s where s.key = 'global_x_account_avatar_id')
+		having count(*) = 1) end
+from (select (select c.config ->> 'channel_id' from autopost.x_post_config c
+	where c.workspace_id = p_workspace_id and c.key = 'global') as configured) x
+$$;
+
+create or replace function autopost.without_x_channel(p_submission autopost.submissions) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the error of an event of Global X that has no enabled channel; null otherwise.
+-- Reads:   channels.
+declare
+	v_channel text;
+begin
+	if p_submission.event_type is null or p_submission.event_type not in ('image', 'video', 'combat') then
+		return null;
+	end if;
+	v_channel := autopost.x_channel(p_submission.workspace_id);
+	if exists (select 1 from autopost.channels c where c.workspace_id = p_submission.workspace_id
+		and c.channel_id = v_channel and c.enabled) then
+		return null;
+	end if;
+	return jsonb_build_object('category', 'PERMANENT', 'code', 'no_x_channel', 'message', case
+		when v_channel is null
+			then 'the workspace must have one X channel for events: set channel_id of the x-posts config'
+		else format('channel %s must be enabled for events', v_channel) end);
+end
+$$;
+
+create or replace function autopost.release_x_channel(p_workspace_id text, p_channel_id text) returns void
+language plpgsql
+as $$
+-- Purpose: ends the caps and the hold of a channel that posts no events any more.
+-- Locks:   quotas, channels, channel_gates.
+-- Writes:  quotas, channels, channel_gates.
+begin
+	delete from autopost.quotas q
+	where q.workspace_id = p_workspace_id and q.channel_id = p_channel_id and q.window_seconds in (3600, 86400);
+	update autopost.channels c set held_until = null
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and c.held_until is not null;
+end
+$$;
+
+create or replace function autopost.apply_x_config(p_workspace_id text) returns void
+language plpgsql
+as $$
+-- Purpose: gives the channel of Global X its caps, at most so many posts per hour and per day, and
+--          holds it if the configuration says so.
+-- Locks:   quotas, channels, channel_gates.
+-- Writes:  quotas, channels, channel_gates.
+declare
+	v_config jsonb := autopost.x_config(p_workspace_id);
+	v_channel text := autopost.x_channel(p_workspace_id);
+begin
+	if v_channel is null then
+		return;
+	end if;
+	insert into autopost.quotas as q (workspace_id, channel_id, window_seconds, max_sends, created_at)
+	values (p_workspace_id, v_channel, 3600, (v_config ->> 'rate.perHour')::int, autopost.now_ts()),
+		(p_workspace_id, v_channel, 86400, (v_config ->> 'rate.perDay')::int, autopost.now_ts())
+	on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends
+	where q.max_sends <> excluded.max_sends;
+	update autopost.channels c set held_until = case when (v_config -> 'held')::boolean then timestamptz 'infinity' end
+	where c.workspace_id = p_workspace_id and c.channel_id = v_channel
+		and (c.held_until is not null) <> (v_config -> 'held')::boolean;
+end
+$$;
+
+create or replace function autopost.ensure_x_config(p_workspace_id text) returns void
+language plpgsql
+as $$
+-- Purpose: makes the row of Global X and its templates at the first change or event.
+-- Locks:   x_post_config; as apply_x_config.
+-- Writes:  x_post_config, templates; as apply_x_config.
+begin
+	insert into autopost.x_post_config (workspace_id, key, config, updated_at)
+	values (p_workspace_id, 'global', '{}', autopost.now_ts())
+	on conflict (workspace_id, key) do nothing;
+	if not found then
+		return;
+	end if;
+	insert into autopost.templates (workspace_id, template_id, platform, version, body, defaults, vars, sanitize,
+		parse_mode, max_length, enabled, created_at)
+	select p_workspace_id, b.template_id, 'x', 1, b.body, b.defaults, b.vars, b.sanitize, b.parse_mode, b.max_length,
+		true, autopost.now_ts()
+	from autopost.builtin_templates(p_workspace_id) b
+	where not exists (select 1 from autopost.templates t where t.workspace_id = p_workspace_id
+		and t.template_id = b.template_id);
+	perform autopost.apply_x_config(p_workspace_id);
+end
+$$;
