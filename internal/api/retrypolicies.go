@@ -28,7 +28,6 @@ func registerRetryPolicies(d *server) {
 		ID: "put-retry-policy", Method: http.MethodPatch, Path: "/retry-policies/{id}", Summary: "Set how a workspace retries a failure", Answer: put{},
 		Change:      changeOf("retry_policy"),
 		Example:     map[string]any{"kind": "ladder", "ladder_ms": []int{60_000, 300_000}, "max_attempts": 3, "reason": "calls are paid for"},
-		Change:      changeOf("retry_policy"),
 		Description: "The id is PLATFORM/CODE. Changes only the given fields; null restores the inherited value. It applies from the next failure, in this workspace alone.",
 	}, func(ctx context.Context, in *putInput) (rest.Reply, error) {
 		return d.patch(ctx, in.AuditedWrite, rest.Change{DryRun: in.DryRun, Subject: in.ID}, in.Body, func(ctx context.Context, a rest.OperatorAction, fields any) (rest.Written, error) {

@@ -19,11 +19,14 @@ func moderationListCommand() *cobra.Command {
 		short:    "List posts that wait for a decision",
 		example:  "  autopost moderation list",
 		function: "list_submissions",
-		filters:  []filterFlag{{"status", "status", "pending, enqueued, rejected or expired (default: pending)"}, sinceFlag},
-		columns: []column{
-			timeColumn("when", "created_at"), fieldColumn("submission_id", "submission_id"), fieldColumn("status", "status"), timeColumn("expires", "expires_at"),
-			fieldColumn("decided by", "decided_by"), fieldColumn("text", "excerpt"),
+		filters: []filterFlag{
+			{name: "status", key: "status", usage: "only this status", values: []string{"pending", "enqueued", "rejected", "expired"}}, sinceFlag,
 		},
+		columns: []column{
+			timeColumn("when", "created_at"), fieldColumn("status", "status"), timeColumn("expires", "expires_at"),
+			fieldColumn("decided by", "decided_by"), excerptColumn("text", "excerpt"), fieldColumn("submission_id", "submission_id"),
+		},
+		empty: "no post waits for a decision: set moderated for an endpoint or a channel, or pass --status",
 	}.command(nil)
 	flag := cmd.Flags().Lookup("status")
 	flag.DefValue = "pending"

@@ -24,12 +24,14 @@ func xPostsListCommand() *cobra.Command {
 		example:  "  autopost x-posts list --status pending",
 		function: "list_x_posts",
 		filters: []filterFlag{
-			{"status", "status", "pending, approved, posted, failed, skipped, rejected or expired"}, {"type", "type", "image, video, combat or an own event type"},
+			{name: "status", key: "status", usage: "only this status", values: []string{"pending", "approved", "posted", "failed", "skipped", "rejected", "expired"}},
+			{name: "type", key: "type", usage: "image, video, combat, or the name of an own event type"},
 		},
 		columns: []column{
-			timeColumn("when", "createdAt"), fieldColumn("id", "_id"), fieldColumn("type", "eventType"), fieldColumn("status", "status"),
-			fieldColumn("why", "lastError"), fieldColumn("post", "tweetUrl"), fieldColumn("text", "resolvedContent"),
+			timeColumn("when", "createdAt"), fieldColumn("type", "eventType"), fieldColumn("status", "status"),
+			fieldColumn("why", "lastError"), fieldColumn("post", "tweetUrl"), excerptColumn("text", "resolvedContent"), fieldColumn("id", "_id"),
 		},
+		empty: "no domain events: send one to /hooks/events",
 	}.command(nil)
 }
 
@@ -171,14 +173,4 @@ func jsonLines(file string) ([]json.RawMessage, error) {
 		lines = append(lines, bytes.Clone(line))
 	}
 	return lines, scanner.Err()
-}
-
-// printJSON prints an answer of the database, indented.
-func printJSON(raw json.RawMessage) error {
-	var text bytes.Buffer
-	if err := json.Indent(&text, raw, "", "  "); err != nil {
-		return fmt.Errorf("indent the answer: %w", err)
-	}
-	fmt.Fprintln(os.Stdout, text.String())
-	return nil
 }
