@@ -377,6 +377,7 @@ END) STORED,
     credential_missing_at timestamp with time zone,
     credential_until timestamp with time zone,
     moderated boolean DEFAULT false NOT NULL,
+    held_until timestamp with time zone,
     CONSTRAINT channels_channel_id_check CHECK ((channel_id <> ''::text)),
     CONSTRAINT channels_dedup_ttl_hours_check CHECK (((dedup_ttl_hours >= 0) AND (dedup_ttl_hours <= 2160))),
     CONSTRAINT channels_error_streak_check CHECK ((error_streak >= 0)),
@@ -438,7 +439,7 @@ CREATE FUNCTION autopost.act_obstacle_until(p_channel autopost.channels, p_limit
 --          and the breaker do not block post changes: a wrong post can be deleted at night.
 select least(p_now + interval '30 seconds', case when not p_channel.enabled
 	then 'infinity'::timestamptz else h.until end)
-from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until,
+from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until, p_channel.held_until,
 	p_limit.cooldown_until) as until) h
 where not p_channel.enabled or h.until > p_now
 $$;
@@ -1185,7 +1186,8 @@ CREATE FUNCTION autopost.answer_stats(p_answers jsonb) RETURNS jsonb
 begin
 	return (
 		select jsonb_build_object(
-			'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted')),
+			'accepted', count(*) filter (where a.value ->> 'status' in ('enqueued', 'accepted', 'pending',
+				'approved')),
 			'dedup_dropped', count(*) filter (where a.value ->> 'status' = 'duplicate'),
 			'rejected', count(*) filter (where a.value ->> 'status' = 'rejected'),
 			'enqueued', coalesce(sum((a.value ->> 'enqueued')::int) filter (where a.value ->> 'fanout' is distinct
@@ -1463,6 +1465,36 @@ $$;
 
 
 --
+-- Name: apply_x_config(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.apply_x_config(p_workspace_id text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: gives the channel of Global X its caps, at most so many posts per hour and per day, and
+--          holds it if the configuration says so.
+-- Locks:   quotas, channels, channel_gates.
+-- Writes:  quotas, channels, channel_gates.
+declare
+	v_config jsonb := autopost.x_config(p_workspace_id);
+	v_channel text := autopost.x_channel(p_workspace_id);
+begin
+	if v_channel is null then
+		return;
+	end if;
+	insert into autopost.quotas as q (workspace_id, channel_id, window_seconds, max_sends, created_at)
+	values (p_workspace_id, v_channel, 3600, (v_config ->> 'rate.perHour')::int, autopost.now_ts()),
+		(p_workspace_id, v_channel, 86400, (v_config ->> 'rate.perDay')::int, autopost.now_ts())
+	on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends
+	where q.max_sends <> excluded.max_sends;
+	update autopost.channels c set held_until = case when (v_config -> 'held')::boolean then timestamptz 'infinity' end
+	where c.workspace_id = p_workspace_id and c.channel_id = v_channel
+		and (c.held_until is not null) <> (v_config -> 'held')::boolean;
+end
+$$;
+
+
+--
 -- Name: approvals_needed(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1511,11 +1543,18 @@ CREATE TABLE autopost.submissions (
     decision_source text,
     decision_reason text,
     expires_at timestamp with time zone,
+    event jsonb,
+    event_type text,
+    event_facts jsonb,
+    hash text,
+    duplicate_of uuid,
     CONSTRAINT submissions_check CHECK (((claim_token IS NULL) = (lease_until IS NULL))),
     CONSTRAINT submissions_check1 CHECK (((status = 'enqueued'::text) = (answer IS NOT NULL))),
     CONSTRAINT submissions_decision CHECK (((decision IS NULL) = (decided_at IS NULL))),
     CONSTRAINT submissions_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'reject'::text]))),
     CONSTRAINT submissions_digest_check CHECK ((digest ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT submissions_event CHECK ((((kind = 'event'::text) = (event IS NOT NULL)) AND ((event IS NULL) = (event_type IS NULL)) AND ((event IS NULL) = (event_facts IS NULL)) AND ((event IS NULL) = (hash IS NULL)))),
+    CONSTRAINT submissions_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text)),
     CONSTRAINT submissions_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text]))),
     CONSTRAINT submissions_pending CHECK (((status <> 'pending'::text) OR (moderated AND (digest IS NOT NULL) AND (decision IS NULL)))),
     CONSTRAINT submissions_status_check CHECK ((status = ANY (ARRAY['new'::text, 'fetching'::text, 'pending'::text, 'skipped'::text, 'enqueued'::text, 'rejected'::text, 'expired'::text, 'failed'::text])))
@@ -1888,6 +1927,90 @@ begin
 		v_submission.digest));
 end
 $$;
+
+
+--
+-- Name: backfill_x_posts(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.backfill_x_posts(p_workspace_id text, p_endpoint_id text, p_lines jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: records events that were posted before autopost posted them. They count for duplicates and
+--          in lists; no call is made. p_lines: up to 1,000 of {"event", "payload", "posted_at": at
+--          most 7 days ago, "tweet_id"}.
+-- Returns: {"applied", "dry_run", "recorded", "duplicates", "errors": [{"line", "field", "reason",
+--          "remedy"}]}. With an error nothing is recorded.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   event_hashes, audit_heads.
+-- Writes:  ingest_runs, submissions, event_hashes, admin_audit_log.
+declare
+	v_act jsonb;
+	v_line record;
+	v_facts jsonb;
+	v_at timestamptz;
+	v_errors jsonb := '[]';
+	v_valid jsonb := '[]';
+	v_run_id uuid;
+	v_id uuid;
+	v_recorded int := 0;
+	v_duplicates int := 0;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.push_endpoint(p_workspace_id, p_endpoint_id, '[{}]');
+	if jsonb_typeof(p_lines) is distinct from 'array' or jsonb_array_length(p_lines) not between 1 and 1000 then
+		perform autopost.raise_argument('lines', 'must be an array of 1 to 1000 events',
+			'pass one object per posted event');
+	end if;
+	for v_line in select l.value, l.ordinality as n from jsonb_array_elements(p_lines) with ordinality l loop
+		v_facts := autopost.event_facts(p_workspace_id, v_line.value);
+		v_at := autopost.timestamp_of(v_line.value ->> 'posted_at');
+		if not v_facts ? 'errors' then
+			v_facts := v_facts || jsonb_build_object('errors', case
+				when coalesce(v_line.value ->> 'tweet_id', '') !~ '^[0-9]{1,20}$' then autopost.field_error('tweet_id',
+					'must be the id of a post on X', 'write its digits as a text')
+				when v_at is null or v_at not between autopost.now_ts() - interval '7 days' and autopost.now_ts()
+					then autopost.field_error('posted_at', 'must be a time in the last 7 days', 'leave older posts out')
+				else '[]' end);
+		end if;
+		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('line', v_line.n)), '[]')
+			from jsonb_array_elements(v_facts -> 'errors') e);
+		v_valid := v_valid || jsonb_build_object('event', v_line.value, 'facts', v_facts - 'errors', 'at', v_at);
+	end loop;
+	if v_errors <> '[]' or p_dry_run then
+		return jsonb_build_object('applied', v_errors = '[]', 'dry_run', p_dry_run, 'recorded',
+			case when v_errors = '[]'
+			then jsonb_array_length(v_valid) else 0 end, 'duplicates', 0, 'errors', v_errors);
+	end if;
+	v_run_id := autopost.open_run(p_workspace_id, 'event', p_endpoint_id, null);
+	for v_line in select l.value from jsonb_array_elements(v_valid) l
+		order by l.value -> 'facts' ->> 'type', l.value -> 'facts' ->> 'hash' loop
+		v_id := autopost.new_id();
+		if autopost.take_event_hash(p_workspace_id, v_line.value -> 'facts' ->> 'type',
+			v_line.value -> 'facts' ->> 'hash', v_id)
+			is not null then
+			v_duplicates := v_duplicates + 1;
+			continue;
+		end if;
+		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, run_id,
+			trace_id, created_at, updated_at, event, event_type, event_facts, hash)
+		values (p_workspace_id, v_id, p_endpoint_id, 'event', 'skipped', v_line.value -> 'facts' -> 'raw', v_run_id,
+			autopost.new_id(), (v_line.value ->> 'at')::timestamptz, autopost.now_ts(), v_line.value -> 'event',
+			v_line.value -> 'facts' ->> 'type', (v_line.value -> 'facts') - 'raw' || jsonb_build_object('backfill',
+			jsonb_build_object('tweet_id', v_line.value -> 'event' -> 'tweet_id', 'posted_at', v_line.value -> 'at')),
+			v_line.value -> 'facts' ->> 'hash');
+		v_recorded := v_recorded + 1;
+	end loop;
+	perform autopost.close_run(p_workspace_id, v_run_id, jsonb_build_object('backfilled', v_recorded), null);
+	perform autopost.audit(p_workspace_id, 'backfill_x_posts', 'x_posts', v_act, '{}',
+		jsonb_build_object('recorded', v_recorded, 'duplicates', v_duplicates));
+	return jsonb_build_object('applied', true, 'dry_run', false, 'recorded', v_recorded, 'duplicates', v_duplicates,
+		'errors',
+		'[]'::jsonb);
+end
+$_$;
 
 
 --
@@ -3187,15 +3310,15 @@ $$;
 
 CREATE FUNCTION autopost.change_settings(p_values jsonb, p_function text, p_act jsonb) RETURNS jsonb
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
 -- Purpose: changes several settings, {key: value}; null restores the default. They are checked
 --          together after the change. Each change is a row in the audit log of the operator's
 --          workspace; without any workspace there is no log. Call it before a workspace is entered.
 -- Returns: [{"key", "before", "after"}].
 -- Raises:  AP001 as apply_settings.
--- Locks:   settings (key), audit_heads.
--- Reads:   workspaces.
--- Writes:  settings, admin_audit_log.
+-- Locks:   settings (key), quotas, channels and channel_gates for settings of Global X, audit_heads.
+-- Reads:   workspaces, x_post_config.
+-- Writes:  settings, admin_audit_log; as apply_x_config.
 declare
 	v_log text;
 	v_setting record;
@@ -3224,13 +3347,16 @@ begin
 	end loop;
 	perform autopost.check_retention(c.value ->> 'key') from jsonb_array_elements(v_changes) c
 		where c.value ->> 'key' like '%\_retention\_days';
+	perform autopost.apply_x_config(c.workspace_id) from (
+		select x.workspace_id from autopost.x_post_config x order by x.workspace_id) c
+	where v_changes @? '$[*].key ? (@ starts with "global_x_")';
 	v_log := autopost.operator_workspace();
 	perform autopost.audit(v_log, p_function, 'setting:' || (c.value ->> 'key'), p_act,
 		jsonb_build_object('value', c.value -> 'before'), jsonb_build_object('value', c.value -> 'after'))
 	from jsonb_array_elements(v_changes) c where v_log is not null;
 	return v_changes;
 end
-$$;
+$_$;
 
 
 --
@@ -4444,7 +4570,7 @@ begin
 	v_wanted := p_limit;
 	for v_gate in
 		select g.channel_id, g.inflight, case when c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) <= v_now then c.max_parallel - g.inflight
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now then c.max_parallel - g.inflight
 			else 0 end as room
 		from (
 			select g.channel_id, g.inflight from autopost.channel_gates g
@@ -4453,7 +4579,7 @@ begin
 			order by g.ready_at
 			limit v_gates
 			for no key update of g skip locked) g
-		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until from autopost.channels c
+		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
 		v_visited := array_append(v_visited, v_gate.channel_id);
@@ -4474,7 +4600,7 @@ begin
 			c.max_parallel - u.inflight as room
 		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
-			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until
+			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until
 			from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
 		left join lateral (
@@ -4482,7 +4608,7 @@ begin
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
 			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
 			for no key update of c skip locked) l on true
-		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) <= v_now
+		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
 		and v_windows ->> u.channel_id is distinct from 'closed'
 		and (coalesce(c.effective_rps, 0) = 0 or l.channel_id is not null)
 	) o
@@ -5375,6 +5501,10 @@ begin
 			'pass {"media": [{"index": 0, "blob_ref": "sha256:…"}]} for every medium that has a URL');
 	end if;
 	if v_submission.moderated and v_submission.decision is null then
+		v_answer := autopost.without_x_channel(v_submission);
+		if v_answer is not null then
+			return autopost.fail_submission(v_submission, v_answer);
+		end if;
 		v_answer := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', v_raw));
 		if v_answer ? 'errors' then
 			return autopost.fail_submission(v_submission,
@@ -5731,7 +5861,7 @@ select w.workspace_id, jsonb_build_object('workspace_id', w.workspace_id, 'name'
 from autopost.workspaces w
 where p_kind = 'workspace' and w.workspace_id = p_workspace_id
 union all
-select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,limited_rps,limited_sends,paused_before}'::text[]
+select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,limited_rps,limited_sends,paused_before,held_until}'::text[]
 	|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case
 		when isfinite(c.paused_until) then c.paused_until end)
 from autopost.channels c
@@ -7031,7 +7161,7 @@ begin
 				limit 1) l on true
 		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
 		and (p_status <> 'active' or not c.enabled
-			or greatest(c.paused_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
+			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
 			or l.breaker_opened_at is not null));
 end
 $$;
@@ -8259,8 +8389,11 @@ CREATE FUNCTION autopost.enqueue_submission(p_submission autopost.submissions) R
 -- Locks:   messages, channel_gates, in this order.
 -- Writes:  submissions, ingest_runs; as enqueue_posts.
 declare
-	v_answer jsonb;
+	v_answer jsonb := autopost.without_x_channel(p_submission);
 begin
+	if v_answer is not null then
+		return autopost.fail_submission(p_submission, v_answer);
+	end if;
 	v_answer := autopost.enqueue_posts(p_submission.workspace_id, jsonb_build_array(
 		autopost.submission_item(p_submission)), p_submission.run_id, autopost.now_ts()) -> 0;
 	if v_answer ->> 'status' = 'rejected' then
@@ -8370,6 +8503,35 @@ begin
 	return jsonb_build_object('made', v_made, 'in_default', (select count(*) from autopost.events_default));
 end
 $_$;
+
+
+--
+-- Name: ensure_x_config(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ensure_x_config(p_workspace_id text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes the row of Global X and its templates at the first change or event.
+-- Locks:   x_post_config; as apply_x_config.
+-- Writes:  x_post_config, templates; as apply_x_config.
+begin
+	insert into autopost.x_post_config (workspace_id, key, config, updated_at)
+	values (p_workspace_id, 'global', '{}', autopost.now_ts())
+	on conflict (workspace_id, key) do nothing;
+	if not found then
+		return;
+	end if;
+	insert into autopost.templates (workspace_id, template_id, platform, version, body, defaults, vars, sanitize,
+		parse_mode, max_length, enabled, created_at)
+	select p_workspace_id, b.template_id, 'x', 1, b.body, b.defaults, b.vars, b.sanitize, b.parse_mode, b.max_length,
+		true, autopost.now_ts()
+	from autopost.builtin_templates(p_workspace_id) b
+	where not exists (select 1 from autopost.templates t where t.workspace_id = p_workspace_id
+		and t.template_id = b.template_id);
+	perform autopost.apply_x_config(p_workspace_id);
+end
+$$;
 
 
 --
@@ -8487,6 +8649,291 @@ $$;
 
 
 --
+-- Name: event_again(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_again(p_submission autopost.submissions) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: evaluates the event of a locked submission again, for a retry by a person: its text by the
+--          newest template, and whether it needs a decision. One that was decided stays as it is.
+-- Returns: null, or why it may not be retried: {"reason": "duplicate", "submission_id"} or {"reason":
+--          "invalid", "errors"}.
+-- Locks:   event_hashes.
+-- Writes:  submissions, event_hashes.
+declare
+	v_facts jsonb := autopost.event_facts(p_submission.workspace_id, p_submission.event);
+	v_first uuid;
+begin
+	if v_facts ? 'errors' then
+		return jsonb_build_object('reason', 'invalid', 'errors', v_facts -> 'errors');
+	end if;
+	v_first := autopost.take_event_hash(p_submission.workspace_id, p_submission.event_type, p_submission.hash,
+		p_submission.submission_id);
+	if v_first is not null then
+		return jsonb_build_object('reason', 'duplicate', 'submission_id', v_first);
+	end if;
+	update autopost.submissions s
+	set raw_payload = v_facts -> 'raw', event_facts = v_facts - 'raw', moderated = (v_facts -> 'moderated')::boolean,
+		plan = null, duplicate_of = null
+	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id
+		and s.decision is null;
+	return null;
+end
+$$;
+
+
+--
+-- Name: event_delivery(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_delivery(p_submission autopost.submissions) RETURNS SETOF autopost.deliveries
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the delivery that an enqueued event made; no row if it made none.
+-- Reads:   deliveries.
+select d.* from autopost.deliveries d -- all columns: the row type is the answer
+where d.workspace_id = p_submission.workspace_id and d.message_id = p_submission.message_id
+	and d.ingest_run_id = p_submission.run_id
+order by d.delivery_id
+limit 1
+$$;
+
+
+--
+-- Name: event_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_errors(p_workspace_id text, p_event jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the errors of a domain event: [{field, reason, remedy}].
+-- Reads:   event_types.
+declare
+	v_name text := case when jsonb_typeof(p_event -> 'event') = 'string' then p_event ->> 'event' end;
+	v_kind text := (select min(f.kind) from autopost.event_fields(v_name) f);
+	v_errors jsonb := '[]';
+begin
+	if jsonb_typeof(p_event) is distinct from 'object' then
+		return autopost.field_error('event', 'must be an object', 'send {"event": "…", "payload": {…}}');
+	elsif v_kind is null and not exists (select 1 from autopost.event_types t
+		where t.workspace_id = p_workspace_id and t.event = v_name) then
+		return autopost.field_error('event', format('must be a known event, got %s', left(coalesce(p_event ->> 'event',
+			'null'), 100)),
+				'use MEDIA.IMAGE.GENERATED, MEDIA.VIDEO.GENERATED, COMBAT.SUMMARY.GENERATED or an event type');
+	elsif jsonb_typeof(p_event -> 'payload') is distinct from 'object' then
+		return autopost.field_error('payload', 'must be an object', 'send the payload of the event');
+	end if;
+	if p_event ? 'source_ref' and (jsonb_typeof(p_event -> 'source_ref') <> 'string'
+		or length(p_event ->> 'source_ref') not between 1 and 512) then
+		v_errors := autopost.field_error('source_ref', 'must have 1 to 512 characters', 'send an id of the event');
+	end if;
+	if v_kind is null then
+		return v_errors;
+	elsif p_event -> 'payload' -> 'type' is distinct from to_jsonb(v_kind) then
+		v_errors := v_errors || autopost.field_error('payload.type', format('must be %s, got %s', v_kind,
+			coalesce(p_event -> 'payload' ->> 'type', 'null')), 'send the type of the event');
+	end if;
+	return v_errors || (
+		select coalesce(jsonb_agg(e.value), '[]') from autopost.event_fields(v_name) f
+		cross join lateral jsonb_array_elements(autopost.event_value_error(
+			p_event -> 'payload' #> string_to_array(f.field, '.'), f.is, f.required, f.field)) e);
+end
+$$;
+
+
+--
+-- Name: event_facts(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_facts(p_workspace_id text, p_event jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: everything that follows from a domain event and the configuration.
+-- Returns: {"type", "hash", "raw": the post, "template": "name@version", "template_key", "truncated",
+--          "media_type", "media_url", "avatar_ids", "encounter_id", "enabled", "moderated", "meta"}; or
+--          {"errors": [{field, reason, remedy}]}.
+-- Reads:   event_types, templates, avatars, x_post_config, settings, channels.
+declare
+	v_errors jsonb := autopost.event_errors(p_workspace_id, p_event);
+	v_type autopost.event_types;
+	v_kind text := (select min(f.kind) from autopost.event_fields(p_event ->> 'event') f);
+	v_payload jsonb := p_event -> 'payload';
+	v_config jsonb := autopost.x_config(p_workspace_id);
+	v_template autopost.templates;
+	v_medium jsonb;
+	v_hash text;
+	v_text jsonb;
+begin
+	if v_errors <> '[]' then
+		return jsonb_build_object('errors', v_errors);
+	end if;
+	select t.* into v_type from autopost.event_types t
+	where t.workspace_id = p_workspace_id and t.event = p_event ->> 'event' and v_kind is null;
+	v_medium := autopost.event_medium(p_event, v_type.media_path);
+	v_hash := autopost.event_hash(p_event, v_medium);
+	v_template := autopost.newest_template(p_workspace_id, coalesce(v_kind, v_type.template_id), 'x');
+	if v_template.template_id is null then
+		return jsonb_build_object('errors', autopost.field_error('event', format('needs template %s',
+			v_type.template_id),
+			'create the template first'));
+	end if;
+	v_text := autopost.event_post(v_template, autopost.event_values(p_workspace_id, p_event, v_hash));
+	if v_text ? 'errors' then
+		return v_text;
+	end if;
+	return jsonb_build_object('type', coalesce(v_kind, v_type.event), 'hash', v_hash, 'template_key',
+		v_template.template_id, 'template', v_template.template_id || '@' || v_template.version,
+		'truncated', v_text -> 'truncated', 'media_type', coalesce(v_medium ->> 'type', 'none'), 'media_url',
+			v_medium -> 'url',
+		'raw', jsonb_strip_nulls(jsonb_build_object('text', v_text -> 'text', 'parse_mode', nullif(v_text ->> 'mode',
+			'None'),
+			'media', case when v_medium is not null then jsonb_build_array(v_medium) end,
+			'tags', nullif(to_jsonb(v_type.tags), '[]'))),
+		'avatar_ids', (select coalesce(jsonb_agg(i.id), '[]') from (values (v_payload -> 'avatarId'),
+			(v_payload #> '{winner,id}'), (v_payload #> '{loser,id}')) i (id) where jsonb_typeof(i.id) = 'string'),
+		'encounter_id', v_payload -> 'encounterId',
+		'enabled', case when v_kind is null then v_type.enabled else (v_config -> 'enabled')::boolean and (v_config
+			-> ('enable' || case v_kind when 'combat' then 'Combat' else initcap(v_kind) || 's' end))::boolean end,
+		'moderated', case when v_kind is null then v_type.moderated else (v_config -> 'moderation.enabled')::boolean
+			or coalesce((select c.moderated from autopost.channels c where c.workspace_id = p_workspace_id
+				and c.channel_id = autopost.x_channel(p_workspace_id)), false) end,
+		'meta', jsonb_build_object('prompt', v_payload -> 'prompt', 'summaryText', v_payload -> 'summaryText',
+			'rounds', v_payload -> 'rounds', 'title', v_payload -> 'title', 'truncated', v_text -> 'truncated'));
+end
+$$;
+
+
+--
+-- Name: event_fields(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_fields(p_event text) RETURNS TABLE(kind text, field text, "is" text, required boolean)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the checked fields of the payload of a built-in event; no row for any other event.
+select f.kind, f.field, f.type, f.required
+from (values
+	('MEDIA.IMAGE.GENERATED', 'image', 'avatarId', 'text', true), ('MEDIA.IMAGE.GENERATED', 'image', 'imageUrl',
+		'url', true),
+	('MEDIA.IMAGE.GENERATED', 'image', 'prompt', 'text', true), ('MEDIA.IMAGE.GENERATED', 'image', 'createdAt',
+		'time', true),
+	('MEDIA.VIDEO.GENERATED', 'video', 'avatarId', 'text', false), ('MEDIA.VIDEO.GENERATED', 'video', 'videoUrl',
+		'url', true),
+	('MEDIA.VIDEO.GENERATED', 'video', 'title', 'text', true), ('MEDIA.VIDEO.GENERATED', 'video', 'createdAt',
+		'time', true),
+	('COMBAT.SUMMARY.GENERATED', 'combat', 'encounterId', 'text', true),
+	('COMBAT.SUMMARY.GENERATED', 'combat', 'winner.id', 'text', true),
+	('COMBAT.SUMMARY.GENERATED', 'combat', 'winner.name', 'text', true),
+	('COMBAT.SUMMARY.GENERATED', 'combat', 'loser.id', 'text', true),
+	('COMBAT.SUMMARY.GENERATED', 'combat', 'loser.name', 'text', true),
+	('COMBAT.SUMMARY.GENERATED', 'combat', 'summaryText', 'text', true),
+	('COMBAT.SUMMARY.GENERATED', 'combat', 'imageUrl', 'url', false),
+	('COMBAT.SUMMARY.GENERATED', 'combat', 'rounds', 'number', true),
+	('COMBAT.SUMMARY.GENERATED', 'combat', 'createdAt', 'time', true)) f (event, kind, field, type, required)
+where f.event = p_event
+$$;
+
+
+--
+-- Name: event_hash(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_hash(p_event jsonb, p_medium jsonb) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the hash that makes an event a duplicate: of the URL of its medium, else of the payload
+--          without createdAt.
+select encode(sha256(convert_to(coalesce(autopost.canonical_url(p_medium ->> 'url'),
+	((p_event -> 'payload') - 'createdAt'::text)::text), 'UTF8')), 'hex')
+$$;
+
+
+--
+-- Name: event_medium(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_medium(p_event jsonb, p_path text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: the medium of a checked event, {"type", "url"}; null if it has none. p_path: the media_path of
+--          an own event type.
+declare
+	v_payload jsonb := p_event -> 'payload';
+	v_url text := case
+		when p_path is not null then jsonb_path_query_first(v_payload, p_path::jsonpath, '{}', true) #>> '{}'
+		when p_event ->> 'event' = 'MEDIA.VIDEO.GENERATED' then v_payload ->> 'videoUrl'
+		when exists (select 1 from autopost.event_fields(p_event ->> 'event')) then v_payload ->> 'imageUrl' end;
+begin
+	if autopost.canonical_url(v_url) is null then
+		return null;
+	end if;
+	return jsonb_build_object('url', v_url, 'type', case when p_event ->> 'event' = 'MEDIA.VIDEO.GENERATED'
+		or (p_path is not null and v_url ~* '\.(mp4|mov|webm|m4v)([?#]|$)') then 'video' else 'image' end);
+end
+$_$;
+
+
+--
+-- Name: templates; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.templates (
+    workspace_id text NOT NULL,
+    template_id text NOT NULL,
+    platform text DEFAULT '*'::text NOT NULL,
+    version integer NOT NULL,
+    body text NOT NULL,
+    defaults jsonb DEFAULT '{}'::jsonb NOT NULL,
+    vars text[],
+    sanitize text[] DEFAULT '{}'::text[] NOT NULL,
+    parse_mode text DEFAULT 'None'::text NOT NULL,
+    max_length integer,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT templates_defaults_check CHECK ((jsonb_typeof(defaults) = 'object'::text)),
+    CONSTRAINT templates_max_length_check CHECK ((max_length > 0)),
+    CONSTRAINT templates_parse_mode_check CHECK ((parse_mode = ANY (ARRAY['HTML'::text, 'Markdown'::text, 'None'::text]))),
+    CONSTRAINT templates_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE ONLY autopost.templates FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: event_post(autopost.templates, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_post(p_template autopost.templates, p_values jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the text of an event, cut to max_length of its template, or 260, as X counts.
+-- Returns: {"text", "mode", "truncated", "length"}, or {"errors": [{field, reason, remedy}]}.
+declare
+	v_values jsonb := autopost.template_values(p_template, p_values);
+	v_missing text[] := autopost.missing_values(p_template, v_values);
+	v_filled jsonb;
+	v_text text;
+begin
+	if v_missing <> '{}' then
+		return jsonb_build_object('errors', (select jsonb_agg(autopost.field_error('payload', format(
+			'has no value for {%s} of template %s', m.name, p_template.template_id),
+			'send one, or write {' || m.name || '?} in the template') -> 0) from unnest(v_missing) m (name)));
+	end if;
+	v_filled := autopost.fill_template(p_template, v_values, null);
+	if v_filled ? 'error' then
+		return jsonb_build_object('errors', autopost.field_error('payload', v_filled ->> 'error',
+			'send shorter values'));
+	end if;
+	v_text := autopost.shorten_text(v_filled ->> 'text', v_filled ->> 'mode' = 'HTML',
+		coalesce(p_template.max_length, 260), 'weighted');
+	return jsonb_build_object('text', v_text, 'mode', v_filled -> 'mode', 'truncated', v_text <> v_filled ->> 'text',
+		'length', autopost.length_in(v_text, v_filled ->> 'mode' = 'HTML', 'weighted'));
+end
+$$;
+
+
+--
 -- Name: event_text(autopost.events); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8548,6 +8995,54 @@ select case p_event.action
 		coalesce(' by decision of ' || (p_event.meta ->> 'operator'), ''), p_event.meta ->> 'why')
 	else replace(p_event.action, '_', ' ') || coalesce(': ' || autopost.failure_text(p_event.error), '')
 	end
+$$;
+
+
+--
+-- Name: event_value_error(jsonb, text, boolean, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_value_error(p_value jsonb, p_is text, p_required boolean, p_field text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the error of one field of an event; [] if it is valid.
+declare
+	v_rule text := case
+		when coalesce(p_value, 'null') = 'null' then case when p_required then 'is missing' end
+		when p_is = 'number' then case when jsonb_typeof(p_value) <> 'number' then 'must be a number' end
+		when jsonb_typeof(p_value) <> 'string' or btrim(p_value #>> '{}') = '' then 'must be a text'
+		when p_is = 'url' and autopost.canonical_url(p_value #>> '{}') is null then 'must be an http or https URL'
+		when p_is = 'time' and autopost.timestamp_of(p_value #>> '{}') is null then 'must be a time with an offset' end;
+begin
+	return case when v_rule is null then '[]' else autopost.field_error('payload.' || p_field, v_rule || case
+		when p_value <> 'null' then ', got ' || left(p_value::text, 60) else '' end, case p_is
+		when 'number' then 'write a number' when 'url' then 'write https://…' when 'time'
+			then 'write 2026-12-01T10:00:00Z'
+		else 'write a text that is not empty' end) end;
+end
+$$;
+
+
+--
+-- Name: event_values(text, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_values(p_workspace_id text, p_event jsonb, p_hash text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the template variables of an event: the top-level scalars of the payload, and for built-in
+--          events the names of 004.
+-- Reads:   avatars.
+select (select coalesce(jsonb_object_agg(v.key, v.value), '{}') from jsonb_each(p.payload) v
+		where jsonb_typeof(v.value) in ('string', 'number', 'boolean') and v.value <> '""')
+	|| jsonb_strip_nulls(jsonb_build_object(
+		'short_hash', left(p_hash, 8),
+		'avatar_name', coalesce(nullif(btrim(p.payload ->> 'avatarName'), ''), (select a.name from autopost.avatars a
+			where a.workspace_id = p_workspace_id and a.avatar_id = p.payload ->> 'avatarId'),
+			left(p.payload ->> 'avatarId', 8)),
+		'winner_name', p.payload #> '{winner,name}', 'loser_name', p.payload #> '{loser,name}',
+		'summary', p.payload -> 'summaryText'))
+from (select p_event -> 'payload' as payload) p
 $$;
 
 
@@ -9465,32 +9960,6 @@ $$;
 
 
 --
--- Name: templates; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.templates (
-    workspace_id text NOT NULL,
-    template_id text NOT NULL,
-    platform text DEFAULT '*'::text NOT NULL,
-    version integer NOT NULL,
-    body text NOT NULL,
-    defaults jsonb DEFAULT '{}'::jsonb NOT NULL,
-    vars text[],
-    sanitize text[] DEFAULT '{}'::text[] NOT NULL,
-    parse_mode text DEFAULT 'None'::text NOT NULL,
-    max_length integer,
-    enabled boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT templates_defaults_check CHECK ((jsonb_typeof(defaults) = 'object'::text)),
-    CONSTRAINT templates_max_length_check CHECK ((max_length > 0)),
-    CONSTRAINT templates_parse_mode_check CHECK ((parse_mode = ANY (ARRAY['HTML'::text, 'Markdown'::text, 'None'::text]))),
-    CONSTRAINT templates_version_check CHECK ((version > 0))
-);
-
-ALTER TABLE ONLY autopost.templates FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: fill_template(autopost.templates, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9932,6 +10401,21 @@ $$;
 
 
 --
+-- Name: flat_fields(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.flat_fields(p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: {"rate": {"perHour": 8}} as {"rate.perHour": 8}.
+select coalesce(jsonb_object_agg(concat_ws('.', f.key, n.key), coalesce(n.value, f.value)), '{}')
+from jsonb_each(p_fields) f
+left join lateral jsonb_each(case when jsonb_typeof(f.value) = 'object' then f.value else '{}' end) n on true
+where jsonb_typeof(f.value) <> 'object' or n.key is not null
+$$;
+
+
+--
 -- Name: fold(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10262,7 +10746,7 @@ select case
 	when p_channel.auth_held then 'auth_lost'
 	when not p_channel.enabled then 'channel_disabled'
 	when p_oldest_due_at = 'infinity' then 'unknown_outcome'
-	when p_channel.paused_until > p_now then 'channel_paused'
+	when greatest(p_channel.paused_until, p_channel.held_until) > p_now then 'channel_paused'
 	when p_channel.credential_until > p_now then 'credential_missing'
 	when p_oldest_due_at > p_now then 'not_due'
 	when p_limit.breaker_opened_at is not null then 'breaker'
@@ -10667,6 +11151,36 @@ $$;
 
 
 --
+-- Name: get_x_post_config(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_x_post_config(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the configuration of Global X.
+-- Returns: {"stored": what was set, with "_id" and "updatedAt", "effective": {"enabled",
+--          "enableImages", "enableVideos", "enableCombat", "moderation", "rate", "templates", "mode",
+--          "held", "channel_id"}}. The settings global_x_… limit the stored values.
+-- Reads:   x_post_config, settings, channels, templates.
+declare
+	v_stored autopost.x_post_config;
+	v_templates jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	select c.* into v_stored from autopost.x_post_config c where c.workspace_id = p_workspace_id and c.key = 'global';
+	v_templates := autopost.x_templates(p_workspace_id);
+	return jsonb_build_object('stored', coalesce(v_stored.config, '{}') || jsonb_build_object('_id', 'global',
+		'updatedAt',
+			v_stored.updated_at) || case when v_stored.key is not null then autopost.nested_fields(v_templates)
+				else '{}' end,
+		'effective', autopost.nested_fields(autopost.x_config(p_workspace_id) || v_templates || jsonb_build_object(
+			'channel_id', autopost.x_channel(p_workspace_id))));
+end
+$$;
+
+
+--
 -- Name: give_auth(text, autopost.channels, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11025,6 +11539,22 @@ begin
 	raise exception 'delivery % must not change from % to %', old.delivery_id, old.status, new.status
 		using errcode = 'AP004', hint = 'use manual_requeue, commit_outcome or the runbook functions';
 end
+$$;
+
+
+--
+-- Name: has_failed(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.has_failed(p_submission autopost.submissions) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: true if a submission of an event ended without a post.
+-- Reads:   deliveries.
+select p_submission.status in ('failed', 'rejected', 'expired')
+	or (p_submission.status = 'skipped' and not p_submission.event_facts ? 'backfill')
+	or (p_submission.status = 'enqueued' and coalesce((select d.status in ('failed_permanent', 'dead')
+		from autopost.event_delivery(p_submission) d), p_submission.answer -> 'enqueued' = '0'))
 $$;
 
 
@@ -11869,7 +12399,7 @@ CREATE FUNCTION autopost.is_held(p_channel autopost.channels, p_ready_at timesta
 --          gate far in the future is held, for example by a quota. A gate may not know of a pause
 --          yet.
 select not p_channel.enabled or p_channel.window_mode <> 'immediate'
-	or greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until, '-infinity') > p_now
+	or greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until, p_channel.held_until, '-infinity') > p_now
 	or p_ready_at > p_now + interval '1 minute'
 $$;
 
@@ -14070,6 +14600,25 @@ $$;
 
 
 --
+-- Name: list_event_types(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_event_types(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the own event types of a workspace, by name.
+-- Returns: [{"event", "template_id", "enabled", "moderated", "media_path", "tags", "updated_at"}].
+-- Reads:   event_types.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return (select coalesce(jsonb_agg(to_jsonb(t) - 'workspace_id' order by t.event), '[]')
+		from autopost.event_types t where t.workspace_id = p_workspace_id);
+end
+$$;
+
+
+--
 -- Name: list_events_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
@@ -15195,6 +15744,154 @@ begin
 	select w.workspace_id from autopost.workspaces w
 	where w.status = 'active' and autopost.may_access(w.workspace_id)
 	order by w.workspace_id;
+end
+$$;
+
+
+--
+-- Name: x_post_events_rows; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.x_post_events_rows AS
+ SELECT s.workspace_id,
+    s.submission_id AS _id,
+    s.event_type AS "eventType",
+        CASE
+            WHEN (s.event_facts ? 'backfill'::text) THEN 'posted'::text
+            WHEN (s.status = ANY (ARRAY['new'::text, 'fetching'::text])) THEN
+            CASE
+                WHEN (s.moderated AND (s.decision IS NULL)) THEN 'pending'::text
+                ELSE 'approved'::text
+            END
+            WHEN (s.status = 'enqueued'::text) THEN
+            CASE
+                WHEN (d.status = 'sent'::text) THEN 'posted'::text
+                WHEN (d.status = ANY (ARRAY['failed_permanent'::text, 'dead'::text])) THEN 'failed'::text
+                WHEN ((d.delivery_id IS NULL) AND (COALESCE((s.answer -> 'deduped'::text), '0'::jsonb) <> '0'::jsonb)) THEN 'skipped'::text
+                WHEN (d.delivery_id IS NULL) THEN 'failed'::text
+                ELSE 'approved'::text
+            END
+            ELSE s.status
+        END AS status,
+    (s.event_facts ->> 'media_type'::text) AS "mediaType",
+    (s.event_facts ->> 'media_url'::text) AS "mediaUrl",
+    ARRAY( SELECT jsonb_array_elements_text((s.event_facts -> 'avatar_ids'::text)) AS jsonb_array_elements_text) AS "avatarIds",
+    (s.event_facts ->> 'encounter_id'::text) AS "encounterId",
+    (s.event_facts ->> 'template_key'::text) AS "templateKey",
+    (s.raw_payload ->> 'text'::text) AS "resolvedContent",
+    s.hash,
+    COALESCE(d.attempt, s.attempt) AS attempts,
+        CASE
+            WHEN (s.status = 'fetching'::text) THEN s.next_attempt_at
+            WHEN (d.status = ANY (ARRAY['queued'::text, 'retry'::text])) THEN COALESCE(d.next_retry_at, d.due_at)
+            ELSE NULL::timestamp with time zone
+        END AS "nextAttemptAt",
+        CASE
+            WHEN (s.status = 'skipped'::text) THEN (s.last_error ->> 'code'::text)
+            WHEN ((s.status = 'enqueued'::text) AND (d.delivery_id IS NULL) AND (COALESCE((s.answer -> 'deduped'::text), '0'::jsonb) <> '0'::jsonb)) THEN 'duplicate'::text
+            WHEN (d.delivery_id IS NOT NULL) THEN COALESCE((d.last_error ->> 'message'::text), (d.last_error ->> 'code'::text))
+            ELSE COALESCE((s.last_error ->> 'message'::text), (s.last_error ->> 'code'::text))
+        END AS "lastError",
+    COALESCE((s.event_facts #>> '{backfill,tweet_id}'::text[]), d.provider_message_id) AS "tweetId",
+    ('https://x.com/i/status/'::text || "substring"(COALESCE((s.event_facts #>> '{backfill,tweet_id}'::text[]), d.provider_message_id), '^[A-Za-z0-9_-]+'::text)) AS "tweetUrl",
+    (s.event_facts -> 'meta'::text) AS meta,
+    s.created_at AS "createdAt",
+    GREATEST(s.updated_at, d.updated_at) AS "updatedAt",
+    COALESCE(((s.event_facts #>> '{backfill,posted_at}'::text[]))::timestamp with time zone, d.sent_at) AS "postedAt",
+        CASE
+            WHEN (s.decision = 'reject'::text) THEN s.decision_reason
+            ELSE NULL::text
+        END AS "rejectedReason",
+    s.duplicate_of AS "duplicateOf",
+    s.digest,
+    (s.event_facts ? 'backfill'::text) AS backfill
+   FROM (autopost.submissions s
+     LEFT JOIN LATERAL ( SELECT x.delivery_id,
+            x.status,
+            x.attempt,
+            x.next_retry_at,
+            x.due_at,
+            x.last_error,
+            x.provider_message_id,
+            x.updated_at,
+            x.sent_at
+           FROM autopost.deliveries x
+          WHERE ((x.workspace_id = s.workspace_id) AND (x.message_id = s.message_id) AND (x.ingest_run_id = s.run_id))
+          ORDER BY x.delivery_id
+         LIMIT 1) d ON ((s.status = 'enqueued'::text)))
+  WHERE (s.kind = 'event'::text);
+
+
+--
+-- Name: x_post_events; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.x_post_events WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v._id,
+    v."eventType",
+    v.status,
+    v."mediaType",
+    v."mediaUrl",
+    v."avatarIds",
+    v."encounterId",
+    v."templateKey",
+    v."resolvedContent",
+    v.hash,
+    v.attempts,
+    v."nextAttemptAt",
+    v."lastError",
+    v."tweetId",
+    v."tweetUrl",
+    v.meta,
+    v."createdAt",
+    v."updatedAt",
+    v."postedAt",
+    v."rejectedReason",
+    v."duplicateOf",
+    v.digest,
+    v.backfill
+   FROM autopost.x_post_events_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
+-- Name: list_x_posts(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_x_posts(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.x_post_events
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+-- Purpose: lists domain events as posts of Global X, newest first. All keys of p_filter are optional:
+--          id, status (pending, approved, posted, failed, skipped, rejected, expired), type (eventType),
+--          before_id (older than this id: the next page). The plan is made per call, so that a
+--          missing key does not disable an index.
+-- Raises:  AP001 for an unknown key or status, a malformed id, or a limit outside 1 to 10000.
+-- Reads:   x_post_events (view).
+declare
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+	v_id uuid := autopost.uuid_in(p_filter, 'id');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{id,status,type,before_id}', p_limit);
+	perform autopost.check_status(p_filter, '{pending,approved,posted,failed,skipped,rejected,expired}');
+	return query
+	select v.* from autopost.x_post_events_rows v
+	where v.workspace_id = p_workspace_id
+	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')
+	and (not p_filter ? 'type' or v."eventType" = p_filter ->> 'type')
+	and (v_id is null or v."_id" = v_id)
+	and (v_before_id is null or v."_id" < v_before_id)
+	order by v."_id" desc
+	limit p_limit;
 end
 $$;
 
@@ -16878,15 +17575,15 @@ begin
 	perform set_config('autopost.channels_stirred', '', true);
 	for v_changed in
 		select r.workspace_id, r.channel_id, count(distinct (r.platform, r.rate_group)) > 1 as moved,
-			count(distinct (r.enabled, r.paused_until, r.credential_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode,
+			count(distinct (r.enabled, r.paused_until, r.held_until, r.credential_until, r.max_parallel, r.rate_rps, r.timezone, r.window_mode,
 				r.posting_window)) > 1 as stirred
 		from (
-			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.credential_until,
+			select o.workspace_id, o.channel_id, o.platform, o.rate_group, o.enabled, o.paused_until, o.held_until, o.credential_until,
 				o.max_parallel,
 				o.rate_rps, o.timezone, o.window_mode, o.posting_window
 			from before_rows o
 			union
-			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.credential_until,
+			select n.workspace_id, n.channel_id, n.platform, n.rate_group, n.enabled, n.paused_until, n.held_until, n.credential_until,
 				n.max_parallel,
 				n.rate_rps, n.timezone, n.window_mode, n.posting_window
 			from after_rows n) r
@@ -17054,6 +17751,23 @@ CREATE FUNCTION autopost.names_medium(p_place jsonb, p_media jsonb, p_type text)
 select coalesce(jsonb_typeof(p_place) = 'number' and p_place::text ~ '^\d{1,2}$'
 	and p_media -> (p_place::text)::int ->> 'type' = p_type, false)
 $_$;
+
+
+--
+-- Name: nested_fields(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.nested_fields(p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the reverse of flat_fields.
+select coalesce(jsonb_object_agg(g.head, g.value), '{}')
+from (
+	select split_part(f.key, '.', 1) as head, case when bool_or(f.key like '%.%')
+		then jsonb_object_agg(split_part(f.key, '.', 2), f.value) else (array_agg(f.value))[1] end as value
+	from jsonb_each(p_fields) f
+	group by 1) g
+$$;
 
 
 --
@@ -19207,6 +19921,55 @@ $$;
 
 
 --
+-- Name: preview_x_post(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.preview_x_post(p_workspace_id text, p_type text, p_template text, p_context jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the text that an event of Global X would have. p_type: image, video or combat. p_template:
+--          a draft; null: the newest version. p_context: the template variables.
+-- Returns: {"status": "ok", "text", "truncated", "length", "limit"}, or {"status": "invalid", "errors":
+--          [{"field", "reason", "remedy"}]}.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   templates.
+declare
+	v_template autopost.templates;
+	v_errors jsonb;
+	v_text jsonb;
+	v_unknown text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('context', jsonb_typeof(p_context) = 'object');
+	if coalesce(p_type not in ('image', 'video', 'combat'), true) then
+		perform autopost.raise_argument('type', format('must be image, video or combat, got %s', coalesce(p_type,
+			'null')),
+			'pass the type of the event');
+	end if;
+	v_template := autopost.newest_template(p_workspace_id, p_type, 'x');
+	if p_template is not null then
+		v_template := autopost.template_of(p_workspace_id, p_type, 'x', jsonb_build_object('body', p_template));
+	end if;
+	v_errors := case when p_template is not null then autopost.x_config_errors(p_workspace_id,
+		jsonb_build_object('templates.' || p_type, p_template)) else '[]' end;
+	select k.key into v_unknown from jsonb_object_keys(p_context) k (key)
+	where k.key <> all (autopost.template_vars(v_template)) order by 1 limit 1;
+	if v_unknown is not null then
+		v_errors := v_errors || autopost.field_error('context.' || v_unknown, 'must be a variable of the template',
+			'use ' || array_to_string(autopost.template_vars(v_template), ', '));
+	end if;
+	if v_errors = '[]' then
+		v_text := autopost.event_post(v_template, p_context);
+		v_errors := coalesce(v_text -> 'errors', '[]');
+	end if;
+	return case when v_errors <> '[]' then jsonb_build_object('status', 'invalid', 'errors', v_errors)
+		else v_text - 'mode' || jsonb_build_object('status', 'ok', 'limit', coalesce(v_template.max_length, 260)) end;
+end
+$$;
+
+
+--
 -- Name: priced_posts(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -19633,7 +20396,7 @@ CREATE FUNCTION autopost.purge_submissions(p_workspace_id text) RETURNS jsonb
 -- Returns: {"purged", "more"}.
 -- Locks:   submissions (skip locked).
 -- Reads:   ingress_receipts.
--- Writes:  submissions.
+-- Writes:  submissions, event_hashes (expired ones).
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -19650,6 +20413,8 @@ begin
 		order by s.updated_at
 		limit 5000
 		for update skip locked) x;
+	delete from autopost.event_hashes h
+	where h.workspace_id = p_workspace_id and h.expires_at <= autopost.now_ts();
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',
@@ -20088,6 +20853,72 @@ begin
 		else '{}' end;
 end
 $$;
+
+
+--
+-- Name: put_event_type(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_event_type(p_workspace_id text, p_event text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: adds or changes an own type of domain events. p_fields: {"template_id", "enabled",
+--          "moderated", "media_path": JSON path to the URL of a medium in the payload, "tags": they
+--          route the posts}.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
+--          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
+--          "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, audit_heads.
+-- Writes:  event_types, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules constant jsonb := '{"template_id": {"is": "text", "required": true},
+		"enabled": {"is": "boolean", "default": true}, "moderated": {"is": "boolean", "default": false},
+		"media_path": {"is": "text"}, "tags": {"is": "list", "default": []}}';
+	v_before jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+	v_errors jsonb := '[]';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	if coalesce(p_event !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$', true)
+		or exists (select 1 from autopost.event_fields(p_event)) then
+		perform autopost.raise_argument('event', format('must be a name that is not built in, got %s', coalesce(p_event,
+			'null')), 'use letters, digits, points, dashes and underscores');
+	end if;
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(t), v_rules) from autopost.event_types t
+		where t.workspace_id = p_workspace_id and t.event = p_event);
+	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	if (autopost.newest_template(p_workspace_id, v_put -> 'after' ->> 'template_id', 'x')).template_id is null then
+		v_errors := autopost.field_error('template_id', 'must be a template of the workspace',
+			'create the template first');
+	end if;
+	begin
+		perform (v_put -> 'after' ->> 'media_path')::jsonpath;
+	exception when syntax_error or data_exception then
+		v_errors := v_errors || autopost.field_error('media_path', 'must be a JSON path', 'write $.imageUrl');
+	end;
+	v_answer := autopost.put_answer(v_put, v_errors, p_dry_run);
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		insert into autopost.event_types (workspace_id, event, template_id, enabled, moderated, media_path, tags,
+			updated_at)
+		select p_workspace_id, p_event, a.row ->> 'template_id', (a.row -> 'enabled')::boolean,
+			(a.row -> 'moderated')::boolean,
+			a.row ->> 'media_path', array(select jsonb_array_elements_text(a.row -> 'tags')), autopost.now_ts()
+		from (select v_put -> 'after' as row) a
+		on conflict (workspace_id, event) do update set template_id = excluded.template_id, enabled = excluded.enabled,
+			moderated = excluded.moderated, media_path = excluded.media_path, tags = excluded.tags,
+			updated_at = excluded.updated_at;
+		perform autopost.audit(p_workspace_id, 'put_event_type', 'event_type:' || p_event, v_act, v_answer -> 'before',
+			v_answer -> 'after');
+	end if;
+	return v_answer;
+end
+$_$;
 
 
 --
@@ -20863,6 +21694,77 @@ begin
 			v_answer -> 'before', v_answer -> 'after');
 	end if;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: put_x_post_config(text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_x_post_config(p_workspace_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: changes fields of the configuration of Global X; missing fields stay, null restores the
+--          default. p_fields: {"enabled", "enableImages", "enableVideos", "enableCombat",
+--          "moderation": {"enabled"}, "rate": {"perHour", "perDay"}, "templates": {"image", "video",
+--          "combat"}, "mode": live, hold or shadow, "channel_id"}. A template gets a new version. The
+--          channel gets the caps as quotas.
+-- Returns: {"applied": true, "dry_run", "before", "after", "stored", "effective"}; or {"applied":
+--          false, "dry_run"} with reason unchanged (and "stored",
+--          "effective"), or invalid and "errors": [{"field", "reason",
+--          "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, x_post_config, quotas, channels, channel_gates, audit_heads.
+-- Writes:  x_post_config, templates, quotas, channels, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules jsonb := '{"enabled": {"is": "boolean"}, "enableImages": {"is": "boolean"}, "enableVideos": {"is": "boolean"},
+		"enableCombat": {"is": "boolean"}, "moderation.enabled": {"is": "boolean"},
+		"rate.perHour": {"is": "integer", "min": 1, "max": 1000000}, "rate.perDay": {"is": "integer", "min": 1,
+			"max": 1000000},
+		"mode": {"is": "text", "in": ["live", "hold", "shadow"]}, "channel_id": {"is": "text"},
+		"templates.image": {"is": "text"}, "templates.video": {"is": "text"}, "templates.combat": {"is": "text"}}';
+	v_put jsonb;
+	v_answer jsonb;
+	v_before jsonb;
+	v_given jsonb := autopost.flat_fields(case when jsonb_typeof(p_fields) = 'object' then p_fields else '{}' end);
+	v_defaults jsonb := autopost.x_defaults() || (select jsonb_object_agg('templates.' || b.template_id, b.body)
+		from autopost.builtin_templates(p_workspace_id) b);
+	v_channel text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('fields', jsonb_typeof(p_fields) = 'object');
+	v_rules := (select jsonb_object_agg(r.key, r.value || jsonb_build_object('default', v_defaults -> r.key))
+		from jsonb_each(v_rules) r);
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := v_defaults || coalesce((select autopost.flat_fields(c.config) from autopost.x_post_config c
+		where c.workspace_id = p_workspace_id and c.key = 'global'), '{}') || autopost.x_templates(p_workspace_id);
+	v_put := autopost.put_row(v_given, v_rules, v_before);
+	v_answer := autopost.put_answer(v_put, autopost.x_config_errors(p_workspace_id, v_given), p_dry_run) - 'created';
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		perform autopost.ensure_x_config(p_workspace_id);
+		v_channel := autopost.x_channel(p_workspace_id);
+		update autopost.x_post_config c
+		set updated_at = autopost.now_ts(), config = autopost.nested_fields((
+			select coalesce(jsonb_object_agg(f.key, f.value), '{}')
+			from jsonb_each(autopost.flat_fields(c.config) || v_given) f
+			where f.value <> 'null' and f.key not like 'templates.%'))
+		where c.workspace_id = p_workspace_id and c.key = 'global';
+		perform autopost.put_template(p_workspace_id, split_part(f.key, '.', 2), 'x', jsonb_build_object('body',
+			f.value),
+			p_operator, p_reason)
+		from jsonb_each(v_answer -> 'after') f where f.key like 'templates.%';
+		perform autopost.release_x_channel(p_workspace_id, v_channel)
+			where v_channel is distinct from autopost.x_channel(p_workspace_id);
+		perform autopost.apply_x_config(p_workspace_id);
+		perform autopost.audit(p_workspace_id, 'x_post_config_update', 'x_post_config:global', v_act,
+			v_answer -> 'before', v_answer -> 'after');
+	end if;
+	return v_answer || case when v_answer ->> 'reason' is distinct from 'invalid' then autopost.get_x_post_config(p_workspace_id)
+		else '{}' end;
 end
 $$;
 
@@ -21777,6 +22679,60 @@ CREATE FUNCTION autopost.receipt_hash(p_raw jsonb) RETURNS text
 -- Purpose: the hash that makes a repeated post without source_ref a duplicate: the payload as JSON,
 --          not normalised.
 select encode(sha256(convert_to(p_raw::text, 'UTF8')), 'hex')
+$$;
+
+
+--
+-- Name: receive_event(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.receive_event(p_workspace_id text, p_endpoint_id text, p_event jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: takes one domain event: {"event", "payload", "source_ref"}. A template makes its post.
+--          p_endpoint_id null: the workspace's only enabled endpoint of kind webhook_push.
+--          The three events of Global X go to the X channel of the workspace; others are routed by
+--          the tags of their event type. A source_ref counts once per endpoint while its receipt
+--          lives.
+-- Returns: {"run_id", "submission_id", "message_id", "status"}: pending (waits for a decision),
+--          approved, skipped (with "reason": disabled, shadow_mode, or duplicate and the id of the
+--          first submission), failed (no X channel), duplicate (a repeated source_ref), or rejected
+--          with "errors": [{"field", "reason", "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   ingress_receipts (source_ref), event_hashes, quotas, messages, channel_gates, in this order.
+-- Writes:  ingest_runs, ingress_receipts, submissions, event_hashes, x_post_config, templates, quotas,
+--          events; as enqueue_posts.
+declare
+	v_endpoint autopost.workspace_endpoints;
+	v_facts jsonb;
+	v_answer jsonb;
+	v_receipt_id uuid := autopost.new_id();
+	v_run_id uuid := autopost.new_id();
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_endpoint := autopost.push_endpoint(p_workspace_id, coalesce(p_endpoint_id,
+		autopost.only_endpoint(p_workspace_id)), jsonb_build_array(p_event));
+	v_facts := autopost.event_facts(p_workspace_id, p_event);
+	if v_facts ? 'errors' then
+		v_answer := jsonb_build_object('status', 'rejected', 'errors', v_facts -> 'errors');
+	else
+		if p_event ? 'source_ref' then
+			v_answer := autopost.take_receipt(v_endpoint, p_event, v_receipt_id, v_run_id, autopost.now_ts());
+		end if;
+		if v_answer is null then
+			perform autopost.begin_run(p_workspace_id, v_run_id, 'event', v_endpoint.endpoint_id, null);
+			perform autopost.ensure_x_config(p_workspace_id) where v_facts ->> 'type' in ('image', 'video', 'combat');
+			v_answer := autopost.take_event(v_endpoint, p_event, v_facts, v_run_id) || jsonb_build_object('run_id',
+				v_run_id);
+			update autopost.ingress_receipts r
+			set answer = v_answer
+			where r.workspace_id = p_workspace_id and r.receipt_id = v_receipt_id;
+		end if;
+	end if;
+	return jsonb_build_object('run_id', v_run_id) || (autopost.end_request(v_endpoint, 'event', jsonb_build_array(
+		coalesce(p_event, 'null')), array[v_answer], v_run_id) #> '{results,0}');
+end
 $$;
 
 
@@ -22905,6 +23861,25 @@ begin
 		end if;
 	end loop;
 	return jsonb_build_object('applied', true, 'released', v_released);
+end
+$$;
+
+
+--
+-- Name: release_x_channel(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.release_x_channel(p_workspace_id text, p_channel_id text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: ends the caps and the hold of a channel that posts no events any more.
+-- Locks:   quotas, channels, channel_gates.
+-- Writes:  quotas, channels, channel_gates.
+begin
+	delete from autopost.quotas q
+	where q.workspace_id = p_workspace_id and q.channel_id = p_channel_id and q.window_seconds in (3600, 86400);
+	update autopost.channels c set held_until = null
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and c.held_until is not null;
 end
 $$;
 
@@ -24607,6 +25582,43 @@ $$;
 
 
 --
+-- Name: retry_event_delivery(autopost.submissions, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.retry_event_delivery(p_submission autopost.submissions, p_act jsonb, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: queues the failed delivery of an enqueued event again.
+-- Returns: as retry_submission.
+-- Writes:  as manual_requeue; admin_audit_log.
+declare
+	v_delivery autopost.deliveries;
+	v_answer jsonb;
+begin
+	select d.* into v_delivery from autopost.event_delivery(p_submission) d;
+	if v_delivery.delivery_id is null or v_delivery.status not in ('failed_permanent', 'dead') then
+		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'not_failed',
+			'status',
+			p_submission.status, 'decision', autopost.decision_of(p_submission)));
+	elsif not p_dry_run then
+		v_answer := autopost.manual_requeue(p_submission.workspace_id, array[v_delivery.delivery_id],
+			p_act ->> 'operator',
+			p_act ->> 'reason') #> '{results,0}';
+		if v_answer -> 'applied' = 'false' then
+			return jsonb_build_object('applied', false, 'dry_run', false, 'reason', v_answer -> 'reason');
+		end if;
+		perform autopost.audit(p_submission.workspace_id, 'x_post_event_retry', 'submission:'
+			|| p_submission.submission_id,
+			p_act, jsonb_build_object('status', v_delivery.status), '{"status": "retry"}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', jsonb_build_object('status',
+		v_delivery.status, 'attempt', v_delivery.attempt), 'after', jsonb_build_object('status', 'retry', 'attempt',
+		v_delivery.attempt));
+end
+$$;
+
+
+--
 -- Name: retry_policy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24683,16 +25695,21 @@ CREATE FUNCTION autopost.retry_submission(p_workspace_id text, p_submission_id u
 -- Purpose: failed -> fetching, by an operator: the media of the post are fetched again, with all
 --          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
 --          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
---          final.
+--          final. An event is evaluated again, and goes out even in mode shadow; the failed delivery
+--          of an enqueued event is queued again.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
---          false, "dry_run", "reason": "unknown_submission" | "not_failed"}.
+--          false, "dry_run", "reason"}: unknown_submission, not_failed (with "status" and "decision"),
+--          for an event also duplicate (with the submission that has its hash), invalid (with
+--          "errors"), and what manual_requeue says.
 -- Raises:  AP001 without operator or reason.
--- Locks:   submissions, audit_heads, in this order.
--- Writes:  submissions, admin_audit_log.
+-- Locks:   submissions, event_hashes, messages, channel_gates, audit_heads, in this order; for a
+--          delivery as manual_requeue.
+-- Writes:  submissions, event_hashes, admin_audit_log; as enqueue_posts and manual_requeue.
 declare
 	v_act jsonb;
 	v_submission autopost.submissions;
 	v_before jsonb;
+	v_answer jsonb;
 	v_after constant jsonb := '{"status": "fetching", "attempt": 0}';
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -24704,19 +25721,32 @@ begin
 	end if;
 	select s.* into v_submission from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
-	if v_submission.submission_id is null or v_submission.claim_token is not null
+	if v_submission.kind = 'event' and v_submission.status = 'enqueued' then
+		return autopost.retry_event_delivery(v_submission, v_act, p_dry_run);
+	elsif v_submission.submission_id is null or v_submission.event_facts ? 'backfill'
+		or v_submission.claim_token is not null
 		or v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') then
-		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
-			when v_submission.submission_id is null then 'unknown_submission' else 'not_failed' end);
+		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
+			when v_submission.submission_id is null then 'unknown_submission' else 'not_failed' end, 'status',
+			v_submission.status, 'decision', autopost.decision_of(v_submission)));
+	end if;
+	if v_submission.kind = 'event' and v_submission.status <> 'fetching' and not p_dry_run then
+		v_answer := autopost.event_again(v_submission);
+		if v_answer is not null then
+			return jsonb_build_object('applied', false, 'dry_run', p_dry_run) || v_answer;
+		end if;
 	end if;
 	v_before := jsonb_build_object('status', v_submission.status, 'attempt', v_submission.attempt);
 	if not p_dry_run then
 		update autopost.submissions s
 		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
 			updated_at = autopost.now_ts(), digest = null
-		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
-		perform autopost.audit(p_workspace_id, 'retry_submission', 'submission:' || p_submission_id, v_act, v_before,
-			v_after);
+		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
+		returning s.* into v_submission;
+		perform autopost.start_event(v_submission) where v_submission.kind = 'event';
+		perform autopost.audit(p_workspace_id, case v_submission.kind when 'event' then 'x_post_event_retry'
+			else 'retry_submission' end, 'submission:' || p_submission_id, v_act, v_before, v_after);
+		perform pg_notify('autopost_wake', 'submissions');
 	end if;
 	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after);
 end
@@ -27085,7 +28115,7 @@ begin
 	end if;
 	-- for a longer pause, the next claim moves the gate
 	if coalesce(new.paused_until, '-infinity') < old.paused_until
-	or coalesce(new.credential_until, '-infinity') < old.credential_until
+	or coalesce(new.credential_until, '-infinity') < old.credential_until or new.held_until is distinct from old.held_until
 	or (new.platform, new.rate_group, new.enabled, new.max_parallel, new.rate_rps, new.timezone, new.window_mode,
 		new.posting_window)
 	is distinct from (old.platform, old.rate_group, old.enabled, old.max_parallel, old.rate_rps, old.timezone,
@@ -27235,6 +28265,40 @@ $$;
 
 
 --
+-- Name: start_event(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_event(p_submission autopost.submissions) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: starts a new or retried submission of an event: its media are fetched, a person is asked, or
+--          it is enqueued.
+-- Returns: {"status": pending | approved | failed, "message_id", "reason"}.
+-- Writes:  submissions, events (submission_pending, submission_failed); as enqueue_posts.
+declare
+	v_answer jsonb := autopost.without_x_channel(p_submission);
+	v_asks boolean := p_submission.moderated and p_submission.decision is null;
+begin
+	if v_answer is not null then
+		perform autopost.fail_submission(p_submission, v_answer);
+		return jsonb_build_object('status', 'failed', 'reason', v_answer -> 'code');
+	elsif autopost.unfetched_media(p_submission.raw_payload) then
+		perform pg_notify('autopost_wake', 'submissions');
+	elsif v_asks then
+		perform autopost.await_decision(p_submission.workspace_id, p_submission.submission_id, p_submission.raw_payload);
+	else
+		v_answer := autopost.enqueue_submission(p_submission);
+		if v_answer ->> 'status' = 'failed' then
+			return '{"status": "failed"}';
+		end if;
+	end if;
+	return jsonb_build_object('status', case when v_asks then 'pending' else 'approved' end, 'message_id',
+		v_answer -> 'message_id');
+end
+$$;
+
+
+--
 -- Name: start_ingest_run(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -27294,7 +28358,7 @@ CREATE FUNCTION autopost.start_obstacle(p_status text, p_channel autopost.channe
 select case
 	when p_status <> 'active' then 'workspace'
 	when not p_channel.enabled then 'disabled'
-	when p_channel.paused_until > p_now then 'paused'
+	when p_channel.held_until > p_now or p_channel.paused_until > p_now then 'paused'
 	when greatest(p_channel.cooldown_until, p_limit.cooldown_until) > p_now then 'rate'
 	when p_channel.window_mode = 'windowed'
 		and autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window,
@@ -27434,7 +28498,9 @@ $$;
 CREATE FUNCTION autopost.submission_item(p_submission autopost.submissions) RETURNS jsonb
     LANGUAGE sql STABLE
     AS $$
--- Purpose: a submission as an item of enqueue_posts. An approved one carries the approved texts.
+-- Purpose: a submission as an item of enqueue_posts. An approved one carries the approved texts. An
+--          event of Global X goes only to its channel.
+-- Reads:   x_post_config, channels.
 select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submission.trace_id, 'route_tags',
 		p_submission.route_tags)
 	|| case when p_submission.moderated then jsonb_build_object('decided', true, 'approved', (
@@ -27442,6 +28508,8 @@ select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submiss
 		from jsonb_array_elements(p_submission.plan -> 'renderings') r)) else '{}' end
 	|| case when p_submission.channels is not null
 		then jsonb_build_object('channels', p_submission.channels, 'part_of', p_submission.message_id) else '{}' end
+	|| case when p_submission.event_type in ('image', 'video', 'combat') then jsonb_build_object('channels',
+		to_jsonb(array_remove(array[autopost.x_channel(p_submission.workspace_id)], null))) else '{}' end
 $$;
 
 
@@ -27853,6 +28921,94 @@ begin
 		send_at = case when v_channel.effective_rps > 0 or v_limit.rate_rps > 0 then v_slot end
 	where a.workspace_id = p_workspace_id and a.act_id = p_act_id;
 	return 'taken';
+end
+$$;
+
+
+--
+-- Name: take_event(autopost.workspace_endpoints, jsonb, jsonb, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_event(p_endpoint autopost.workspace_endpoints, p_event jsonb, p_facts jsonb, p_run_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes the submission of a valid event, and its post if nothing holds it.
+-- Returns: {"status": pending | approved | skipped | failed, "submission_id", "message_id", "reason"}.
+-- Writes:  submissions, event_hashes, events (submission_skipped, submission_pending,
+--          submission_failed); as ensure_x_config and enqueue_posts.
+declare
+	v_id uuid := autopost.new_id();
+	v_workspace_id text := p_endpoint.workspace_id;
+	v_first uuid;
+	v_reason text := case when p_facts -> 'enabled' = 'false' then 'disabled' end;
+	v_fetch boolean := autopost.unfetched_media(p_facts -> 'raw');
+	v_submission autopost.submissions;
+begin
+	if v_reason is null then
+		v_first := autopost.take_event_hash(v_workspace_id, p_facts ->> 'type', p_facts ->> 'hash', v_id);
+		v_reason := case when v_first is not null then 'duplicate'
+			when p_facts ->> 'type' in ('image', 'video', 'combat')
+				and autopost.x_config(v_workspace_id) ->> 'mode' = 'shadow'
+			then 'shadow_mode' end;
+	end if;
+	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, source_ref,
+		run_id, trace_id, next_attempt_at, created_at, updated_at, moderated, last_error, event, event_type,
+			event_facts,
+		hash, duplicate_of)
+	values (v_workspace_id, v_id, p_endpoint.endpoint_id, 'event', case when v_reason is not null then 'skipped'
+			when v_fetch then 'fetching' else 'new' end, p_facts -> 'raw', p_event ->> 'source_ref', p_run_id,
+		autopost.new_id(), autopost.now_ts(), autopost.now_ts(), autopost.now_ts(), (p_facts -> 'moderated')::boolean,
+		case when v_reason is not null then jsonb_build_object('category', 'PERMANENT', 'code', v_reason) end, p_event,
+		p_facts ->> 'type', p_facts - 'raw', p_facts ->> 'hash', v_first)
+	returning * into v_submission;
+	if v_reason is not null then
+		v_submission.plan := case when v_reason = 'shadow_mode' and not v_fetch
+			then autopost.submission_plan(v_submission) end;
+		update autopost.submissions s set plan = v_submission.plan
+		where s.workspace_id = v_workspace_id and s.submission_id = v_id and v_submission.plan is not null;
+		perform autopost.note_submission(v_submission, 'submission_skipped', jsonb_strip_nulls(jsonb_build_object(
+			'reason', v_reason, 'duplicate_of', v_first)));
+		return jsonb_build_object('status', 'skipped', 'reason', v_reason, 'submission_id', coalesce(v_first, v_id));
+	end if;
+	return autopost.start_event(v_submission) || jsonb_build_object('submission_id', v_id);
+end
+$$;
+
+
+--
+-- Name: take_event_hash(text, text, text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_event_hash(p_workspace_id text, p_type text, p_hash text, p_submission_id uuid) RETURNS uuid
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: gives the hash of an event to a submission, unless another one has it. A submission that
+--          ended without a post, and one whose time is over, lose it.
+-- Returns: the submission that keeps the hash; null if it was given.
+-- Locks:   event_hashes.
+-- Writes:  event_hashes.
+declare
+	v_holder uuid;
+	v_until timestamptz := autopost.now_ts() + autopost.setting_interval('delivery_retention_days');
+begin
+	insert into autopost.event_hashes (workspace_id, event_type, hash, submission_id, expires_at)
+	values (p_workspace_id, p_type, p_hash, p_submission_id, v_until)
+	on conflict (workspace_id, event_type, hash) do nothing;
+	if found then
+		return null;
+	end if;
+	select h.submission_id into v_holder from autopost.event_hashes h
+	where h.workspace_id = p_workspace_id and h.event_type = p_type and h.hash = p_hash
+	for no key update of h;
+	if v_holder <> p_submission_id and not exists (select 1 from autopost.submissions s
+			where s.workspace_id = p_workspace_id and s.submission_id = v_holder and autopost.has_failed(s))
+		and not exists (select 1 from autopost.event_hashes h where h.workspace_id = p_workspace_id
+			and h.event_type = p_type and h.hash = p_hash and h.expires_at <= autopost.now_ts()) then
+		return v_holder;
+	end if;
+	update autopost.event_hashes h set submission_id = p_submission_id, expires_at = v_until
+	where h.workspace_id = p_workspace_id and h.event_type = p_type and h.hash = p_hash;
+	return null;
 end
 $$;
 
@@ -28850,8 +30006,8 @@ begin
 	cross join lateral (select g.inflight from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
 	cross join lateral (select case
-		when coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), v_now) > v_now
-			then greatest(c.paused_until, c.cooldown_until, c.credential_until)
+		when coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) > v_now
+			then greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until)
 		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case
 			when c.effective_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
 	update autopost.channel_gates g
@@ -29375,6 +30531,9 @@ begin
 	return query select 'I31', 'a receipt has its message or submission', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
+	return query select 'I34', 'nothing moderated is queued before its approval, and only as approved', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i34(p_workspace_id) with ordinality v (found, n);
 	return query select 'I35', 'operator actions are in the log, and its chain is unchanged', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i35(p_workspace_id) with ordinality v (found, n);
@@ -29859,7 +31018,7 @@ from autopost.ingest_runs r
 cross join lateral jsonb_array_elements(r.items) i
 where r.workspace_id = p_workspace_id
 and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
-and case i.value ->> 'status'
+and case replace(replace(i.value ->> 'status', 'pending', 'accepted'), 'approved', 'accepted')
 	when 'enqueued' then not exists (
 			select 1 from autopost.messages m where m.workspace_id = p_workspace_id
 				and m.message_id = (i.value ->> 'message_id')::uuid)
@@ -30362,6 +31521,52 @@ left join autopost.ingest_runs r on r.workspace_id = p_workspace_id and r.run_id
 where r.run_id is null
 or (jsonb_array_length(r.items) < 1000 and p.n > jsonb_array_length(r.items) + coalesce((r.stats_json ->> 'seen')::int,
 	0))
+$$;
+
+
+--
+-- Name: verify_i34(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i34(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: finds violations of I34. No delivery comes from a moderated submission before its approval.
+--          An enqueued one has an approval of its stored plan, and its channels got a text of that
+--          plan. A channel that changed after the submission came, and a post that was changed later,
+--          are not compared.
+with moderated as materialized (
+	select s.submission_id, s.status, s.decision, s.digest, s.plan, s.trace_id, s.run_id, s.message_id, s.channels,
+		s.created_at
+	from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.moderated
+)
+select jsonb_build_object('what', 'queued before its approval', 'submission_id', m.submission_id, 'delivery_id',
+	d.delivery_id)
+from moderated m
+join autopost.deliveries d on d.workspace_id = p_workspace_id and (d.trace_id = m.trace_id
+	or (d.message_id = m.message_id and d.channel_id = any (m.channels) and d.ingest_run_id = m.run_id))
+where m.status in ('fetching', 'pending', 'rejected', 'expired')
+union all
+select jsonb_build_object('what', 'enqueued without an approval of its plan', 'submission_id', m.submission_id)
+from moderated m
+where m.status = 'enqueued'
+and (m.decision is distinct from 'approve' or m.digest is distinct from autopost.plan_digest(m.plan)
+	or not exists (
+		select 1 from autopost.approvals a
+		where a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
+			and a.decision = 'approve' and a.voided_at is null and a.digest = m.digest))
+union all
+select jsonb_build_object('what', 'another text than the approved one', 'submission_id', m.submission_id, 'delivery_id',
+	d.delivery_id, 'text', d.rendered_text)
+from moderated m
+join autopost.deliveries d on d.workspace_id = p_workspace_id and d.trace_id = m.trace_id
+join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	and c.updated_at < m.created_at
+where m.status = 'enqueued' and d.rendered_text is not null
+and not m.plan -> 'renderings' @> jsonb_build_array(jsonb_build_object('text', d.rendered_text))
+and not exists (select 1 from autopost.post_acts p where p.workspace_id = p_workspace_id
+	and p.delivery_id = d.delivery_id)
 $$;
 
 
@@ -30966,6 +32171,10 @@ begin
 	end if;
 	if p_channel.paused_until = 'infinity' then
 		v_held := v_held || autopost.hold('channel_paused', null, 'resume_channel');
+	end if;
+	if p_channel.held_until is not null then
+		v_held := v_held || autopost.hold('channel_paused', null,
+			'mode live in the x-posts config, and GLOBAL_X_POSTING_ENABLED other than false');
 	end if;
 	if p_row #> '{credential,auth_ref}' is not null then
 		v_held := v_held || autopost.hold('credential_missing', null, p_row #>> '{credential,why}' || ': '
@@ -31941,6 +33150,34 @@ $_$;
 
 
 --
+-- Name: without_x_channel(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.without_x_channel(p_submission autopost.submissions) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the error of an event of Global X that has no enabled channel; null otherwise.
+-- Reads:   channels.
+declare
+	v_channel text;
+begin
+	if p_submission.event_type is null or p_submission.event_type not in ('image', 'video', 'combat') then
+		return null;
+	end if;
+	v_channel := autopost.x_channel(p_submission.workspace_id);
+	if exists (select 1 from autopost.channels c where c.workspace_id = p_submission.workspace_id
+		and c.channel_id = v_channel and c.enabled) then
+		return null;
+	end if;
+	return jsonb_build_object('category', 'PERMANENT', 'code', 'no_x_channel', 'message', case
+		when v_channel is null
+			then 'the workspace must have one X channel for events: set channel_id of the x-posts config'
+		else format('channel %s must be enabled for events', v_channel) end);
+end
+$$;
+
+
+--
 -- Name: words_in(jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -31993,6 +33230,206 @@ exception
 		get stacked diagnostics v_constraint = constraint_name;
 		return case when v_constraint = 'workspace_endpoints_source' then 'source_in_use' else 'secret_in_use' end;
 end
+$$;
+
+
+--
+-- Name: x_ceiling(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_ceiling(p_key text, p_value integer) RETURNS integer
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: a cap under the ceiling of a setting; 0 does not limit it.
+select least(p_value, nullif(autopost.setting(p_key), 0)::int)
+$$;
+
+
+--
+-- Name: x_channel(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_channel(p_workspace_id text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the channel of Global X: the configured one, else the only X channel with the avatar of
+--          the setting; null if neither exists.
+-- Reads:   x_post_config, settings, channels.
+select case when x.configured is not null
+	then (select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = x.configured and c.platform = 'x')
+	else (select min(c.channel_id) from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = 'x' and c.settings ->> 'avatar_id' = (
+			select nullif(s.value #>> '{}', '') from autopost.settings s where s.key = 'global_x_account_avatar_id')
+		having count(*) = 1) end
+from (select (select c.config ->> 'channel_id' from autopost.x_post_config c
+	where c.workspace_id = p_workspace_id and c.key = 'global') as configured) x
+$$;
+
+
+--
+-- Name: x_config(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_config(p_workspace_id text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the effective configuration of Global X as flat fields: the stored one over the defaults,
+--          under the settings global_x_….
+-- Reads:   x_post_config, settings.
+select f.fields || jsonb_build_object(
+	'moderation.enabled', (f.fields -> 'moderation.enabled')::boolean
+		or autopost.setting_is_on('global_x_moderation_enabled'),
+	'rate.perHour', autopost.x_ceiling('global_x_posting_rate_per_hour', (f.fields ->> 'rate.perHour')::int),
+	'rate.perDay', autopost.x_ceiling('global_x_posting_rate_per_day', (f.fields ->> 'rate.perDay')::int),
+	'held', f.fields ->> 'mode' = 'hold' or not autopost.setting_is_on('global_x_posting_enabled'))
+from (
+	select autopost.x_defaults() || coalesce((select autopost.flat_fields(c.config) from autopost.x_post_config c
+		where c.workspace_id = p_workspace_id and c.key = 'global'), '{}') as fields) f
+$$;
+
+
+--
+-- Name: x_config_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_config_errors(p_workspace_id text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the errors of a channel and of templates in a change of Global X: [{field, reason, remedy}].
+-- Reads:   channels.
+declare
+	v_field record;
+	v_template autopost.templates;
+	v_faults jsonb;
+	v_errors jsonb := '[]';
+begin
+	if jsonb_typeof(p_fields -> 'channel_id') = 'string' and not exists (select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = p_fields ->> 'channel_id' and c.platform = 'x') then
+		v_errors := autopost.field_error('channel_id', format('must be an X channel, got %s',
+			p_fields ->> 'channel_id'),
+			'add the channel first');
+	end if;
+	for v_field in select f.key, f.value from jsonb_each(p_fields) f
+		where f.key like 'templates.%' and jsonb_typeof(f.value) = 'string' order by f.key loop
+		v_template := autopost.template_of(p_workspace_id, split_part(v_field.key, '.', 2), 'x',
+			jsonb_build_object('body', v_field.value));
+		v_faults := autopost.template_faults(v_template);
+		if v_faults <> '[]' then
+			v_errors := v_errors || (v_faults -> 0 || jsonb_build_object('field', v_field.key));
+		elsif exists (select 1 from autopost.template_tokens(v_template.body) t where t.name in ('text', 'link')) then
+			v_errors := v_errors || autopost.field_error(v_field.key, 'must not use {text} or {link}', 'use '
+				|| array_to_string(autopost.template_vars(v_template), ', '));
+		end if;
+	end loop;
+	return v_errors;
+end
+$$;
+
+
+--
+-- Name: x_defaults(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_defaults() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the configuration of Global X without a row, as flat fields.
+select '{"enabled": true, "enableImages": true, "enableVideos": true, "enableCombat": true, "moderation.enabled": false,
+	"rate.perHour": 8, "rate.perDay": 30, "mode": "live", "channel_id": null}'::jsonb
+$$;
+
+
+--
+-- Name: x_post_metrics(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_post_metrics() RETURNS TABLE(event_type text, status text, reason text, backfill boolean, events bigint, seconds numeric, buckets bigint[])
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the kept domain events as counters: per type, status and code of the failure. For posted
+--          ones also the sum of the seconds from receipt to post, and how many took at most 1, 5, 15,
+--          60, 300, 900, 3600, 21600 and 86400 seconds. Works across workspaces.
+-- Reads:   x_post_events (view), submissions, deliveries.
+begin
+	perform autopost.enter_all_workspaces();
+	return query
+	select x.type, x.status, x.reason, x.backfill, count(*), sum(x.seconds), array(
+		select count(*) filter (where t.seconds <= b.most)
+		from unnest('{1,5,15,60,300,900,3600,21600,86400}'::numeric[]) with ordinality b (most, n)
+		left join unnest(array_agg(x.seconds)) t (seconds) on true
+		group by b.n
+		order by b.n)
+	from (
+		select v."eventType" as type, v.status, case when v.status = 'failed'
+				then coalesce(d.last_error ->> 'code', s.last_error ->> 'code', 'unknown') else '' end as reason,
+			v.backfill, case when v.status = 'posted' and not v.backfill
+				then extract(epoch from v."postedAt" - v."createdAt") end as seconds
+		from autopost.x_post_events_rows v
+		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id"
+		left join lateral autopost.event_delivery(s) d on v.status = 'failed') x
+	group by x.type, x.status, x.reason, x.backfill;
+end
+$$;
+
+
+--
+-- Name: x_post_stats(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_post_stats(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the events of the last 7 days in numbers.
+-- Returns: {"since", "counts": {status: n}, "byType": {eventType: {status: n}}, "successRate": posted
+--          of posted and failed, null without either, "queueDepth", "pendingModeration",
+--          "latencySeconds": {"p50", "p95"} from receipt to post}.
+-- Reads:   x_post_events (view).
+declare
+	v_since timestamptz;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_since := autopost.now_ts() - interval '7 days';
+	with rows as materialized (
+		select v.status, v."eventType" as type, extract(epoch from v."postedAt" - v."createdAt") as seconds, v.backfill
+		from autopost.x_post_events_rows v
+		where v.workspace_id = p_workspace_id and v."_id" >= autopost.first_id_at(v_since)
+	), counted as (
+		select r.type, r.status, count(*) as n from rows r group by r.type, r.status
+	)
+	select jsonb_build_object('since', v_since,
+		'counts', (select coalesce(jsonb_object_agg(x.status, x.n), '{}') from (
+			select c.status, sum(c.n) as n from counted c group by c.status) x),
+		'byType', (select coalesce(jsonb_object_agg(x.type, x.counts), '{}') from (
+			select c.type, jsonb_object_agg(c.status, c.n) as counts from counted c group by c.type) x),
+		'successRate', (select round(count(*) filter (where r.status = 'posted')::numeric / nullif(count(*), 0), 4)
+			from rows r where r.status in ('posted', 'failed')),
+		'latencySeconds', (select jsonb_build_object(
+			'p50', percentile_cont(0.5) within group (order by r.seconds),
+			'p95', percentile_cont(0.95) within group (order by r.seconds))
+			from rows r where r.status = 'posted' and not r.backfill)) into v_answer;
+	return v_answer || (
+		select jsonb_build_object('queueDepth', count(*) filter (where v.status = 'approved'),
+			'pendingModeration', count(*) filter (where v.status = 'pending'))
+		from autopost.x_post_events_rows v where v.workspace_id = p_workspace_id);
+end
+$$;
+
+
+--
+-- Name: x_templates(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_templates(p_workspace_id text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the bodies of the templates of Global X, as flat fields.
+-- Reads:   templates.
+select jsonb_object_agg('templates.' || k.key, n.body)
+from unnest('{image,video,combat}'::text[]) k (key), autopost.newest_template(p_workspace_id, k.key, 'x') n
 $$;
 
 
@@ -32111,6 +33548,21 @@ CREATE TABLE autopost.audit_heads (
 );
 
 ALTER TABLE ONLY autopost.audit_heads FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: avatars; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.avatars (
+    workspace_id text NOT NULL,
+    avatar_id text NOT NULL,
+    name text NOT NULL,
+    CONSTRAINT avatars_avatar_id_check CHECK ((avatar_id <> ''::text)),
+    CONSTRAINT avatars_name_check CHECK ((name <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.avatars FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -32240,6 +33692,40 @@ CREATE TABLE autopost.dispatch_runs (
     host text,
     ended_at timestamp with time zone
 );
+
+
+--
+-- Name: event_hashes; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.event_hashes (
+    workspace_id text NOT NULL,
+    event_type text NOT NULL,
+    hash text NOT NULL,
+    submission_id uuid NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY autopost.event_hashes FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: event_types; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.event_types (
+    workspace_id text NOT NULL,
+    event text NOT NULL,
+    template_id text NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    moderated boolean DEFAULT false NOT NULL,
+    media_path text,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT event_types_event_check CHECK ((event <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.event_types FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -32480,6 +33966,22 @@ CREATE TABLE autopost.use_prices (
 
 
 --
+-- Name: x_post_config; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.x_post_config (
+    workspace_id text NOT NULL,
+    key text DEFAULT 'global'::text NOT NULL,
+    config jsonb DEFAULT '{}'::jsonb NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT x_post_config_config_check CHECK ((jsonb_typeof(config) = 'object'::text)),
+    CONSTRAINT x_post_config_key_check CHECK ((key = 'global'::text))
+);
+
+ALTER TABLE ONLY autopost.x_post_config FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: events_default; Type: TABLE ATTACH; Schema: autopost; Owner: -
 --
 
@@ -32572,6 +34074,14 @@ ALTER TABLE ONLY autopost.approvals
 
 ALTER TABLE ONLY autopost.audit_heads
     ADD CONSTRAINT audit_heads_pkey PRIMARY KEY (workspace_id);
+
+
+--
+-- Name: avatars avatars_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.avatars
+    ADD CONSTRAINT avatars_pkey PRIMARY KEY (workspace_id, avatar_id);
 
 
 --
@@ -32724,6 +34234,22 @@ ALTER TABLE ONLY autopost.dispatch_cursor
 
 ALTER TABLE ONLY autopost.dispatch_runs
     ADD CONSTRAINT dispatch_runs_pkey PRIMARY KEY (run_id);
+
+
+--
+-- Name: event_hashes event_hashes_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.event_hashes
+    ADD CONSTRAINT event_hashes_pkey PRIMARY KEY (workspace_id, event_type, hash);
+
+
+--
+-- Name: event_types event_types_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.event_types
+    ADD CONSTRAINT event_types_pkey PRIMARY KEY (workspace_id, event);
 
 
 --
@@ -33039,6 +34565,14 @@ ALTER TABLE ONLY autopost.workspaces
 
 
 --
+-- Name: x_post_config x_post_config_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.x_post_config
+    ADD CONSTRAINT x_post_config_pkey PRIMARY KEY (workspace_id, key);
+
+
+--
 -- Name: admin_audit_log_action; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -33309,6 +34843,13 @@ CREATE INDEX deliveries_unknown ON autopost.deliveries USING btree (workspace_id
 --
 
 CREATE INDEX deliveries_unsent ON autopost.deliveries USING btree (workspace_id, status, delivery_id) WHERE (status = ANY (ARRAY['deduped'::text, 'failed_permanent'::text, 'dead'::text]));
+
+
+--
+-- Name: event_hashes_expiry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX event_hashes_expiry ON autopost.event_hashes USING btree (workspace_id, expires_at);
 
 
 --
@@ -33596,6 +35137,13 @@ CREATE INDEX submissions_claimed ON autopost.submissions USING btree (workspace_
 --
 
 CREATE INDEX submissions_due ON autopost.submissions USING btree (workspace_id, next_attempt_at) WHERE (status = 'fetching'::text);
+
+
+--
+-- Name: submissions_events; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_events ON autopost.submissions USING btree (workspace_id, submission_id DESC) WHERE (kind = 'event'::text);
 
 
 --
@@ -33889,7 +35437,7 @@ CREATE TRIGGER ring_when_lifted AFTER UPDATE OF rate_rps, cooldown_until ON auto
 -- Name: channels stamp_channel; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER stamp_channel BEFORE UPDATE OF platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel, paused_until, timezone, window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter, template_ref, moderated ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.stamp_channel();
+CREATE TRIGGER stamp_channel BEFORE UPDATE OF platform, target_id, auth_ref, rate_group, enabled, title, send_mode, rate_rps, max_parallel, paused_until, held_until, timezone, window_mode, posting_window, dedup_ttl_hours, on_unknown, on_auth_lost, settings, tags, route_filter, template_ref, moderated ON autopost.channels FOR EACH ROW EXECUTE FUNCTION autopost.stamp_channel();
 
 
 --
@@ -33970,6 +35518,14 @@ ALTER TABLE ONLY autopost.approvals
 
 ALTER TABLE ONLY autopost.audit_heads
     ADD CONSTRAINT audit_heads_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: avatars avatars_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.avatars
+    ADD CONSTRAINT avatars_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -34090,6 +35646,22 @@ ALTER TABLE ONLY autopost.discovered_chats
 
 ALTER TABLE ONLY autopost.discovered_chats
     ADD CONSTRAINT discovered_chats_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: event_hashes event_hashes_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.event_hashes
+    ADD CONSTRAINT event_hashes_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: event_types event_types_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.event_types
+    ADD CONSTRAINT event_types_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -34333,6 +35905,14 @@ ALTER TABLE ONLY autopost.workspace_endpoints
 
 
 --
+-- Name: x_post_config x_post_config_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.x_post_config
+    ADD CONSTRAINT x_post_config_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: admin_audit_log; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -34385,6 +35965,12 @@ ALTER TABLE autopost.approvals ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.audit_heads ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: avatars; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.avatars ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: bot_subscriptions; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -34463,6 +36049,18 @@ ALTER TABLE autopost.deliveries ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.discovered_chats ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: event_hashes; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.event_hashes ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: event_types; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.event_types ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: events; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -34595,6 +36193,13 @@ CREATE POLICY owner_session ON autopost.audit_heads TO autopost_owner USING ((CO
 
 
 --
+-- Name: avatars owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.avatars TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: bot_subscriptions owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -34683,6 +36288,20 @@ CREATE POLICY owner_session ON autopost.deliveries TO autopost_owner USING ((COA
 --
 
 CREATE POLICY owner_session ON autopost.discovered_chats TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: event_hashes owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.event_hashes TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: event_types owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.event_types TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -34896,6 +36515,13 @@ CREATE POLICY owner_session ON autopost.workspaces TO autopost_owner USING ((COA
 
 
 --
+-- Name: x_post_config owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.x_post_config TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: platform_limits; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -35067,6 +36693,13 @@ CREATE POLICY workspace ON autopost.audit_heads USING ((workspace_id = current_s
 
 
 --
+-- Name: avatars workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.avatars USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: bot_subscriptions workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -35155,6 +36788,20 @@ CREATE POLICY workspace ON autopost.deliveries USING ((workspace_id = current_se
 --
 
 CREATE POLICY workspace ON autopost.discovered_chats USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: event_hashes workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.event_hashes USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: event_types workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.event_types USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
@@ -35368,6 +37015,13 @@ CREATE POLICY workspace ON autopost.workspaces USING ((workspace_id = current_se
 
 
 --
+-- Name: x_post_config workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.x_post_config USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: workspace_endpoints; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -35378,6 +37032,12 @@ ALTER TABLE autopost.workspace_endpoints ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.workspaces ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: x_post_config; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.x_post_config ENABLE ROW LEVEL SECURITY;
 
 --
 -- PostgreSQL database dump complete

@@ -251,6 +251,7 @@
 \ir monitor/list_unknown_media.sql
 \ir monitor/remove_media_origin.sql
 \ir monitor/queue_metrics.sql
+\ir monitor/x_post_metrics.sql
 
 -- Configuration, lists and operator actions for the API, the pages and the CLI.
 \ir admin/put_row.sql

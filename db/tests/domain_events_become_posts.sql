@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(50);
+select plan(61);
 
 create function test.event(p_payload jsonb, p_event text default 'MEDIA.IMAGE.GENERATED', p_more jsonb default '{}') returns jsonb
 language sql
@@ -123,6 +123,26 @@ select test.set('global_x_posting_enabled', 'false');
 select is(test.claimed(), '{}');
 select test.set('global_x_posting_enabled', 'true');
 select is(test.claimed(1), '{x1}');
+
+-- Posted.
+create temp table flying as select d.delivery_id, d.claim_token from autopost.deliveries d where d.claim_token is not null;
+select is((select autopost.start_call('w', f.delivery_id, f.claim_token) -> 'applied' from flying f), 'true');
+select is((select autopost.commit_outcome('w', f.delivery_id, f.claim_token, test.sent('1001')) -> 'applied' from flying f), 'true');
+select is((select p."tweetUrl" from autopost.list_x_posts('w', '{"status": "posted"}', 1) p), 'https://x.com/i/status/1001');
+select is(autopost.x_post_stats('w') #> '{counts,posted}', '1');
+select is(autopost.x_post_stats('w') -> 'successRate' < '1', true);
+select is((select m.events from autopost.x_post_metrics() m where m.status = 'posted'), 1::bigint);
+select is((select cardinality(m.buckets) from autopost.x_post_metrics() m where m.status = 'posted'), 9);
+
+-- Posts from before count for duplicates, and nothing is called.
+select is(autopost.backfill_x_posts('w', 'in', '[{"event": "COMBAT.SUMMARY.GENERATED", "payload": {}, "tweet_id": "7",
+	"posted_at": "2026-06-01T10:00:00Z"}]', 'olga', 'move', false) #>> '{errors,0,line}', '1');
+select is(autopost.backfill_x_posts('w', 'in', '[{"event": "MEDIA.VIDEO.GENERATED", "payload": {"type": "video", "videoUrl": "https://e.x/v.mp4",
+	"title": "Old", "createdAt": "2026-06-01T10:00:00Z"}, "tweet_id": "7", "posted_at": "2026-06-01T10:00:00Z"}]', 'olga', 'move',
+	false) -> 'recorded', '1');
+select is((select p."postedAt" from autopost.list_x_posts('w', '{"type": "video"}', 1) p), '2026-06-01 10:00:00+00'::timestamptz);
+select is(test.event('{"type": "video", "videoUrl": "https://e.x/v.mp4", "title": "Old", "createdAt": "2026-06-01T11:00:00Z"}',
+	'MEDIA.VIDEO.GENERATED') ->> 'reason', 'duplicate');
 
 -- Ceilings.
 select test.set('global_x_posting_rate_per_hour', '6');

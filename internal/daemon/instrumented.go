@@ -48,6 +48,7 @@ func newWatch(ctx context.Context, cfg config.Config, log *slog.Logger) (*watch,
 // observe adds the metrics that need the database.
 func (w *watch) observe(store *pg.Store) {
 	w.Queue(store.QueueMetrics)
+	w.XPosts(store.XPostMetrics)
 	w.Connections(func() telemetry.Pool {
 		inUse, idle, most := store.Connections()
 		return telemetry.Pool{InUse: inUse, Idle: idle, Most: most}

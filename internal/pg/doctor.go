@@ -108,6 +108,12 @@ func (s *Store) QueueMetrics(ctx context.Context) ([]telemetry.QueueLine, error)
 		select workspace_id, platform, rate_group, gate, channels, waiting, due, in_flight, oldest_due_at from autopost.queue_metrics()`)
 }
 
+// XPostMetrics returns the kept domain events of all workspaces as a few rows per type.
+func (s *Store) XPostMetrics(ctx context.Context) ([]telemetry.XPostLine, error) {
+	return read[telemetry.XPostLine](ctx, s, "x post metrics", `
+		select event_type, status, reason, backfill, events, seconds::float8, buckets from autopost.x_post_metrics()`)
+}
+
 // Skew returns how far the clock of the database is ahead of this machine's. The error is at most half of the round trip.
 func (s *Store) Skew(ctx context.Context) (skew, trip time.Duration, err error) {
 	asked := time.Now()

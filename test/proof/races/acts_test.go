@@ -281,7 +281,7 @@ var readers = []string{
 	"list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "list_x_posts", "manual_requeue_preview",
 	"preview_template", "preview_x_post", "queue_metrics", "queue_snapshot", "raw_kept_since", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources",
 	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces", "report_orphans",
-	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "verify_audit", "why", "x_post_stats",
+	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "verify_audit", "why", "x_post_stats", "x_post_metrics",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -328,6 +328,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"list_event_types":            `'w'`,
 		"list_x_posts":                `'w', '{}', 10`,
 		"preview_x_post":              `'w', 'combat', null, '{}'`,
+		"x_post_metrics":              ``,
 		"x_post_stats":                `'w'`,
 		"health_snapshot":             `'w'`,
 		"list_alert_targets":          `'w', 10`,

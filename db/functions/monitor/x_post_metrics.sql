@@ -1,0 +1,29 @@
+create or replace function autopost.x_post_metrics()
+returns table (event_type text, status text, reason text, backfill boolean, events bigint, seconds numeric,
+	buckets bigint[])
+language plpgsql stable security definer set search_path = autopost, pg_temp
+as $$
+-- Purpose: the kept domain events as counters: per type, status and code of the failure. For posted
+--          ones also the sum of the seconds from receipt to post, and how many took at most 1, 5, 15,
+--          60, 300, 900, 3600, 21600 and 86400 seconds. Works across workspaces.
+-- Reads:   x_post_events (view), submissions, deliveries.
+begin
+	perform autopost.enter_all_workspaces();
+	return query
+	select x.type, x.status, x.reason, x.backfill, count(*), sum(x.seconds), array(
+		select count(*) filter (where t.seconds <= b.most)
+		from unnest('{1,5,15,60,300,900,3600,21600,86400}'::numeric[]) with ordinality b (most, n)
+		left join unnest(array_agg(x.seconds)) t (seconds) on true
+		group by b.n
+		order by b.n)
+	from (
+		select v."eventType" as type, v.status, case when v.status = 'failed'
+				then coalesce(d.last_error ->> 'code', s.last_error ->> 'code', 'unknown') else '' end as reason,
+			v.backfill, case when v.status = 'posted' and not v.backfill
+				then extract(epoch from v."postedAt" - v."createdAt") end as seconds
+		from autopost.x_post_events_rows v
+		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id"
+		left join lateral autopost.event_delivery(s) d on v.status = 'failed') x
+	group by x.type, x.status, x.reason, x.backfill;
+end
+$$;
