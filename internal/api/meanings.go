@@ -55,7 +55,7 @@ var configured = map[string]string{
 var meanings = map[string]string{
 	"EventType.event":       "The name of the event.",
 	"DomainEvent.event":     "The name of the event: MEDIA.IMAGE.GENERATED, MEDIA.VIDEO.GENERATED, COMBAT.SUMMARY.GENERATED, or an own type.",
-	"EventAnswer.status":    "What became of the event.",
+	"EventAnswer.status":    "The result of the event.",
 	"EventAnswer.reason":    "Why it was skipped: duplicate, disabled or shadow_mode.",
 	"author":                "The person that submitted it; null for a program.",
 	"decided_at":            "When a person decided; null before.",
