@@ -8526,7 +8526,7 @@ begin
 		parse_mode, max_length, enabled, created_at)
 	select p_workspace_id, b.template_id, 'x', 1, b.body, b.defaults, b.vars, b.sanitize, b.parse_mode, b.max_length,
 		true, autopost.now_ts()
-	from autopost.builtin_templates(p_workspace_id) b
+	from autopost.x_default_templates(p_workspace_id) b
 	where not exists (select 1 from autopost.templates t where t.workspace_id = p_workspace_id
 		and t.template_id = b.template_id);
 	perform autopost.apply_x_config(p_workspace_id);
@@ -8772,7 +8772,8 @@ begin
 	where t.workspace_id = p_workspace_id and t.event = p_event ->> 'event' and v_kind is null;
 	v_medium := autopost.event_medium(p_event, v_type.media_path);
 	v_hash := autopost.event_hash(p_event, v_medium);
-	v_template := autopost.newest_template(p_workspace_id, coalesce(v_kind, v_type.template_id), 'x');
+	v_template := case when v_kind is not null then autopost.x_template(p_workspace_id, v_kind)
+		else autopost.newest_template(p_workspace_id, v_type.template_id, 'x') end;
 	if v_template.template_id is null then
 		return jsonb_build_object('errors', autopost.field_error('event', format('needs template %s',
 			v_type.template_id),
@@ -19947,9 +19948,9 @@ begin
 			'null')),
 			'pass the type of the event');
 	end if;
-	v_template := autopost.newest_template(p_workspace_id, p_type, 'x');
+	v_template := autopost.x_template(p_workspace_id, p_type);
 	if p_template is not null then
-		v_template := autopost.template_of(p_workspace_id, p_type, 'x', jsonb_build_object('body', p_template));
+		v_template := autopost.template_of(p_workspace_id, p_type, 'x', autopost.x_template_fields(p_type, p_template));
 	end if;
 	v_errors := case when p_template is not null then autopost.x_config_errors(p_workspace_id,
 		jsonb_build_object('templates.' || p_type, p_template)) else '[]' end;
@@ -21731,7 +21732,7 @@ declare
 	v_before jsonb;
 	v_given jsonb := autopost.flat_fields(case when jsonb_typeof(p_fields) = 'object' then p_fields else '{}' end);
 	v_defaults jsonb := autopost.x_defaults() || (select jsonb_object_agg('templates.' || b.template_id, b.body)
-		from autopost.builtin_templates(p_workspace_id) b);
+		from autopost.x_default_templates(p_workspace_id) b);
 	v_channel text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -21753,8 +21754,8 @@ begin
 			from jsonb_each(autopost.flat_fields(c.config) || v_given) f
 			where f.value <> 'null' and f.key not like 'templates.%'))
 		where c.workspace_id = p_workspace_id and c.key = 'global';
-		perform autopost.put_template(p_workspace_id, split_part(f.key, '.', 2), 'x', jsonb_build_object('body',
-			f.value),
+		perform autopost.put_template(p_workspace_id, split_part(f.key, '.', 2), 'x', autopost.x_template_fields(split_part(f.key, '.', 2),
+			f.value #>> '{}'),
 			p_operator, p_reason)
 		from jsonb_each(v_answer -> 'after') f where f.key like 'templates.%';
 		perform autopost.release_x_channel(p_workspace_id, v_channel)
@@ -33313,7 +33314,7 @@ begin
 	for v_field in select f.key, f.value from jsonb_each(p_fields) f
 		where f.key like 'templates.%' and jsonb_typeof(f.value) = 'string' order by f.key loop
 		v_template := autopost.template_of(p_workspace_id, split_part(v_field.key, '.', 2), 'x',
-			jsonb_build_object('body', v_field.value));
+			autopost.x_template_fields(split_part(v_field.key, '.', 2), v_field.value #>> '{}'));
 		v_faults := autopost.template_faults(v_template);
 		if v_faults <> '[]' then
 			v_errors := v_errors || (v_faults -> 0 || jsonb_build_object('field', v_field.key));
@@ -33324,6 +33325,25 @@ begin
 	end loop;
 	return v_errors;
 end
+$$;
+
+
+--
+-- Name: x_default_templates(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_default_templates(p_workspace_id text) RETURNS SETOF autopost.templates
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the templates of Global X before the first change or event, as version 0.
+select p_workspace_id, b.template_id, 'x', 0, b.body, '{}'::jsonb, b.vars::text[], b.sanitize::text[], 'None',
+	null::int, true, null::timestamptz
+from (values
+	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{prompt}'),
+	('video', 'New video drop: {title}', '{title,avatar_name}', '{title}'),
+	('combat', '{winner_name} defeated {loser_name} in {rounds} rounds!', '{winner_name,loser_name,rounds,summary}',
+		'{summary}')
+) b (template_id, body, vars, sanitize)
 $$;
 
 
@@ -33420,6 +33440,39 @@ $$;
 
 
 --
+-- Name: x_template(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_template(p_workspace_id text, p_name text) RETURNS autopost.templates
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the newest template of Global X for image, video or combat, else the default one.
+-- Reads:   templates.
+declare
+	v_template autopost.templates := autopost.newest_template(p_workspace_id, p_name, 'x');
+begin
+	if v_template.template_id is null then
+		select b.* into v_template from autopost.x_default_templates(p_workspace_id) b where b.template_id = p_name;
+	end if;
+	return v_template;
+end
+$$;
+
+
+--
+-- Name: x_template_fields(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_template_fields(p_name text, p_body text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: a template of Global X with another body, as put_template takes it.
+select jsonb_build_object('body', p_body, 'vars', b.vars, 'sanitize', b.sanitize)
+from autopost.x_default_templates('') b where b.template_id = p_name
+$$;
+
+
+--
 -- Name: x_templates(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -33429,7 +33482,7 @@ CREATE FUNCTION autopost.x_templates(p_workspace_id text) RETURNS jsonb
 -- Purpose: the bodies of the templates of Global X, as flat fields.
 -- Reads:   templates.
 select jsonb_object_agg('templates.' || k.key, n.body)
-from unnest('{image,video,combat}'::text[]) k (key), autopost.newest_template(p_workspace_id, k.key, 'x') n
+from unnest('{image,video,combat}'::text[]) k (key), autopost.x_template(p_workspace_id, k.key) n
 $$;
 
 

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(26);
+select plan(27);
 
 insert into autopost.workspaces (workspace_id) values ('v');
 insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash)
@@ -31,6 +31,9 @@ select d.workspace_id, gen_random_uuid(), d.delivery_id, d.message_id, 'c', 'c',
 	'r', d.created_at, d.created_at from autopost.deliveries d;
 select autopost.receive_push(x, 'in', '[{"text": "b", "media": [{"type": "image", "url": "https://e.x/?key=CANARY"}]}]')
 from unnest('{v,w}'::text[]) x;
+select autopost.receive_event(x, 'in', '{"event": "COMBAT.SUMMARY.GENERATED", "payload": {"type": "combat",
+	"encounterId": "e", "winner": {"id": "a", "name": "A"}, "loser": {"id": "b", "name": "B"}, "summaryText": "s", "rounds": 1,
+	"createdAt": "2026-06-01T10:00:00Z"}}') from unnest('{v,w}'::text[]) x;
 select autopost.pause_channel(x, 'c', 60, 'o', 'r', false) from unnest('{v,w}'::text[]) x;
 select set_config('autopost.workspace_id', '', true); -- as a reader's own transaction has it
 
@@ -62,12 +65,12 @@ select c.relname as name from pg_class c where c.relnamespace = 'autopost'::regn
 	and has_table_privilege('autopost_reader', c.oid, 'select');
 grant select on read to public;
 
-select is((select array_agg(name::text order by name) from read), '{list_acts,list_alerts,list_audit,list_channels,list_chats,list_credentials,list_deliveries,list_endpoints,list_events,list_messages,list_rate_groups,list_runs,list_sources,list_submissions,list_webhook_deliveries,queue_snapshot}'::text[],
+select is((select array_agg(name::text order by name) from read), '{list_acts,list_alerts,list_audit,list_channels,list_chats,list_credentials,list_deliveries,list_endpoints,list_events,list_messages,list_rate_groups,list_runs,list_sources,list_submissions,list_webhook_deliveries,queue_snapshot,x_post_events}'::text[],
 	'what readers may read');
 select is((select array_agg(p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef
 	and p.prorettype in (select c.reltype from pg_class c where c.relkind = 'v')
-	and p.proname::text not in (select name::text from read)), '{list_api_keys}',
+	and p.proname::text not in (select name::text from read)), '{list_api_keys,list_x_posts}',
 		'is returned by the function of that name');
 select is((select array_agg(c.relname::text) from pg_class c
 	where c.relnamespace = 'autopost'::regnamespace and c.relkind = 'v'
@@ -81,7 +84,7 @@ select is(test.sees('contract_auditor',
 	format('select string_agg(distinct v.workspace_id, '','' order by v.workspace_id) from autopost.%I v',
 	'list_events')), 'v,w', 'a role of all workspaces');
 select is((select array_agg(test.sees('contract_outsider', format('select count(*) from autopost.%I', name)))
-	from read), array_fill('0'::text, array[16]), 'a role without a workspace');
+	from read), array_fill('0'::text, array[17]), 'a role without a workspace');
 
 -- it is set once the row was found
 select is(test.sees('contract_reader', $$select set_config('autopost.workspace_id', 'v', true) || count(*)

@@ -136,7 +136,7 @@ var xPosts = rest.List{Function: "list_x_posts", Key: rest.ByID("_id")}
 func registerXPosts(d *server) {
 	rest.Register(d.Server, rest.Operation{
 		ID: "list-x-posts", Method: http.MethodGet, Root: adminRoot, Path: "/x-posts", Summary: "List events of Global X, newest first", Answer: rest.Listed[xPost]{},
-		Description: "Domain events and their results.",
+		Description: "Domain events and their posts.",
 	}, func(ctx context.Context, in *xPostsInput) (rest.Reply, error) {
 		return d.Read(ctx, xPosts, in.Page, map[string]any{"status": in.Status, "type": in.Type})
 	})

@@ -27,7 +27,7 @@ var listings = map[string]listing{
 	"workspace list": {}, "channel list": {}, "channel discover": {}, "chat list": {}, "credential list": {}, "endpoint list": {}, "source list": {},
 	"template list": {}, "webhook list": {}, "webhook deliveries": {args: []string{"crm"}}, "group list": {}, "quota list": {}, "budget list": {}, "retry-policy list": {}, "apikey list": {},
 	"setting list": {}, "alert list": {}, "alert target list": {}, "events list": {}, "audit list": {},
-	"posts list": {}, "submissions list": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
+	"posts list": {}, "submissions list": {}, "moderation list": {}, "x-posts list": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
 	"migrate status": {}, "verify": {}, "doctor": {code: 1}, "credential check": {args: []string{"telegram"}, code: 1}, "channel check": {args: []string{"on-max"}},
 	"plan": {args: []string{"--text", "A new post", "--tag", "none"}, object: true}, "forecast": {object: true}, "health": {object: true},
 	"source test": {args: []string{"wire"}, object: true}, "endpoint test": {args: []string{"cms", "post.json"}, object: true},
@@ -113,6 +113,11 @@ func crowded(t *testing.T) *harness.Harness {
 	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)
 	h.Push(d, "secret-cms", harness.Post("text", "Look", "media", picture(h, "not-there.png")))
 	h.UntilTrue(`select exists (select 1 from autopost.submissions where status = 'failed')`)
+	h.Exec(`select autopost.receive_event('news', 'cms', '{"event": "COMBAT.SUMMARY.GENERATED", "payload": {"type": "combat", "encounterId": "e1",
+		"winner": {"id": "a", "name": "Nyx"}, "loser": {"id": "b", "name": "Helion"}, "summaryText": "Nyx won", "rounds": 7, "createdAt": "2025-09-20T14:00:00Z"}}')`)
+	h.Exec(`update autopost.workspace_endpoints set moderated = true where endpoint_id = 'cms'`)
+	h.Push(d, "secret-cms", harness.Post("text", strings.Repeat("A person decides about this. ", 20)))
+	h.Exec(`update autopost.workspace_endpoints set moderated = false where endpoint_id = 'cms'`)
 	sent := pgtest.Value[string](h.DB, `select delivery_id::text from autopost.deliveries where channel_id = 'on-telegram'`)
 	ok(t, h, "deliveries", "edit", sent, "--text", "Edited")
 	h.UntilTrue(`select exists (select 1 from autopost.post_acts where status = 'done')`)

@@ -54,6 +54,14 @@ func (h *Harness) TryPush(url, secret, body string) (Answer, error) {
 	return h.request(http.MethodPost, url+"/hooks/push", secret, strings.NewReader(body))
 }
 
+// Event sends a domain event and fails the test if no answer arrives.
+func (h *Harness) Event(d *Daemon, secret, body string) Answer {
+	h.t.Helper()
+	answer, err := h.request(http.MethodPost, d.URL+"/hooks/events", secret, strings.NewReader(body))
+	require.NoError(h.t, err)
+	return answer
+}
+
 // Get requests a page. Any goroutine may call it.
 func (h *Harness) Get(url, key string) (Answer, error) {
 	return h.request(http.MethodGet, url, key, nil)

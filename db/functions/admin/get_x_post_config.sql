@@ -4,7 +4,7 @@ as $$
 -- Purpose: the bodies of the templates of Global X, as flat fields.
 -- Reads:   templates.
 select jsonb_object_agg('templates.' || k.key, n.body)
-from unnest('{image,video,combat}'::text[]) k (key), autopost.newest_template(p_workspace_id, k.key, 'x') n
+from unnest('{image,video,combat}'::text[]) k (key), autopost.x_template(p_workspace_id, k.key) n
 $$;
 
 create or replace function autopost.get_x_post_config(p_workspace_id text) returns jsonb

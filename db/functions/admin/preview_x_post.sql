@@ -21,9 +21,9 @@ begin
 			'null')),
 			'pass the type of the event');
 	end if;
-	v_template := autopost.newest_template(p_workspace_id, p_type, 'x');
+	v_template := autopost.x_template(p_workspace_id, p_type);
 	if p_template is not null then
-		v_template := autopost.template_of(p_workspace_id, p_type, 'x', jsonb_build_object('body', p_template));
+		v_template := autopost.template_of(p_workspace_id, p_type, 'x', autopost.x_template_fields(p_type, p_template));
 	end if;
 	v_errors := case when p_template is not null then autopost.x_config_errors(p_workspace_id,
 		jsonb_build_object('templates.' || p_type, p_template)) else '[]' end;

@@ -18,7 +18,7 @@ begin
 	for v_field in select f.key, f.value from jsonb_each(p_fields) f
 		where f.key like 'templates.%' and jsonb_typeof(f.value) = 'string' order by f.key loop
 		v_template := autopost.template_of(p_workspace_id, split_part(v_field.key, '.', 2), 'x',
-			jsonb_build_object('body', v_field.value));
+			autopost.x_template_fields(split_part(v_field.key, '.', 2), v_field.value #>> '{}'));
 		v_faults := autopost.template_faults(v_template);
 		if v_faults <> '[]' then
 			v_errors := v_errors || (v_faults -> 0 || jsonb_build_object('field', v_field.key));
@@ -60,7 +60,7 @@ declare
 	v_before jsonb;
 	v_given jsonb := autopost.flat_fields(case when jsonb_typeof(p_fields) = 'object' then p_fields else '{}' end);
 	v_defaults jsonb := autopost.x_defaults() || (select jsonb_object_agg('templates.' || b.template_id, b.body)
-		from autopost.builtin_templates(p_workspace_id) b);
+		from autopost.x_default_templates(p_workspace_id) b);
 	v_channel text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -82,8 +82,8 @@ begin
 			from jsonb_each(autopost.flat_fields(c.config) || v_given) f
 			where f.value <> 'null' and f.key not like 'templates.%'))
 		where c.workspace_id = p_workspace_id and c.key = 'global';
-		perform autopost.put_template(p_workspace_id, split_part(f.key, '.', 2), 'x', jsonb_build_object('body',
-			f.value),
+		perform autopost.put_template(p_workspace_id, split_part(f.key, '.', 2), 'x', autopost.x_template_fields(split_part(f.key, '.', 2),
+			f.value #>> '{}'),
 			p_operator, p_reason)
 		from jsonb_each(v_answer -> 'after') f where f.key like 'templates.%';
 		perform autopost.release_x_channel(p_workspace_id, v_channel)

@@ -186,7 +186,8 @@ begin
 	where t.workspace_id = p_workspace_id and t.event = p_event ->> 'event' and v_kind is null;
 	v_medium := autopost.event_medium(p_event, v_type.media_path);
 	v_hash := autopost.event_hash(p_event, v_medium);
-	v_template := autopost.newest_template(p_workspace_id, coalesce(v_kind, v_type.template_id), 'x');
+	v_template := case when v_kind is not null then autopost.x_template(p_workspace_id, v_kind)
+		else autopost.newest_template(p_workspace_id, v_type.template_id, 'x') end;
 	if v_template.template_id is null then
 		return jsonb_build_object('errors', autopost.field_error('event', format('needs template %s',
 			v_type.template_id),
@@ -215,18 +216,6 @@ begin
 		'meta', jsonb_build_object('prompt', v_payload -> 'prompt', 'summaryText', v_payload -> 'summaryText',
 			'rounds', v_payload -> 'rounds', 'title', v_payload -> 'title', 'truncated', v_text -> 'truncated'));
 end
-$$;
-
-create or replace function autopost.event_delivery(p_submission autopost.submissions) returns setof autopost.deliveries
-language sql stable
-as $$
--- Purpose: the delivery that an enqueued event made; no row if it made none.
--- Reads:   deliveries.
-select d.* from autopost.deliveries d -- all columns: the row type is the answer
-where d.workspace_id = p_submission.workspace_id and d.message_id = p_submission.message_id
-	and d.ingest_run_id = p_submission.run_id
-order by d.delivery_id
-limit 1
 $$;
 
 create or replace function autopost.has_failed(p_submission autopost.submissions) returns boolean

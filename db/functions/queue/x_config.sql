@@ -134,6 +134,43 @@ begin
 end
 $$;
 
+create or replace function autopost.x_default_templates(p_workspace_id text) returns setof autopost.templates
+language sql stable
+as $$
+-- Purpose: the templates of Global X before the first change or event, as version 0.
+select p_workspace_id, b.template_id, 'x', 0, b.body, '{}'::jsonb, b.vars::text[], b.sanitize::text[], 'None',
+	null::int, true, null::timestamptz
+from (values
+	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{prompt}'),
+	('video', 'New video drop: {title}', '{title,avatar_name}', '{title}'),
+	('combat', '{winner_name} defeated {loser_name} in {rounds} rounds!', '{winner_name,loser_name,rounds,summary}',
+		'{summary}')
+) b (template_id, body, vars, sanitize)
+$$;
+
+create or replace function autopost.x_template(p_workspace_id text, p_name text) returns autopost.templates
+language plpgsql stable
+as $$
+-- Purpose: the newest template of Global X for image, video or combat, else the default one.
+-- Reads:   templates.
+declare
+	v_template autopost.templates := autopost.newest_template(p_workspace_id, p_name, 'x');
+begin
+	if v_template.template_id is null then
+		select b.* into v_template from autopost.x_default_templates(p_workspace_id) b where b.template_id = p_name;
+	end if;
+	return v_template;
+end
+$$;
+
+create or replace function autopost.x_template_fields(p_name text, p_body text) returns jsonb
+language sql stable
+as $$
+-- Purpose: a template of Global X with another body, as put_template takes it.
+select jsonb_build_object('body', p_body, 'vars', b.vars, 'sanitize', b.sanitize)
+from autopost.x_default_templates('') b where b.template_id = p_name
+$$;
+
 create or replace function autopost.ensure_x_config(p_workspace_id text) returns void
 language plpgsql
 as $$
@@ -151,9 +188,21 @@ begin
 		parse_mode, max_length, enabled, created_at)
 	select p_workspace_id, b.template_id, 'x', 1, b.body, b.defaults, b.vars, b.sanitize, b.parse_mode, b.max_length,
 		true, autopost.now_ts()
-	from autopost.builtin_templates(p_workspace_id) b
+	from autopost.x_default_templates(p_workspace_id) b
 	where not exists (select 1 from autopost.templates t where t.workspace_id = p_workspace_id
 		and t.template_id = b.template_id);
 	perform autopost.apply_x_config(p_workspace_id);
 end
+$$;
+
+create or replace function autopost.event_delivery(p_submission autopost.submissions) returns setof autopost.deliveries
+language sql stable
+as $$
+-- Purpose: the delivery that an enqueued event made; no row if it made none.
+-- Reads:   deliveries.
+select d.* from autopost.deliveries d -- all columns: the row type is the answer
+where d.workspace_id = p_submission.workspace_id and d.message_id = p_submission.message_id
+	and d.ingest_run_id = p_submission.run_id
+order by d.delivery_id
+limit 1
 $$;
