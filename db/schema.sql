@@ -10497,6 +10497,34 @@ $$;
 
 
 --
+-- Name: follow_x_channel(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.follow_x_channel() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: moves the caps and the hold of Global X when an X channel gets or loses its avatar.
+-- Locks:   as apply_x_config.
+-- Writes:  as apply_x_config and release_x_channel.
+declare
+	v_avatar text := (select s.value #>> '{}' from autopost.settings s where s.key = 'global_x_account_avatar_id');
+	v_config jsonb := (select c.config from autopost.x_post_config c
+		where c.workspace_id = new.workspace_id and c.key = 'global');
+begin
+	if v_config is null then
+		return null;
+	end if;
+	if tg_op = 'UPDATE' and not v_config ? 'channel_id' and old.settings ->> 'avatar_id' = v_avatar
+		and new.settings ->> 'avatar_id' is distinct from v_avatar then
+		perform autopost.release_x_channel(new.workspace_id, new.channel_id);
+	end if;
+	perform autopost.apply_x_config(new.workspace_id);
+	return null;
+end
+$$;
+
+
+--
 -- Name: forecast(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -34965,6 +34993,13 @@ CREATE TRIGGER check_routing BEFORE INSERT OR UPDATE OF route_filter, tags ON au
 --
 
 CREATE TRIGGER end_credential_wait AFTER INSERT OR UPDATE OF secret_ref, platform ON autopost.credential_bindings FOR EACH ROW EXECUTE FUNCTION autopost.end_credential_wait();
+
+
+--
+-- Name: channels follow_x_channel; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER follow_x_channel AFTER INSERT OR UPDATE OF settings ON autopost.channels FOR EACH ROW WHEN ((new.platform = 'x'::text)) EXECUTE FUNCTION autopost.follow_x_channel();
 
 
 --
