@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(61);
+select plan(64);
 
 create function test.event(p_payload jsonb, p_event text default 'MEDIA.IMAGE.GENERATED', p_more jsonb default '{}') returns jsonb
 language sql
@@ -149,6 +149,15 @@ select test.set('global_x_posting_rate_per_hour', '6');
 select is((select q.max_sends from autopost.quotas q where q.window_seconds = 3600), 6);
 select is(test.put('{"rate": {"perHour": 20}}') #> '{effective,rate,perHour}', '6');
 select is(autopost.get_x_post_config('w') #> '{stored,rate,perHour}', '20');
+
+-- Without a configured channel, the channel of the avatar has the caps.
+select test.put('{"channel_id": null}');
+select is((select count(*)::int from autopost.quotas q), 0, 'the caps end with the channel');
+select test.set('global_x_account_avatar_id', '"nyx"');
+update autopost.channels c set settings = '{"avatar_id": "nyx"}' where c.channel_id = 'x1';
+select is((select count(*)::int from autopost.quotas q where q.channel_id = 'x1'), 2);
+update autopost.channels c set settings = '{}' where c.channel_id = 'x1';
+select is((select count(*)::int from autopost.quotas q), 0);
 
 select is((select jsonb_agg(v) from autopost.verify('w') v where v.violations > 0), null, 'the invariants hold');
 

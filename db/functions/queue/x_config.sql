@@ -206,3 +206,29 @@ where d.workspace_id = p_submission.workspace_id and d.message_id = p_submission
 order by d.delivery_id
 limit 1
 $$;
+
+create or replace function autopost.follow_x_channel() returns trigger
+language plpgsql
+as $$
+-- Purpose: moves the caps and the hold of Global X when an X channel gets or loses its avatar.
+-- Locks:   as apply_x_config.
+-- Writes:  as apply_x_config and release_x_channel.
+declare
+	v_avatar text := (select s.value #>> '{}' from autopost.settings s where s.key = 'global_x_account_avatar_id');
+	v_config jsonb := (select c.config from autopost.x_post_config c
+		where c.workspace_id = new.workspace_id and c.key = 'global');
+begin
+	if v_config is null then
+		return null;
+	end if;
+	if tg_op = 'UPDATE' and not v_config ? 'channel_id' and old.settings ->> 'avatar_id' = v_avatar
+		and new.settings ->> 'avatar_id' is distinct from v_avatar then
+		perform autopost.release_x_channel(new.workspace_id, new.channel_id);
+	end if;
+	perform autopost.apply_x_config(new.workspace_id);
+	return null;
+end
+$$;
+
+create or replace trigger follow_x_channel after insert or update of settings on autopost.channels
+	for each row when (new.platform = 'x') execute function autopost.follow_x_channel();
