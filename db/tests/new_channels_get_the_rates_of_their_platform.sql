@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(25);
+select plan(28);
 select test.publish();
 
 create function test.add(p_channel_id text, p_platform text, p_target_id text, p_more jsonb default '{}') returns text
@@ -74,5 +74,13 @@ update autopost.platform_limits set rate_rps = 0 where rate_group = 'moved';
 update autopost.channels set rate_group = 'plain' where channel_id = 'plain';
 update autopost.channels set rate_group = 'moved' where channel_id = 'plain';
 select is(test.group_rate('telegram', 'moved'), 0::numeric, 'a group without a limit keeps that');
+
+-- A group may have no limit before its first channel.
+select is(autopost.put_rate_group('w', 'telegram', 'early', '{"rate_rps": 25}', 'olga', 'paid', false) ->> 'reason',
+	'unchanged', 'a new group has the limit of its platform');
+select is(autopost.put_rate_group('w', 'telegram', 'early', '{"rate_rps": 0}', 'olga', 'paid', false) -> 'before',
+	'{"rate_rps": 25}');
+select test.channel('early', p_rate_group => 'early');
+select is(test.group_rate('telegram', 'early'), null, 'a group without a limit keeps that');
 select * from finish();
 rollback;

@@ -5,8 +5,8 @@ create or replace function autopost.put_rate_group(
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: sets the limit that the channels of a rate group share. p_fields: rate_rps, messages per
---          second; 0 removes the limit, null restores that of the platform. A group exists once a
---          channel names it.
+--          second; 0 removes the limit, null restores that of the platform, which a new group has. A
+--          group exists once a channel names it.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
 --          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
@@ -26,8 +26,7 @@ begin
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require_platform(p_platform), autopost.require_argument('rate_group', p_rate_group <> '');
 	if p_fields -> 'rate_rps' = 'null' then
-		p_fields := p_fields || jsonb_build_object('rate_rps', coalesce((
-			select p.group_rps from autopost.platforms p where p.platform = p_platform), 0));
+		p_fields := p_fields || jsonb_build_object('rate_rps', coalesce(autopost.platform_rate(p_platform), 0));
 	end if;
 	if not p_dry_run then
 		perform autopost.lock_configuration(p_workspace_id);
@@ -37,7 +36,8 @@ begin
 	end if;
 	select true, l.rate_rps into v_known, v_rps from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-	v_put := autopost.put_row(p_fields, v_rules, jsonb_build_object('rate_rps', coalesce(v_rps, 0)))
+	v_put := autopost.put_row(p_fields, v_rules, jsonb_build_object('rate_rps',
+		coalesce(case when v_known then v_rps else autopost.platform_rate(p_platform) end, 0)))
 		|| jsonb_build_object('created', v_known is null);
 	v_answer := autopost.put_answer(v_put, null, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
