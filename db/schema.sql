@@ -10526,6 +10526,34 @@ $$;
 
 
 --
+-- Name: follow_x_channel(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.follow_x_channel() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: moves the caps and the hold of Global X when an X channel gets or loses its avatar.
+-- Locks:   as apply_x_config.
+-- Writes:  as apply_x_config and release_x_channel.
+declare
+	v_avatar text := (select s.value #>> '{}' from autopost.settings s where s.key = 'global_x_account_avatar_id');
+	v_config jsonb := (select c.config from autopost.x_post_config c
+		where c.workspace_id = new.workspace_id and c.key = 'global');
+begin
+	if v_config is null then
+		return null;
+	end if;
+	if tg_op = 'UPDATE' and not v_config ? 'channel_id' and old.settings ->> 'avatar_id' = v_avatar
+		and new.settings ->> 'avatar_id' is distinct from v_avatar then
+		perform autopost.release_x_channel(new.workspace_id, new.channel_id);
+	end if;
+	perform autopost.apply_x_config(new.workspace_id);
+	return null;
+end
+$$;
+
+
+--
 -- Name: forecast(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -21148,8 +21176,8 @@ CREATE FUNCTION autopost.put_rate_group(p_workspace_id text, p_platform text, p_
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: sets the limit that the channels of a rate group share. p_fields: rate_rps, messages per
---          second; 0 removes the limit, null restores that of the platform. A group exists once a
---          channel names it.
+--          second; 0 removes the limit, null restores that of the platform, which a new group has. A
+--          group exists once a channel names it.
 -- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
 --          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
 --          "remedy"}].
@@ -21169,8 +21197,7 @@ begin
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require_platform(p_platform), autopost.require_argument('rate_group', p_rate_group <> '');
 	if p_fields -> 'rate_rps' = 'null' then
-		p_fields := p_fields || jsonb_build_object('rate_rps', coalesce((
-			select p.group_rps from autopost.platforms p where p.platform = p_platform), 0));
+		p_fields := p_fields || jsonb_build_object('rate_rps', coalesce(autopost.platform_rate(p_platform), 0));
 	end if;
 	if not p_dry_run then
 		perform autopost.lock_configuration(p_workspace_id);
@@ -21180,7 +21207,8 @@ begin
 	end if;
 	select true, l.rate_rps into v_known, v_rps from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-	v_put := autopost.put_row(p_fields, v_rules, jsonb_build_object('rate_rps', coalesce(v_rps, 0)))
+	v_put := autopost.put_row(p_fields, v_rules, jsonb_build_object('rate_rps',
+		coalesce(case when v_known then v_rps else autopost.platform_rate(p_platform) end, 0)))
 		|| jsonb_build_object('created', v_known is null);
 	v_answer := autopost.put_answer(v_put, null, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
@@ -35337,6 +35365,13 @@ CREATE TRIGGER check_routing BEFORE INSERT OR UPDATE OF route_filter, tags ON au
 --
 
 CREATE TRIGGER end_credential_wait AFTER INSERT OR UPDATE OF secret_ref, platform ON autopost.credential_bindings FOR EACH ROW EXECUTE FUNCTION autopost.end_credential_wait();
+
+
+--
+-- Name: channels follow_x_channel; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER follow_x_channel AFTER INSERT OR UPDATE OF settings ON autopost.channels FOR EACH ROW WHEN ((new.platform = 'x'::text)) EXECUTE FUNCTION autopost.follow_x_channel();
 
 
 --
