@@ -59,7 +59,7 @@ the reason of the wait. autopost why DELIVERY_ID explains one of them.`,
 			{name: "code", key: "error_code", usage: "only failed or retried deliveries whose last error has this code"}, sinceFlag,
 		},
 		columns: []column{
-			timeColumn("when", "created_at"), fieldColumn("channel", "channel_id"), fieldColumn("status", "status"), {name: "why", of: whyOf}, excerptColumn("text", "rendered_text"),
+			timeColumn("when", "created_at"), fieldColumn("channel", "channel_id"), fieldColumn("status", "status"), {name: "why", of: whyOf}, excerptColumn("rendered_text"),
 			detail(fieldColumn("delivery_id", "delivery_id")), detail(fieldColumn("attempt", "attempt")), detail(timeColumn("sent", "sent_at")),
 			detail(fieldColumn("message_id", "message_id")),
 		},

@@ -16,7 +16,9 @@ import (
 func endpointCommand() *cobra.Command {
 	return parentCommand("endpoint", "Manage endpoints, the entry points for posts",
 		endpointAddCommand(), endpointListCommand(), endpointShowCommand(), endpointSetCommand(), endpointRotateCommand(),
-		endpointSwitchCommand("enable", "Accept the posts of an endpoint", enableEndpoint),
+		endpointSwitchCommand("enable", "Accept the posts of an endpoint", func(s *pg.Store, ctx context.Context, act pg.OperatorAction, endpoint string) (pg.Written, error) {
+			return enableEndpoint(ctx, s, act, endpoint)
+		}),
 		endpointSwitchCommand("disable", "Reject all posts of an endpoint", (*pg.Store).DisableEndpoint), endpointTestCommand())
 }
 

@@ -106,7 +106,7 @@ func endpointSwitchCommand(verb, short string, do func(*pg.Store, context.Contex
 }
 
 // enableEndpoint lets an endpoint accept posts again.
-func enableEndpoint(store *pg.Store, ctx context.Context, act pg.OperatorAction, endpoint string) (pg.Written, error) {
+func enableEndpoint(ctx context.Context, store *pg.Store, act pg.OperatorAction, endpoint string) (pg.Written, error) {
 	if known, err := store.GetEndpoint(ctx, act.Workspace, endpoint); err != nil || known == nil {
 		return pg.Written{}, cmp.Or(err, unknownEndpoint(endpoint))
 	}

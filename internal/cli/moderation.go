@@ -24,7 +24,7 @@ func moderationListCommand() *cobra.Command {
 		},
 		columns: []column{
 			timeColumn("when", "created_at"), fieldColumn("status", "status"), timeColumn("expires", "expires_at"),
-			fieldColumn("decided by", "decided_by"), excerptColumn("text", "excerpt"), fieldColumn("submission_id", "submission_id"),
+			fieldColumn("decided by", "decided_by"), excerptColumn("excerpt"), fieldColumn("submission_id", "submission_id"),
 		},
 		empty: "no post waits for a decision: set moderated for an endpoint or a channel, or pass --status",
 	}.command(nil)

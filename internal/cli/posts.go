@@ -86,7 +86,7 @@ func postsListCommand() *cobra.Command {
 			{name: "channel", key: "channel_id", usage: "only posts to this channel"}, sinceFlag,
 		},
 		columns: []column{
-			timeColumn("when", "created_at"), {name: "status", of: countsOf}, fieldColumn("media", "media"), excerptColumn("text", "excerpt"),
+			timeColumn("when", "created_at"), {name: "status", of: countsOf}, fieldColumn("media", "media"), excerptColumn("excerpt"),
 			detail(fieldColumn("message_id", "message_id")),
 		},
 		empty: "No post: run autopost post --text \"Hello\" to enqueue the first one.",

@@ -100,9 +100,9 @@ func fieldColumn(name, field string) column {
 	}}
 }
 
-// excerptColumn shows the beginning of a text.
-func excerptColumn(name, field string) column {
-	return column{name: name, of: func(row map[string]any) any {
+// excerptColumn is the column text with the beginning of a text.
+func excerptColumn(field string) column {
+	return column{name: "text", of: func(row map[string]any) any {
 		text, _ := row[field].(string)
 		return table.Excerpt(text)
 	}}

@@ -22,7 +22,7 @@ func submissionsListCommand() *cobra.Command {
 			{name: "status", key: "status", usage: "only this status", values: []string{"new", "fetching", "pending", "skipped", "enqueued", "rejected", "expired", "failed"}}, sinceFlag,
 		},
 		columns: []column{
-			timeColumn("when", "created_at"), fieldColumn("status", "status"), errorColumn("why", "last_error"), excerptColumn("text", "excerpt"),
+			timeColumn("when", "created_at"), fieldColumn("status", "status"), errorColumn("why", "last_error"), excerptColumn("excerpt"),
 			detail(fieldColumn("submission_id", "submission_id")), detail(fieldColumn("attempt", "attempt")), detail(timeColumn("next_attempt", "next_attempt_at")),
 		},
 		empty: "No post waits for media or a decision. autopost posts list shows the queued ones.",

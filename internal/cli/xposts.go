@@ -29,7 +29,7 @@ func xPostsListCommand() *cobra.Command {
 		},
 		columns: []column{
 			timeColumn("when", "createdAt"), fieldColumn("type", "eventType"), fieldColumn("status", "status"),
-			fieldColumn("why", "lastError"), fieldColumn("post", "tweetUrl"), excerptColumn("text", "resolvedContent"), fieldColumn("id", "_id"),
+			fieldColumn("why", "lastError"), fieldColumn("post", "tweetUrl"), excerptColumn("resolvedContent"), fieldColumn("id", "_id"),
 		},
 		empty: "no domain events: send one to /hooks/events",
 	}.command(nil)

@@ -44,7 +44,7 @@ func configure(t *testing.T, store *pg.Store) {
 	written(store.PutWorkspace(ctx, act, pg.Fields{"name": text("W")}))
 	applied(store.SetWorkspaceStatus(ctx, act, "paused"))
 	applied(store.PutCredentialBinding(ctx, act, "bot", pg.Fields{"platform": text("telegram"), "secret_ref": text("env:BOT")}))
-	written(store.PutRateGroup(ctx, act, "telegram", "bot", pg.Fields{"rate_rps": json.RawMessage("25")}))
+	written(store.PutRateGroup(ctx, act, "telegram", "bot", pg.Fields{"rate_rps": json.RawMessage("20")}))
 	written(store.PutChannel(ctx, act, "c", pg.Fields{"platform": text("telegram"), "target_id": text("@c"), "auth_ref": text("bot"), "tags": json.RawMessage(`["a"]`)}))
 	written(store.PutQuota(ctx, act, pg.QuotaID("channel:c", time.Hour), pg.Fields{"max_sends": json.RawMessage("8")}))
 
@@ -69,7 +69,7 @@ func configure(t *testing.T, store *pg.Store) {
 
 	groups, err := store.ListRateGroups(ctx, "w", 10)
 	require.NoError(t, err)
-	require.Equal(t, []pg.RateGroupRow{{Platform: "telegram", RateGroup: "bot", RateRPS: 25, Channels: 1, EnabledChannels: 1, PlatformRPS: 25}}, groups)
+	require.Equal(t, []pg.RateGroupRow{{Platform: "telegram", RateGroup: "bot", RateRPS: 20, Channels: 1, EnabledChannels: 1, PlatformRPS: 25}}, groups)
 	quotas, err := store.ListQuotas(ctx, "w", 10)
 	require.NoError(t, err)
 	require.Equal(t, []pg.QuotaRow{{Subject: "channel:c", WindowSeconds: 3600, MaxSends: 8, Counts: "posts"}}, quotas)
