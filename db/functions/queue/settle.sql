@@ -191,21 +191,30 @@ create or replace function autopost.speed_up(p_workspace_id text, p_sent jsonb) 
 language plpgsql
 as $$
 -- Purpose: counts sent posts for the state of their channels: the error_streak ends, the credential
---          is not missing, and a channel that a limit slowed down gets faster (effective_rps) until it has its own rate again.
+--          is not missing, and a channel that a limit slowed down gets faster (effective_rps) until it
+--          has its own rate again.
 --          p_sent: {channel_id: [posts, …]}. The channels are locked.
 -- Writes:  channels.
+declare
+	-- Most posts change nothing: this read by key is all that they cost.
+	v_changed text[] := array(
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = any (array(select jsonb_object_keys(p_sent)))
+		and (c.error_streak <> 0 or c.limited_rps is not null or c.credential_missing_at is not null));
 begin
+	if v_changed = '{}' then
+		return;
+	end if;
 	update autopost.channels c
-	set error_streak = 0, credential_missing_at = null, credential_until = null, limited_sends = case when n.over then 0 else n.sends end,
+	set error_streak = 0, credential_missing_at = null, credential_until = null,
+		limited_sends = case when n.over then 0 else n.sends end,
 		limited_rps = case when n.over then null else c.limited_rps end
 	from (
-		select c.channel_id, n.sends, n.sends > 60 or c.effective_rps >= c.rate_rps and c.rate_rps > 0 as over
-		from jsonb_each(p_sent) u
-		cross join lateral (select c.* from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.key
-			and (c.error_streak <> 0 or c.limited_rps is not null or c.credential_missing_at is not null) limit 1) c
-		cross join lateral (select case when c.limited_rps is null then 0
-			else c.limited_sends + (u.value ->> 0)::int end as sends) n) n
+		select x.channel_id, s.sends, s.sends > 60 or x.effective_rps >= x.rate_rps and x.rate_rps > 0 as over
+		from autopost.channels x
+		cross join lateral (select case when x.limited_rps is null then 0
+			else x.limited_sends + (p_sent -> x.channel_id ->> 0)::int end as sends) s
+		where x.workspace_id = p_workspace_id and x.channel_id = any (v_changed)) n
 	where c.workspace_id = p_workspace_id and c.channel_id = n.channel_id;
 end
 $$;
