@@ -233,6 +233,8 @@ func explain(document *huma.OpenAPI) {
 		schemas[name].Description = words
 	}
 	schemas["ChannelChange"].Properties["route_filter"] = &huma.Schema{Ref: "#/components/schemas/RouteFilter"}
+	ladder := schemas["RetryPolicyChange"].Properties["ladder_ms"]
+	ladder.Type, ladder.AdditionalProperties, ladder.Items = huma.TypeArray, nil, &huma.Schema{Type: huma.TypeInteger}
 	for name, schema := range schemas {
 		for field, property := range schema.Properties {
 			if property.Description == "" && property.Ref == "" {
