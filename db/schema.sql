@@ -7506,8 +7506,8 @@ begin
 		return v_base || jsonb_build_object('applied', false, 'reason', 'invalid', 'errors', v_errors);
 	end if;
 	v_new.status := case when autopost.unfetched_media(v_new.raw_payload) then 'fetching' else 'pending' end;
-	v_new.plan := case when v_new.status = 'pending' then autopost.submission_plan(v_new) end;
-	v_new.digest := case when v_new.plan is not null then autopost.plan_digest(v_new.plan) end;
+	v_new.plan := autopost.submission_plan(v_new);
+	v_new.digest := autopost.plan_digest(v_new.plan);
 	if not p_dry_run then
 		update autopost.submissions s
 		set raw_payload = v_new.raw_payload, status = v_new.status, plan = v_new.plan, digest = v_new.digest, attempt = 0,
@@ -7516,8 +7516,8 @@ begin
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 		update autopost.approvals a set voided_at = autopost.now_ts()
 		where a.workspace_id = p_workspace_id and a.subject = 'submission:' || p_submission_id and a.voided_at is null;
-		perform autopost.note_submission(v_new, 'submission_edited', v_act || jsonb_strip_nulls(jsonb_build_object(
-			'digest', v_new.digest)));
+		perform autopost.note_submission(v_new, 'submission_edited', v_act || jsonb_build_object('digest',
+			v_new.digest));
 		perform autopost.audit(p_workspace_id, 'edit_submission', 'submission:' || p_submission_id, v_act,
 			autopost.fields_that_differ(v_old.raw_payload, v_new.raw_payload),
 			autopost.fields_that_differ(v_new.raw_payload, v_old.raw_payload));
@@ -11926,7 +11926,7 @@ CREATE FUNCTION autopost.hosts_fault(p_platform text, p_hosts text[]) RETURNS te
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $_$
 -- Purpose: the violation of the rule that a secret of platform http, and no other, has hosts; null if
---          there is none.
+--          the hosts are valid.
 select case
 	when p_platform <> 'http' then case when p_hosts <> '{}' then 'must be empty for platform ' || p_platform end
 	when coalesce(p_hosts, '{}') = '{}' then 'must name the hosts that get the secret'
@@ -19860,7 +19860,7 @@ CREATE FUNCTION autopost.prepare_post(p_workspace_id text, p_item jsonb) RETURNS
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: checks a post and adds its normal form, hash and tags. p_item: {"raw", "trace_id",
---          "route_tags"}.
+--          "route_tags"}. With "unfetched": true its media may still be URLs.
 -- Returns: the item with these fields, or {"errors"}.
 declare
 	v_raw jsonb := p_item -> 'raw';
@@ -19869,7 +19869,7 @@ declare
 	v_unknown jsonb;
 	v_fields jsonb;
 begin
-	if v_errors = '[]' and v_raw ? 'media' then
+	if v_errors = '[]' and v_raw ? 'media' and not p_item ? 'unfetched' then
 		v_errors := autopost.unfetched_errors(v_raw -> 'media');
 	end if;
 	if v_errors <> '[]' then
@@ -28559,13 +28559,13 @@ CREATE FUNCTION autopost.submission_plan(p_submission autopost.submissions) RETU
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: what a decision is about: each different text with its platform and number of channels,
---          and the media of the post. Shows at most 2,000 channels.
+--          and the media of the post, by URL until they are stored. Shows at most 2,000 channels.
 -- Returns: {"renderings": [{"key", "platform", "verdict", "text", "reason", "channels"}], "media"}; null
 --          for an invalid post.
 -- Reads:   channels, platforms, media_origin, templates.
 declare
 	v_post jsonb := autopost.prepare_post(p_submission.workspace_id, autopost.submission_item(p_submission)
-		|| '{"decided": true}');
+		|| '{"decided": true, "unfetched": true}');
 	v_route record;
 	v_shown record;
 begin
@@ -28648,7 +28648,10 @@ begin
 		array(select jsonb_array_elements_text(coalesce(p_item -> 'route_tags', '[]'))),
 			p_item -> 'raw' ->> 'source_ref', p_run_id,
 		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now, v_moderated, p_item ->> 'author');
-	if v_moderated and not autopost.unfetched_media(p_item -> 'raw') then
+	if v_moderated and autopost.unfetched_media(p_item -> 'raw') then
+		perform autopost.store_plan(s, autopost.submission_plan(s)) from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.submission_id = v_id;
+	elsif v_moderated then
 		perform autopost.await_decision(p_workspace_id, v_id, p_item -> 'raw');
 	end if;
 	perform pg_notify('autopost_wake', 'submissions');

@@ -50,7 +50,7 @@ select is((select array[w -> 'now' ->> 'send_at', w #>> '{now,held_by,1,ahead}']
 	select d.delivery_id from autopost.deliveries d join autopost.messages m using (workspace_id, message_id)
 	where m.payload ->> 'text' = 'why')) w), array['2026-06-11T12:00:06+00:00', '6'], 'why says the same');
 
--- What is paused does not go meanwhile.
+-- A paused channel sends nothing meanwhile.
 update autopost.channels set paused_until = test.noon() - interval '1 minute' where channel_id = 'a';
 select is(test.later('a', test.noon()), '00:09:09 scheduled_for, channel_paused, queue 549, channel_rate',
 	'a minute is left for 609');

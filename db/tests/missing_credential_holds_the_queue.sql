@@ -24,7 +24,7 @@ $$;
 insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref)
 values ('w', 'other', 'telegram', 'env:OTHER'), ('w', 'key', 'webhook', 'env:KEY'), ('w', 'empty', 'telegram', 'sealed:empty');
 
--- What the database knows before any call.
+-- The database knows this before any call.
 select is(autopost.credential_fault('w', 'other', 'telegram'), null, 'the database cannot see a variable');
 select is(autopost.credential_fault('w', 'bot', 'telegram'), 'the credential bot does not exist');
 select is(autopost.credential_fault('w', 'key', 'telegram'), 'the credential key is for webhook, not for telegram');

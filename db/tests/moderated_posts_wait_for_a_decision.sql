@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(57);
+select plan(60);
 
 select test.channel('a');
 select test.channel('b', p_platform => 'max', p_rate_group => 'maxbot');
@@ -97,7 +97,9 @@ select is(test.decide('reject', p_approval => '{"nonce": "n1", "source": "file:j
 
 -- Media are fetched first; a decision meanwhile acts when they are stored.
 select test.push('{"text": "Look", "media": [{"type": "image", "url": "https://e.x/1.png"}]}');
-select is(test.decide('approve') ->> 'status', 'fetching');
+select matches(test.shown() #>> '{plan,media}', 'https://e.x/1.png', 'the plan has the media by URL');
+select is(test.decide('approve', p_approval => jsonb_build_object('digest', test.shown() -> 'digest')) ->> 'status',
+	'fetching');
 insert into autopost.media_origin (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, last_seen_at)
 values ('w', 'sha256:' || repeat('1', 64), 'file:///1', repeat('1', 64), 'image/png', 10, autopost.now_ts());
 create function test.fetched() returns jsonb
@@ -112,6 +114,13 @@ select test.push('{"text": "Look again", "media": [{"type": "image", "url": "htt
 select is(test.fetched() ->> 'status', 'pending');
 select matches(test.shown() #>> '{plan,media}', 'sha256:1111');
 select is(test.decide('reject') ->> 'status', 'rejected');
+
+-- A text that changes between the approval and the end of the fetch does not go out.
+select test.push('{"text": "Changing", "media": [{"type": "image", "url": "https://e.x/1.png"}]}');
+select is(test.decide('approve') ->> 'status', 'fetching');
+select autopost.put_template('w', 'default', '*', '{"body": "Altered: {text}"}', 'olga', 'other');
+select is(test.fetched() ->> 'invalid', '2');
+select autopost.enable_template('w', 'default', '*', 1, false, 'olga', 'back');
 
 -- One of many channels is moderated: its part waits, the others get the post.
 update autopost.channels set moderated = true where channel_id = 'b';

@@ -98,7 +98,7 @@ create or replace function autopost.hosts_fault(p_platform text, p_hosts text[])
 language sql immutable parallel safe
 as $$
 -- Purpose: the violation of the rule that a secret of platform http, and no other, has hosts; null if
---          there is none.
+--          the hosts are valid.
 select case
 	when p_platform <> 'http' then case when p_hosts <> '{}' then 'must be empty for platform ' || p_platform end
 	when coalesce(p_hosts, '{}') = '{}' then 'must name the hosts that get the secret'

@@ -136,7 +136,7 @@ create or replace function autopost.prepare_post(p_workspace_id text, p_item jso
 language plpgsql stable
 as $$
 -- Purpose: checks a post and adds its normal form, hash and tags. p_item: {"raw", "trace_id",
---          "route_tags"}.
+--          "route_tags"}. With "unfetched": true its media may still be URLs.
 -- Returns: the item with these fields, or {"errors"}.
 declare
 	v_raw jsonb := p_item -> 'raw';
@@ -145,7 +145,7 @@ declare
 	v_unknown jsonb;
 	v_fields jsonb;
 begin
-	if v_errors = '[]' and v_raw ? 'media' then
+	if v_errors = '[]' and v_raw ? 'media' and not p_item ? 'unfetched' then
 		v_errors := autopost.unfetched_errors(v_raw -> 'media');
 	end if;
 	if v_errors <> '[]' then

@@ -21,13 +21,13 @@ create or replace function autopost.submission_plan(p_submission autopost.submis
 language plpgsql stable
 as $$
 -- Purpose: what a decision is about: each different text with its platform and number of channels,
---          and the media of the post. Shows at most 2,000 channels.
+--          and the media of the post, by URL until they are stored. Shows at most 2,000 channels.
 -- Returns: {"renderings": [{"key", "platform", "verdict", "text", "reason", "channels"}], "media"}; null
 --          for an invalid post.
 -- Reads:   channels, platforms, media_origin, templates.
 declare
 	v_post jsonb := autopost.prepare_post(p_submission.workspace_id, autopost.submission_item(p_submission)
-		|| '{"decided": true}');
+		|| '{"decided": true, "unfetched": true}');
 	v_route record;
 	v_shown record;
 begin

@@ -44,8 +44,8 @@ begin
 		return v_base || jsonb_build_object('applied', false, 'reason', 'invalid', 'errors', v_errors);
 	end if;
 	v_new.status := case when autopost.unfetched_media(v_new.raw_payload) then 'fetching' else 'pending' end;
-	v_new.plan := case when v_new.status = 'pending' then autopost.submission_plan(v_new) end;
-	v_new.digest := case when v_new.plan is not null then autopost.plan_digest(v_new.plan) end;
+	v_new.plan := autopost.submission_plan(v_new);
+	v_new.digest := autopost.plan_digest(v_new.plan);
 	if not p_dry_run then
 		update autopost.submissions s
 		set raw_payload = v_new.raw_payload, status = v_new.status, plan = v_new.plan, digest = v_new.digest, attempt = 0,
@@ -54,8 +54,8 @@ begin
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 		update autopost.approvals a set voided_at = autopost.now_ts()
 		where a.workspace_id = p_workspace_id and a.subject = 'submission:' || p_submission_id and a.voided_at is null;
-		perform autopost.note_submission(v_new, 'submission_edited', v_act || jsonb_strip_nulls(jsonb_build_object(
-			'digest', v_new.digest)));
+		perform autopost.note_submission(v_new, 'submission_edited', v_act || jsonb_build_object('digest',
+			v_new.digest));
 		perform autopost.audit(p_workspace_id, 'edit_submission', 'submission:' || p_submission_id, v_act,
 			autopost.fields_that_differ(v_old.raw_payload, v_new.raw_payload),
 			autopost.fields_that_differ(v_new.raw_payload, v_old.raw_payload));
