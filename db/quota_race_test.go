@@ -43,16 +43,24 @@ func TestQuotaOfPostsIsNotOverrunBySeries(t *testing.T) {
 	posttest.Post(base, "w", "one")
 	posttest.Post(base, "w", "two")
 	base.Exec(`update autopost.deliveries set render_meta = jsonb_set(render_meta, '{steps}', '[{"step": "1"}, {"step": "2"}, {"step": "3"}]')`)
+	claimTogether(t, base, 10, 2)
+	require.Equal(t, 15, pgtest.Value[int](base, `select sum(posts)::int from autopost.quota_uses`))
+	require.Equal(t, 5, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries where status = 'sending'`))
+	require.True(t, pgtest.Value[bool](base, `select quota_until > now() from autopost.platform_limits where rate_group = 'bot'`), "the group waits for room for a series")
+}
+
+// claimTogether claims up to limit deliveries at a time in eight sessions, and at last all that is left.
+func claimTogether(t *testing.T, base *pgtest.DB, times, limit int) {
+	t.Helper()
 	pool, err := pgxpool.New(t.Context(), base.URL("engine"))
 	require.NoError(t, err)
 	defer pool.Close()
-
 	var work sync.WaitGroup
 	errs := make(chan error, 8)
 	for n := range 8 {
 		work.Go(func() {
-			for range 10 {
-				if _, err := pool.Exec(t.Context(), `select count(*) from autopost.claim_deliveries('w', $1, 2)`, fmt.Sprint("run-", n)); err != nil {
+			for range times {
+				if _, err := pool.Exec(t.Context(), `select count(*) from autopost.claim_deliveries('w', $1, $2)`, fmt.Sprint("run-", n), limit); err != nil {
 					errs <- err
 					return
 				}
@@ -66,9 +74,6 @@ func TestQuotaOfPostsIsNotOverrunBySeries(t *testing.T) {
 	}
 	// The last session may have found the quota used up by another one.
 	base.Exec(`select count(*) from autopost.claim_deliveries('w', 'run', 100)`)
-	require.Equal(t, 15, pgtest.Value[int](base, `select sum(posts)::int from autopost.quota_uses`))
-	require.Equal(t, 5, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries where status = 'sending'`))
-	require.True(t, pgtest.Value[bool](base, `select quota_until > now() from autopost.platform_limits where rate_group = 'bot'`), "the group waits for room for a series")
 }
 
 func TestQuotaIsNotOverrunByManyClaimers(t *testing.T) {
@@ -83,29 +88,7 @@ func TestQuotaIsNotOverrunByManyClaimers(t *testing.T) {
 		select 'w', c.channel_id, 60, 1 from autopost.channels c where c.channel_id < 'c12'`)
 	posttest.Post(base, "w", "one")
 	posttest.Post(base, "w", "two")
-	pool, err := pgxpool.New(t.Context(), base.URL("engine"))
-	require.NoError(t, err)
-	defer pool.Close()
-
-	var work sync.WaitGroup
-	errs := make(chan error, 8)
-	for n := range 8 {
-		work.Go(func() {
-			for range 30 {
-				if _, err := pool.Exec(t.Context(), `select count(*) from autopost.claim_deliveries('w', $1, 3)`, fmt.Sprint("run-", n)); err != nil {
-					errs <- err
-					return
-				}
-			}
-		})
-	}
-	work.Wait()
-	close(errs)
-	for err := range errs {
-		require.NoError(t, err)
-	}
-	// The last session may have found the quota used up by another one.
-	base.Exec(`select count(*) from autopost.claim_deliveries('w', 'run', 100)`)
+	claimTogether(t, base, 30, 3)
 	require.Equal(t, 17, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries where status = 'sending'`))
 	require.Zero(t, pgtest.Value[int](base, `select count(*)::int from (select 1 from autopost.deliveries
 		where status = 'sending' and channel_id < 'c12' group by channel_id having count(*) > 1) x`))

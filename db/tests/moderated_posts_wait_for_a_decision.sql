@@ -7,6 +7,7 @@ select plan(60);
 
 select test.channel('a');
 select test.channel('b', p_platform => 'max', p_rate_group => 'maxbot');
+update autopost.channels set updated_at = autopost.now_ts() - interval '1 hour'; -- verify compares channels that are older
 insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, moderated)
 values ('w', 'mod', 'webhook_push', repeat('b', 64), true);
 

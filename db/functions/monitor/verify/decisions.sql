@@ -3,8 +3,8 @@ language sql stable
 as $$
 -- Purpose: finds violations of I34. No delivery comes from a moderated submission before its approval.
 --          An enqueued one has an approval of its stored plan, and its channels got a text of that
---          plan. A channel that changed after the submission came, and a post that was changed later,
---          are not compared.
+--          plan. A channel that changed after the submission came, a post that was changed later, and
+--          a delivery that was refused before its first call are not compared.
 with moderated as materialized (
 	select s.submission_id, s.status, s.decision, s.digest, s.plan, s.trace_id, s.run_id, s.message_id, s.channels,
 		s.created_at
@@ -34,6 +34,7 @@ join autopost.deliveries d on d.workspace_id = p_workspace_id and d.trace_id = m
 join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 	and c.updated_at < m.created_at
 where m.status = 'enqueued' and d.rendered_text is not null
+and (d.attempt > 0 or d.status <> 'failed_permanent')
 and not m.plan -> 'renderings' @> jsonb_build_array(jsonb_build_object('text', d.rendered_text))
 and not exists (select 1 from autopost.post_acts p where p.workspace_id = p_workspace_id
 	and p.delivery_id = d.delivery_id)
