@@ -38,8 +38,14 @@ func hookKey(n int) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(fmt.Sprintf("key-%02d.", n), 4)))
 }
 
+// newWebhookLoad starts the daemon. Its long run has the connections that a daemon has by default, because with two
+// of them the delay of a post is the wait for a connection.
 func newWebhookLoad(t *testing.T) *webhookLoad {
-	w := &webhookLoad{Harness: harness.New(t, harness.WithLogSize(1_000_000)), t: t}
+	options := []harness.Option{harness.WithLogSize(1_000_000)}
+	if pgtest.Long() {
+		options = append(options, harness.WithConnections(16))
+	}
+	w := &webhookLoad{Harness: harness.New(t, options...), t: t}
 	w.Exec(`update autopost.settings set value = '1' where key = 'webhook_overlap_seconds'`)
 	for _, name := range []string{"loud", "calm"} {
 		w.Workspace(name)
