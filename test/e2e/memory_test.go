@@ -296,7 +296,7 @@ func TestManyWorstInputsAtOnce(t *testing.T) {
 	g := newGlutton(t)
 	until := time.Now().Add(5 * time.Second)
 	if pgtest.Long() {
-		until = time.Now().Add(5 * time.Minute)
+		until = time.Now().Add(10 * time.Minute)
 	}
 	for name, document := range map[string]string{
 		"empty":  `<rss version="2.0"><channel>` + strings.Repeat(`<item/>`, 480_000) + `</channel></rss>`,
