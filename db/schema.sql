@@ -7237,6 +7237,29 @@ $$;
 
 
 --
+-- Name: draft_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.draft_errors(p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the errors of the fields of a draft: [{field, reason, remedy}]. The post may be
+--          unfinished: only its size and its form as an object are checked.
+begin
+	return case
+		when jsonb_typeof(p_fields -> 'payload') <> 'object'
+			then autopost.field_error('payload', 'must be a JSON object', 'send {"text": "…"}')
+		when octet_length((p_fields -> 'payload')::text) > 262144
+			then autopost.field_error('payload', 'is longer than 262144 bytes', 'shorten the post') else '[]' end
+	|| case when jsonb_typeof(p_fields -> 'endpoint_id') not in ('string', 'null')
+		then autopost.field_error('endpoint_id', 'must be a text', 'pass the id of an endpoint, or null') else '[]' end
+	|| case when jsonb_typeof(p_fields -> 'version') not in ('number', 'null')
+		then autopost.field_error('version', 'must be a whole number', 'pass the version that you changed') else '[]' end;
+end
+$$;
+
+
+--
 -- Name: drain_of(text, autopost.channels, autopost.platform_limits, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10905,6 +10928,28 @@ $$;
 
 
 --
+-- Name: get_draft(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_draft(p_workspace_id text, p_draft_id uuid, p_author text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: returns a draft of this person.
+-- Returns: {"draft_id", "endpoint_id", "payload", "version", "created_at", "updated_at",
+--          "submitted_at", "answer": of the submit}; null if the person has no such draft.
+-- Reads:   drafts.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('draft_id', p_draft_id is not null);
+	return (
+		select to_jsonb(d) - '{workspace_id,author}'::text[] from autopost.drafts d
+		where d.workspace_id = p_workspace_id and d.draft_id = p_draft_id and d.author = p_author);
+end
+$$;
+
+
+--
 -- Name: get_endpoint(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14454,6 +14499,37 @@ $$;
 
 
 --
+-- Name: list_drafts(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_drafts(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS TABLE(draft_id uuid, endpoint_id text, excerpt text, media integer, version integer, created_at timestamp with time zone, updated_at timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the open drafts of a person, newest first. p_filter: author (required), and
+--          before_id (older than this id: the next page).
+-- Raises:  AP001 for an unknown key, a missing author, a malformed id, or a limit outside 1 to 10000.
+-- Reads:   drafts.
+declare
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{author,before_id}', p_limit);
+	perform autopost.require_argument('filter', p_filter ->> 'author' <> '');
+	return query
+	select d.draft_id, d.endpoint_id, left(d.payload ->> 'text', 200), case
+		when jsonb_typeof(d.payload -> 'media') = 'array' then jsonb_array_length(d.payload -> 'media') else 0 end,
+		d.version, d.created_at, d.updated_at
+	from autopost.drafts d
+	where d.workspace_id = p_workspace_id and d.author = p_filter ->> 'author' and d.submitted_at is null
+	and (v_before_id is null or d.draft_id < v_before_id)
+	order by d.draft_id desc
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: list_due_refreshes(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17800,6 +17876,32 @@ $$;
 
 
 --
+-- Name: new_draft(text, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.new_draft(p_workspace_id text, p_fields jsonb, p_author text) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: stores a new draft. A person has at most 500.
+-- Returns: as put_draft.
+-- Writes:  drafts.
+declare
+	v_id uuid := autopost.new_id();
+begin
+	perform autopost.require_argument('author', p_author <> '');
+	if (select count(*) from (select 1 from autopost.drafts d
+		where d.workspace_id = p_workspace_id and d.author = p_author and d.submitted_at is null limit 500) d) = 500 then
+		return '{"applied": false, "reason": "too_many_drafts"}';
+	end if;
+	insert into autopost.drafts (workspace_id, draft_id, author, endpoint_id, payload, created_at, updated_at)
+	values (p_workspace_id, v_id, p_author, p_fields ->> 'endpoint_id', coalesce(p_fields -> 'payload', '{}'),
+		autopost.now_ts(), autopost.now_ts());
+	return jsonb_build_object('applied', true, 'draft_id', v_id, 'version', 1);
+end
+$$;
+
+
+--
 -- Name: new_id(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18653,8 +18755,8 @@ $$;
 CREATE FUNCTION autopost.origin_in_use(p_workspace_id text, p_blob_ref text) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
--- Purpose: true if a message or an open submission uses a medium.
--- Reads:   message_media, submissions.
+-- Purpose: true if a message, an open submission or a draft uses a medium.
+-- Reads:   message_media, submissions, drafts.
 begin
 	return exists (
 		select 1 from autopost.message_media m
@@ -18662,7 +18764,11 @@ begin
 	or exists (
 		select 1 from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.status in ('new', 'fetching', 'pending')
-		and s.raw_payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)));
+		and s.raw_payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)))
+	or exists (
+		select 1 from autopost.drafts d
+		where d.workspace_id = p_workspace_id and d.submitted_at is null
+		and d.payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)));
 end
 $$;
 
@@ -18827,6 +18933,52 @@ CREATE FUNCTION autopost.over_text(p_alert autopost.alerts) RETURNS text
 --          paused until …", is no longer true.
 select concat_ws(': ', nullif(regexp_replace(p_alert.subject, ':', ' '), p_alert.subject), coalesce((
 	select k.title from autopost.alert_kinds() k where k.kind = p_alert.kind), p_alert.kind))
+$$;
+
+
+--
+-- Name: drafts; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.drafts (
+    workspace_id text NOT NULL,
+    draft_id uuid NOT NULL,
+    author text NOT NULL,
+    endpoint_id text,
+    payload jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    submitted_at timestamp with time zone,
+    answer jsonb,
+    CONSTRAINT drafts_author_check CHECK ((author <> ''::text)),
+    CONSTRAINT drafts_payload_check CHECK ((jsonb_typeof(payload) = 'object'::text)),
+    CONSTRAINT drafts_submitted CHECK (((submitted_at IS NULL) = (answer IS NULL)))
+);
+
+ALTER TABLE ONLY autopost.drafts FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: own_draft(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.own_draft(p_workspace_id text, p_draft_id uuid, p_author text) RETURNS autopost.drafts
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks and returns a draft of this person; null if the person has no such draft.
+-- Raises:  AP001 without an id or an author.
+-- Locks:   drafts.
+declare
+	v_draft autopost.drafts;
+begin
+	perform autopost.require_argument('draft_id', p_draft_id is not null);
+	perform autopost.require_argument('author', p_author <> '');
+	select d.* into v_draft from autopost.drafts d
+	where d.workspace_id = p_workspace_id and d.draft_id = p_draft_id and d.author = p_author
+	for update;
+	return v_draft;
+end
 $$;
 
 
@@ -20421,11 +20573,12 @@ CREATE FUNCTION autopost.purge_submissions(p_workspace_id text) RETURNS jsonb
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: deletes up to 5,000 submissions, oldest first, that ended before delivery_retention_days
---          and have no receipt. Waiting ones stay at any age.
+--          and have no receipt. Waiting ones stay at any age. It also deletes drafts that were
+--          submitted before receipt_ttl_hours.
 -- Returns: {"purged", "more"}.
 -- Locks:   submissions (skip locked).
 -- Reads:   ingress_receipts.
--- Writes:  submissions, event_hashes (expired ones).
+-- Writes:  submissions, event_hashes (expired ones), drafts.
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -20444,6 +20597,9 @@ begin
 		for update skip locked) x;
 	delete from autopost.event_hashes h
 	where h.workspace_id = p_workspace_id and h.expires_at <= autopost.now_ts();
+	delete from autopost.drafts d
+	where d.workspace_id = p_workspace_id
+	and d.submitted_at < autopost.now_ts() - autopost.setting_interval('receipt_ttl_hours');
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',
@@ -20787,6 +20943,56 @@ begin
 			v_answer -> 'before', v_answer -> 'after');
 	end if;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: put_draft(text, uuid, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_draft(p_workspace_id text, p_draft_id uuid, p_fields jsonb, p_author text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: stores a post that a person has not finished. p_draft_id null: a new draft. p_fields:
+--          {"payload": the whole post so far, "endpoint_id", "version": the version that the person
+--          changed}; what is missing stays. A change of another version is refused, so that two
+--          open pages do not overwrite each other.
+-- Returns: {"applied": true, "draft_id", "version"}, or {"applied": false, "reason"}: unknown_draft,
+--          submitted, changed (with the "version" that is stored), too_many_drafts, or invalid with
+--          "errors": [{"field", "reason", "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   drafts.
+-- Writes:  drafts.
+declare
+	v_draft autopost.drafts;
+	v_errors jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if jsonb_typeof(p_fields) is distinct from 'object' or p_fields - '{payload,endpoint_id,version}'::text[] <> '{}' then
+		perform autopost.raise_argument('fields', 'must be an object with payload, endpoint_id and version',
+			'pass {"payload": {"text": "…"}}');
+	end if;
+	v_errors := autopost.draft_errors(p_fields);
+	if v_errors <> '[]' then
+		return jsonb_build_object('applied', false, 'reason', 'invalid', 'errors', v_errors);
+	elsif p_draft_id is null then
+		return autopost.new_draft(p_workspace_id, p_fields, p_author);
+	end if;
+	v_draft := autopost.own_draft(p_workspace_id, p_draft_id, p_author);
+	if v_draft.draft_id is null then
+		return '{"applied": false, "reason": "unknown_draft"}';
+	elsif v_draft.submitted_at is not null then
+		return '{"applied": false, "reason": "submitted"}';
+	elsif coalesce((p_fields ->> 'version')::numeric <> v_draft.version, false) then
+		return jsonb_build_object('applied', false, 'reason', 'changed', 'version', v_draft.version);
+	end if;
+	update autopost.drafts d
+	set payload = coalesce(p_fields -> 'payload', d.payload), version = d.version + 1, updated_at = autopost.now_ts(),
+		endpoint_id = case when p_fields ? 'endpoint_id' then p_fields ->> 'endpoint_id' else d.endpoint_id end
+	where d.workspace_id = p_workspace_id and d.draft_id = p_draft_id;
+	return jsonb_build_object('applied', true, 'draft_id', p_draft_id, 'version', v_draft.version + 1);
 end
 $$;
 
@@ -24011,6 +24217,38 @@ begin
 	end if;
 	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before',
 		jsonb_strip_nulls(autopost.channel_fields(v_channel)), 'after', '{}'::jsonb);
+end
+$$;
+
+
+--
+-- Name: remove_draft(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.remove_draft(p_workspace_id text, p_draft_id uuid, p_author text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: deletes a draft of this person.
+-- Returns: {"applied": true, "draft_id"}, or {"applied": false, "reason"}: unknown_draft, or
+--          submitted (it is a post already).
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   drafts, audit_heads.
+-- Writes:  drafts, admin_audit_log.
+declare
+	v_draft autopost.drafts;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_draft := autopost.own_draft(p_workspace_id, p_draft_id, p_author);
+	if v_draft.draft_id is null then
+		return '{"applied": false, "reason": "unknown_draft"}';
+	elsif v_draft.submitted_at is not null then
+		return '{"applied": false, "reason": "submitted"}';
+	end if;
+	delete from autopost.drafts d where d.workspace_id = p_workspace_id and d.draft_id = p_draft_id;
+	perform autopost.audit(p_workspace_id, 'remove_draft', 'draft:' || p_draft_id, autopost.manual_act(p_author,
+		'its author removed it', false), '{}', '{}');
+	return jsonb_build_object('applied', true, 'draft_id', p_draft_id);
 end
 $$;
 
@@ -28663,10 +28901,48 @@ $$;
 
 
 --
--- Name: submit_post(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: submit_draft(text, uuid, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.submit_post(p_workspace_id text, p_endpoint_id text, p_kind text, p_raw_payload jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.submit_draft(p_workspace_id text, p_draft_id uuid, p_kind text, p_author text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: publishes a draft once. A repeated submit gets the first answer. A rejected post stays a
+--          draft. p_kind: api, command or page.
+-- Returns: as submit_post, with "draft_id"; a repeat has "repeated": true. {"applied": false,
+--          "reason": "unknown_draft"} if the person has no such draft.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   drafts; as submit_post.
+-- Writes:  drafts; as submit_post.
+declare
+	v_draft autopost.drafts;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_draft := autopost.own_draft(p_workspace_id, p_draft_id, p_author);
+	if v_draft.draft_id is null then
+		return '{"applied": false, "reason": "unknown_draft"}';
+	elsif v_draft.submitted_at is not null then
+		return v_draft.answer || '{"repeated": true}';
+	end if;
+	v_answer := autopost.submit_post(p_workspace_id, v_draft.endpoint_id, p_kind, v_draft.payload, p_author)
+		|| jsonb_build_object('draft_id', p_draft_id);
+	if v_answer ->> 'status' <> 'rejected' then
+		update autopost.drafts d
+		set submitted_at = autopost.now_ts(), answer = v_answer
+		where d.workspace_id = p_workspace_id and d.draft_id = p_draft_id;
+	end if;
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: submit_post(text, text, text, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.submit_post(p_workspace_id text, p_endpoint_id text, p_kind text, p_raw_payload jsonb, p_author text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
@@ -28674,7 +28950,8 @@ CREATE FUNCTION autopost.submit_post(p_workspace_id text, p_endpoint_id text, p_
 --          a submission while its media are fetched. p_endpoint_id null: the workspace's only
 --          enabled endpoint of kind webhook_push. p_kind: api, command or page. A source_ref counts
 --          once per endpoint while its receipt lives. Without one, the channels drop repeated
---          content.
+--          content. p_author: identity of the person; where two people must approve, the author
+--          is not one of them.
 -- Returns: the answer of enqueue_messages_and_deliveries, or {"status": "accepted",
 --          "submission_id", …} if media are fetched first. A repeated source_ref is duplicate, with
 --          the ids of the first answer and without "deliveries". "warnings" lists ignored fields
@@ -28695,7 +28972,7 @@ begin
 	end if;
 	perform autopost.known_sender(p_workspace_id, v_endpoint_id);
 	return autopost.take_request(autopost.known_endpoint(p_workspace_id, v_endpoint_id), p_kind,
-		jsonb_build_array(p_raw_payload), true, autopost.now_ts()) -> 'results' -> 0;
+		jsonb_build_array(p_raw_payload), true, autopost.now_ts(), p_author) -> 'results' -> 0;
 end
 $$;
 
@@ -29151,10 +29428,10 @@ $$;
 
 
 --
--- Name: take_request(autopost.workspace_endpoints, text, jsonb, boolean, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: take_request(autopost.workspace_endpoints, text, jsonb, boolean, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.take_request(p_endpoint autopost.workspace_endpoints, p_kind text, p_items jsonb, p_fetch boolean, p_now timestamp with time zone) RETURNS jsonb
+CREATE FUNCTION autopost.take_request(p_endpoint autopost.workspace_endpoints, p_kind text, p_items jsonb, p_fetch boolean, p_now timestamp with time zone, p_author text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
 -- Purpose: takes the posts of one request in its own run: receipts, and enqueue or submission. A
@@ -29183,7 +29460,7 @@ begin
 		order by i.value ->> 'source_ref',
 			case when v_push and not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
 	loop
-		v_items[v_item.n] := jsonb_build_object('raw', v_item.raw, 'trace_id', autopost.new_id());
+		v_items[v_item.n] := jsonb_build_object('raw', v_item.raw, 'trace_id', autopost.new_id(), 'author', p_author);
 		v_errors := case when v_item.once or p_fetch then autopost.entry_errors(v_workspace_id, v_item.raw) else '[]' end;
 		if v_errors <> '[]' then
 			v_results[v_item.n] := jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors);
@@ -34331,6 +34608,14 @@ ALTER TABLE ONLY autopost.dispatch_runs
 
 
 --
+-- Name: drafts drafts_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.drafts
+    ADD CONSTRAINT drafts_pkey PRIMARY KEY (workspace_id, draft_id);
+
+
+--
 -- Name: event_hashes event_hashes_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -34937,6 +35222,27 @@ CREATE INDEX deliveries_unknown ON autopost.deliveries USING btree (workspace_id
 --
 
 CREATE INDEX deliveries_unsent ON autopost.deliveries USING btree (workspace_id, status, delivery_id) WHERE (status = ANY (ARRAY['deduped'::text, 'failed_permanent'::text, 'dead'::text]));
+
+
+--
+-- Name: drafts_final; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX drafts_final ON autopost.drafts USING btree (workspace_id, submitted_at) WHERE (submitted_at IS NOT NULL);
+
+
+--
+-- Name: drafts_media; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX drafts_media ON autopost.drafts USING gin (((payload -> 'media'::text)) jsonb_path_ops) WHERE (submitted_at IS NULL);
+
+
+--
+-- Name: drafts_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX drafts_open ON autopost.drafts USING btree (workspace_id, author, draft_id DESC) WHERE (submitted_at IS NULL);
 
 
 --
@@ -35750,6 +36056,14 @@ ALTER TABLE ONLY autopost.discovered_chats
 
 
 --
+-- Name: drafts drafts_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.drafts
+    ADD CONSTRAINT drafts_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: event_hashes event_hashes_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -36152,6 +36466,12 @@ ALTER TABLE autopost.deliveries ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.discovered_chats ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: drafts; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.drafts ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: event_hashes; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -36389,6 +36709,13 @@ CREATE POLICY owner_session ON autopost.deliveries TO autopost_owner USING ((COA
 --
 
 CREATE POLICY owner_session ON autopost.discovered_chats TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: drafts owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.drafts TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -36889,6 +37216,13 @@ CREATE POLICY workspace ON autopost.deliveries USING ((workspace_id = current_se
 --
 
 CREATE POLICY workspace ON autopost.discovered_chats USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: drafts workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.drafts USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -119,6 +119,11 @@
 \ir ingest/receive_update.sql
 \ir ingest/enqueue_messages_and_deliveries.sql
 \ir ingest/submit_post.sql
+\ir ingest/drafts.sql
+\ir ingest/get_draft.sql
+\ir ingest/list_drafts.sql
+\ir ingest/remove_draft.sql
+\ir ingest/submit_draft.sql
 \ir ingest/list_due_sources.sql
 \ir ingest/claim_sources.sql
 \ir ingest/ready_sources.sql

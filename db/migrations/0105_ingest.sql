@@ -214,6 +214,26 @@ create index submissions_expiry on autopost.submissions (workspace_id, expires_a
 -- Parts of a message that wait for a decision.
 create index submissions_parts on autopost.submissions (workspace_id, message_id) where status = 'pending';
 
+-- Posts that a person still writes. A submitted one stays for receipt_ttl_hours, for repeated submits.
+create table autopost.drafts (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	draft_id     uuid not null,
+	author       text not null check (author <> ''), -- identity of the person; nobody else sees the draft
+	endpoint_id  text, -- of the post; null: the only enabled one
+	payload      jsonb not null check (jsonb_typeof(payload) = 'object'), -- finished or not
+	version      int not null default 1, -- grows with each change
+	created_at   timestamptz not null,
+	updated_at   timestamptz not null,
+	submitted_at timestamptz,
+	answer       jsonb, -- of the submit
+	primary key (workspace_id, draft_id),
+	constraint drafts_submitted check ((submitted_at is null) = (answer is null))
+);
+create index drafts_open on autopost.drafts (workspace_id, author, draft_id desc) where submitted_at is null;
+create index drafts_final on autopost.drafts (workspace_id, submitted_at) where submitted_at is not null;
+-- Their media must stay.
+create index drafts_media on autopost.drafts using gin ((payload -> 'media') jsonb_path_ops) where submitted_at is null;
+
 -- Approvals and rejections, from every way to decide. Each nonce of a source counts once.
 create table autopost.approvals (
 	workspace_id text not null references autopost.workspaces (workspace_id),

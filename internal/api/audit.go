@@ -12,7 +12,7 @@ type auditRow struct {
 	ID       string    `json:"id" format:"uuid"`
 	Seq      int64     `json:"seq" example:"17" doc:"The position in the audit log of the workspace."`
 	TS       time.Time `json:"ts"`
-	Operator string    `json:"operator" example:"ci (api key 0199c6a0-0000-7000-8000-000000000000)"`
+	Operator string    `json:"operator" example:"key:0199c6a0-0000-7000-8000-000000000000"`
 	Action   string    `json:"action" example:"pause_channel"`
 	Reason   string    `json:"reason" example:"ticket 4711"`
 	Subject  string    `json:"subject" example:"channel:news-ru"`

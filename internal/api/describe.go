@@ -74,7 +74,7 @@ func Operations(document *huma.OpenAPI) []*huma.Operation {
 	slices.Sort(paths)
 	for _, at := range paths {
 		item := document.Paths[at]
-		for _, operation := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch} {
+		for _, operation := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 			if operation != nil {
 				all = append(all, operation)
 			}

@@ -21,6 +21,7 @@ var resources = map[string]struct{ one, tag string }{
 	"chats":          {"chat", "Chats that bots discovered."},
 	"credentials":    {"credential", "Named secrets. The secrets are never returned."},
 	"deliveries":     {"delivery", "One message for one channel: the unit of queue work."},
+	"drafts":         {"draft", "Posts that the caller has not submitted yet."},
 	"endpoints":      {"endpoint", "Entry points for posts, with a secret or a signature."},
 	"events":         {"event", "The history of posts, deliveries and channels."},
 	"groups":         {"rate group", "Channels that share a rate limit."},
@@ -55,6 +56,7 @@ var configured = map[string]string{
 var meanings = map[string]string{
 	"EventType.event":       "The name of the event.",
 	"DomainEvent.event":     "The name of the event: MEDIA.IMAGE.GENERATED, MEDIA.VIDEO.GENERATED, COMBAT.SUMMARY.GENERATED, or an own type.",
+	"draft_id":              "The draft.",
 	"EventAnswer.status":    "The result of the event.",
 	"EventAnswer.reason":    "Why it was skipped: duplicate, disabled or shadow_mode.",
 	"author":                "The person that submitted it; null for a program.",

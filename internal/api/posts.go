@@ -194,11 +194,15 @@ func withoutSurrogates(raw json.RawMessage) (json.RawMessage, error) {
 // verdictOf sets the status of an answer about a post. A refused post is a problem.
 func verdictOf(reply rest.Reply) (rest.Reply, error) {
 	var a struct {
-		Status string          `json:"status"`
-		Errors []problem.Fault `json:"errors"`
+		Status   string          `json:"status"`
+		Errors   []problem.Fault `json:"errors"`
+		Repeated bool            `json:"repeated"`
 	}
 	if err := json.Unmarshal(reply.Body, &a); err != nil {
 		return reply, err
+	}
+	if a.Repeated {
+		reply.Status = http.StatusOK
 	}
 	switch a.Status {
 	case "rejected", "invalid":

@@ -12,6 +12,7 @@ import (
 // registerAll adds every operation of the API, in the order of the document.
 func registerAll(d *server, media Media) {
 	registerPosts(d)
+	registerDrafts(d)
 	registerPlan(d)
 	registerMessages(d)
 	registerSubmissions(d)

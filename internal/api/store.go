@@ -24,6 +24,8 @@ type reads interface {
 	GetRun(ctx context.Context, workspace, run string) (json.RawMessage, error)
 	GetMessage(ctx context.Context, workspace, message string) (json.RawMessage, error)
 	GetSubmission(ctx context.Context, workspace, submission string) (json.RawMessage, error)
+	// GetDraft returns a draft of a person.
+	GetDraft(ctx context.Context, workspace, draft, author string) (json.RawMessage, error)
 	GetXPostConfig(ctx context.Context, workspace string) (json.RawMessage, error)
 	XPostStats(ctx context.Context, workspace string) (json.RawMessage, error)
 	// PreviewXPost renders an event of a type. template may be nil.
@@ -45,6 +47,10 @@ type postWrites interface {
 	UseRawLink(ctx context.Context, workspace, token string) (ref string, err error)
 	SkipPost(ctx context.Context, a rest.OperatorAction, message string) (rest.Written, error)
 	SubmitPost(ctx context.Context, a rest.OperatorAction, endpoint, kind string, post json.RawMessage) (rest.Written, error)
+	// PutDraft makes a new draft of the operator if draft is "".
+	PutDraft(ctx context.Context, a rest.OperatorAction, draft string, fields any) (rest.Written, error)
+	RemoveDraft(ctx context.Context, a rest.OperatorAction, draft string) (rest.Written, error)
+	SubmitDraft(ctx context.Context, a rest.OperatorAction, draft, kind string) (rest.Written, error)
 	// PutUpload registers origin for the workspace. shown is added to the answer.
 	PutUpload(ctx context.Context, a rest.OperatorAction, origin media.Origin, shown any) (rest.Written, error)
 	// RecordUpload uses the workspace of a; that of key is ignored.

@@ -42,7 +42,10 @@ not get content that it already has.`,
 				if err != nil {
 					return err
 				}
-				raw, err := submit(ctx, cfg, store, pg.OperatorAction{Workspace: workspace}, endpoint, post)
+				if err := storeFiles(ctx, cfg, store, workspace, post); err != nil {
+					return err
+				}
+				raw, err := submit(ctx, store, pg.OperatorAction{Workspace: workspace, Operator: daemon.Operator()}, endpoint, post)
 				if err != nil {
 					return asUsageError(err)
 				}
@@ -56,28 +59,30 @@ not get content that it already has.`,
 	return cmd
 }
 
-// submit stores the files of a post and enqueues it.
-func submit(ctx context.Context, cfg config.Config, store *pg.Store, act pg.OperatorAction, endpoint string, post payload) (json.RawMessage, error) {
-	if post.firstFile() != "" {
-		bucket, err := daemon.OpenMedia(ctx, cfg)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = bucket.Close() }()
-		uploads := daemon.NewUploads(cfg, store, bucket)
-		err = post.store(func(name string, kind autopost.MediaKind) (string, error) {
-			file, err := os.Open(name)
-			if err != nil {
-				return "", err
-			}
-			defer func() { _ = file.Close() }() // it was only read
-			origin, err := uploads.Put(ctx, act.Workspace, file, kind)
-			return origin.BlobRef, err
-		})
-		if err != nil {
-			return nil, err
-		}
+// storeFiles puts the files of a post into the media store.
+func storeFiles(ctx context.Context, cfg config.Config, store *pg.Store, workspace string, post payload) error {
+	if post.firstFile() == "" {
+		return nil
 	}
+	bucket, err := daemon.OpenMedia(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = bucket.Close() }()
+	uploads := daemon.NewUploads(cfg, store, bucket)
+	return post.store(func(name string, kind autopost.MediaKind) (string, error) {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		origin, err := uploads.Put(ctx, workspace, file, kind)
+		return origin.BlobRef, err
+	})
+}
+
+// submit enqueues a post whose files are stored.
+func submit(ctx context.Context, store *pg.Store, act pg.OperatorAction, endpoint string, post payload) (json.RawMessage, error) {
 	encoded, err := post.encode()
 	if err != nil {
 		return nil, err

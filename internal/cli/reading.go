@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ type reading struct {
 	columns                   []column
 	// empty is the sentence for a list without rows.
 	empty string
+	// fixed returns filters that no flag sets; nil for none.
+	fixed func() (map[string]any, error)
 	// lastDay makes the last 24 hours the default of --since, because no index finds the rows of the other filters.
 	lastDay func(filter map[string]any) bool
 }
@@ -155,12 +158,20 @@ func (r reading) command(after func(context.Context, *pg.Store, string) error) *
 			if r.lastDay != nil && filter["since"] == nil && r.lastDay(filter) {
 				filter["since"] = time.Now().Add(-24 * time.Hour).Format(time.RFC3339)
 			}
+			filtered := len(filter) > 0
+			if r.fixed != nil {
+				more, err := r.fixed()
+				if err != nil {
+					return err
+				}
+				maps.Copy(filter, more)
+			}
 			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
 				list, err := store.List(ctx, pg.Query{Function: r.function, Kind: r.kind, Workspace: workspace, Filter: filter, Limit: limit})
 				if err != nil {
 					return err
 				}
-				if err := r.print(list, len(filter) > 0, f.output); err != nil || f.asJSON || after == nil {
+				if err := r.print(list, filtered, f.output); err != nil || f.asJSON || after == nil {
 					return err
 				}
 				return after(ctx, store, workspace)

@@ -99,9 +99,10 @@ func (s *Store) ReceiveUpdate(ctx context.Context, workspace, endpoint string, u
 	return a, nil
 }
 
-// SubmitPost stores one post of kind api, command or page. The endpoint "" means the only enabled one.
+// SubmitPost stores one post of kind api, command or page. The endpoint "" means the only enabled one. The operator is
+// its author.
 func (s *Store) SubmitPost(ctx context.Context, a OperatorAction, endpoint, kind string, post json.RawMessage) (Written, error) {
-	return s.write(ctx, a, `autopost.submit_post(@workspace, nullif(@endpoint, ''), @kind, @post)`, args{"endpoint": endpoint, "kind": kind, "post": post})
+	return s.write(ctx, a, `autopost.submit_post(@workspace, nullif(@endpoint, ''), @kind, @post, nullif(@operator, ''))`, args{"endpoint": endpoint, "kind": kind, "post": post})
 }
 
 // ReadySubmissionWorkspaces returns workspaces with a submission that may be claimed now.

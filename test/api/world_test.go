@@ -48,6 +48,12 @@ func open(t *testing.T) *world {
 		w.keys[role] = "key-of-a-" + role
 		w.Exec(`select autopost.create_api_key('acme', jsonb_build_object('name', 'test', 'role', $1::text), encode(sha256($2::bytea), 'hex'), 'ann', 'r')`, role, w.keys[role])
 	}
+	for workspace, ids := range w.ids {
+		for _, operation := range []string{"draft_id", "put-draft", "remove-draft", "submit-draft"} {
+			ids[operation] = pgtest.Value[string](w.DB, `select autopost.put_draft($1, null, jsonb_build_object('payload', jsonb_build_object('text', $1 || $2)),
+				'key:' || coalesce((select max(k.key_id::text) from autopost.api_keys k where k.workspace_id = $1 and k.role = 'owner'), 'none')) ->> 'draft_id'`, workspace, operation)
+		}
+	}
 	w.url = w.Serve().URL
 	for workspace, ids := range w.ids {
 		ids["blob_ref"] = w.depict(workspace, picture+workspace)

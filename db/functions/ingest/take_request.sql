@@ -131,7 +131,7 @@ end
 $$;
 
 create or replace function autopost.take_request(p_endpoint autopost.workspace_endpoints, p_kind text, p_items jsonb,
-	p_fetch boolean, p_now timestamptz) returns jsonb
+	p_fetch boolean, p_now timestamptz, p_author text default null) returns jsonb
 language plpgsql
 as $$
 -- Purpose: takes the posts of one request in its own run: receipts, and enqueue or submission. A
@@ -160,7 +160,7 @@ begin
 		order by i.value ->> 'source_ref',
 			case when v_push and not i.value ? 'source_ref' then autopost.receipt_hash(i.value) end, i.ordinality
 	loop
-		v_items[v_item.n] := jsonb_build_object('raw', v_item.raw, 'trace_id', autopost.new_id());
+		v_items[v_item.n] := jsonb_build_object('raw', v_item.raw, 'trace_id', autopost.new_id(), 'author', p_author);
 		v_errors := case when v_item.once or p_fetch then autopost.entry_errors(v_workspace_id, v_item.raw) else '[]' end;
 		if v_errors <> '[]' then
 			v_results[v_item.n] := jsonb_build_object('status', 'rejected', 'run_id', v_run_id, 'errors', v_errors);

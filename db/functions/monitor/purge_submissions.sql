@@ -2,11 +2,12 @@ create or replace function autopost.purge_submissions(p_workspace_id text) retur
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: deletes up to 5,000 submissions, oldest first, that ended before delivery_retention_days
---          and have no receipt. Waiting ones stay at any age.
+--          and have no receipt. Waiting ones stay at any age. It also deletes drafts that were
+--          submitted before receipt_ttl_hours.
 -- Returns: {"purged", "more"}.
 -- Locks:   submissions (skip locked).
 -- Reads:   ingress_receipts.
--- Writes:  submissions, event_hashes (expired ones).
+-- Writes:  submissions, event_hashes (expired ones), drafts.
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -25,6 +26,9 @@ begin
 		for update skip locked) x;
 	delete from autopost.event_hashes h
 	where h.workspace_id = p_workspace_id and h.expires_at <= autopost.now_ts();
+	delete from autopost.drafts d
+	where d.workspace_id = p_workspace_id
+	and d.submitted_at < autopost.now_ts() - autopost.setting_interval('receipt_ttl_hours');
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',

@@ -27,8 +27,8 @@ type Key struct {
 	Unseen bool `json:"unseen"`
 }
 
-// operator returns the name for the audit log.
-func (k Key) operator() string { return fmt.Sprintf("%s (api key %s)", k.Name, k.KeyID) }
+// Identity is the name of the caller in decisions, drafts and the audit log.
+func (k Key) Identity() string { return "key:" + k.KeyID }
 
 type callerKey struct{}
 

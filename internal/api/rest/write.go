@@ -82,20 +82,26 @@ func (d *Server) Do(ctx context.Context, in AuditedWrite, c Change, write func(c
 	if err != nil {
 		return Reply{}, err
 	}
-	reply, err := d.Write(ctx, in.Once, func(ctx context.Context, a OperatorAction) (Written, error) {
+	return d.Change(ctx, in.Once, c.Subject, func(ctx context.Context, a OperatorAction) (Written, error) {
 		a.Reason, a.DryRun = reason, c.DryRun
 		return write(ctx, a)
 	})
+}
+
+// Change makes a change without a reason, once, and replies with its answer. A change that was refused is a problem.
+// subject is the name of the changed object, for the message if it does not exist.
+func (d *Server) Change(ctx context.Context, once Once, subject string, write func(context.Context, OperatorAction) (Written, error)) (Reply, error) {
+	reply, err := d.Write(ctx, once, write)
 	if err != nil {
 		return reply, err
 	}
-	return reply, refusalOf(reply.Body, c.Subject)
+	return reply, refusalOf(reply.Body, subject)
 }
 
 // Write makes a change once and replies with its answer, also if the change was refused.
 func (d *Server) Write(ctx context.Context, once Once, write func(context.Context, OperatorAction) (Written, error)) (Reply, error) {
 	caller := Caller(ctx)
-	action := OperatorAction{Workspace: caller.WorkspaceID, Operator: caller.operator(), Once: onceKey(ctx, once)}
+	action := OperatorAction{Workspace: caller.WorkspaceID, Operator: caller.Identity(), Once: onceKey(ctx, once)}
 	written, err := ask(ctx, d, func(ctx context.Context) (Written, error) { return write(ctx, action) })
 	if err != nil {
 		return Reply{}, err
@@ -120,7 +126,7 @@ func replyTo(written Written) (Reply, error) {
 
 // resources are the lists that show which objects exist, by the reason of a refusal.
 var resources = map[string]string{
-	"unknown_alert": "alerts", "unknown_auth_ref": "credentials", "unknown_channel": "channels", "unknown_delivery": "deliveries",
+	"unknown_alert": "alerts", "unknown_auth_ref": "credentials", "unknown_channel": "channels", "unknown_delivery": "deliveries", "unknown_draft": "drafts",
 	"unknown_endpoint": "endpoints", "unknown_group": "groups", "unknown_key": "keys", "unknown_message": "messages", "unknown_quota": "quotas",
 	"unknown_raw": "events", "unknown_submission": "submissions", "unknown_target": "alert-targets", "unknown_version": "templates", "unknown_webhook": "webhooks",
 }

@@ -142,6 +142,7 @@ func (s *stage) subjects() []string {
 	var id, token string
 	require.NoError(s.t, s.db.QueryRow(`select submission_id::text, claim_token from autopost.submissions where claim_token is not null`).Scan(&id, &token))
 	words = append(words, "{pending}", pgtest.Value[string](s.db, `select quote_literal(submission_id) from autopost.submissions where status = 'pending'`))
+	words = append(words, "{draft}", pgtest.Value[string](s.db, `select quote_literal(autopost.put_draft('w', null, '{"payload": {"text": "fresh"}, "endpoint_id": "in"}', 'ann') ->> 'draft_id')`))
 	return append(words, "{fetching}", "'"+id+"'", "{fetching.token}", "'"+token+"'")
 }
 
