@@ -18,7 +18,7 @@ declare
 		'list_due_subscriptions', 'begin_subscription', 'finish_subscription', 'list_unasked_chats',
 		'record_chat_rights',
 		'create_api_key', 'rotate_api_key', 'disable_api_key', 'list_api_keys', 'resolve_api_key', 'touch_api_key',
-		'begin_request', 'finish_request', 'get_draft', 'list_drafts', 'put_draft', 'remove_draft', 'submit_draft',
+		'begin_request', 'finish_request', 'list_due_recurrences', 'put_recurrence', 'remove_recurrence', 'move_occurrence', 'get_draft', 'list_drafts', 'put_draft', 'remove_draft', 'submit_draft',
 		'apply_settings', 'apply_config', 'export_config', 'ensure_event_partitions', 'drop_event_partitions',
 		'refresh_statistics', 'set_event_strictness', 'begin_raw', 'get_data_key', 'add_data_key',
 		'list_data_keys', 'rewrap_data_key', 'create_raw_link', 'use_raw_link', 'raw_kept_since', 'name_rejected',

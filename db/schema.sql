@@ -1349,7 +1349,8 @@ CREATE FUNCTION autopost.apply_config(p_workspace_id text, p_items jsonb, p_oper
 -- Purpose: makes a workspace equal to a configuration file, completely or not at all. A dry run
 --          does the same and rolls back. An item of p_items may refer only to earlier ones:
 --          {"kind": workspace | credential | group | template | channel | quota | budget |
---          retry_policy | source | endpoint | webhook | alert_target, "id", "fields": as the function of the kind takes
+--          retry_policy | source | endpoint | webhook | recurrence |
+--          alert_target, "id", "fields": as the function of the kind takes
 --          them, but the whole config_json of a source}, or {"kind", "id", "retire": true} to
 --          disable. An item of kind workspace may create it. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "unchanged": the number of items, "items": [each changed
@@ -1555,7 +1556,7 @@ CREATE TABLE autopost.submissions (
     CONSTRAINT submissions_digest_check CHECK ((digest ~ '^[0-9a-f]{64}$'::text)),
     CONSTRAINT submissions_event CHECK ((((kind = 'event'::text) = (event IS NOT NULL)) AND ((event IS NULL) = (event_type IS NULL)) AND ((event IS NULL) = (event_facts IS NULL)) AND ((event IS NULL) = (hash IS NULL)))),
     CONSTRAINT submissions_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text)),
-    CONSTRAINT submissions_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text]))),
+    CONSTRAINT submissions_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text, 'recurrence'::text]))),
     CONSTRAINT submissions_pending CHECK (((status <> 'pending'::text) OR (moderated AND (digest IS NOT NULL) AND (decision IS NULL)))),
     CONSTRAINT submissions_status_check CHECK ((status = ANY (ARRAY['new'::text, 'fetching'::text, 'pending'::text, 'skipped'::text, 'enqueued'::text, 'rejected'::text, 'expired'::text, 'failed'::text])))
 );
@@ -1643,6 +1644,26 @@ begin
 		and g.channel_id = any (v_closed);
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
+end
+$$;
+
+
+--
+-- Name: arm_recurrence(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.arm_recurrence(p_workspace_id text, p_recurrence_id uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: sets when the stage has something to do for a locked recurrence, and wakes the stage.
+-- Writes:  recurrences.
+begin
+	update autopost.recurrences r
+	set next_at = least(r.expand_at, (
+		select min(o.at) - autopost.lead_of(p_workspace_id, r.endpoint_id) from autopost.occurrences o
+		where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected'))
+	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
+	perform pg_notify('autopost_wake', 'recurrences');
 end
 $$;
 
@@ -2501,9 +2522,9 @@ CREATE FUNCTION autopost.begin_run(p_workspace_id text, p_run_id uuid, p_kind te
 -- Purpose: opens an ingest run with a given id.
 -- Writes:  ingest_runs.
 begin
-	if coalesce(p_kind not in ('push', 'pull', 'api', 'command', 'event', 'file', 'page'), true) then
+	if coalesce(p_kind not in ('push', 'pull', 'api', 'command', 'event', 'file', 'page', 'recurrence'), true) then
 		perform autopost.raise_argument('kind', format('%s is unknown', coalesce(p_kind, 'null')),
-			'use push, pull, api, command, event, file or page');
+			'use push, pull, api, command, event, file, page or recurrence');
 	end if;
 	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, source_id, started_at)
 	values (p_workspace_id, p_run_id, p_kind, p_endpoint_id, p_source_id, autopost.now_ts());
@@ -5673,7 +5694,7 @@ CREATE TABLE autopost.events (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 )
@@ -7453,7 +7474,7 @@ CREATE FUNCTION autopost.due_stages(p_within_ms integer) RETURNS SETOF text
     AS $$
 -- Purpose: the kinds of work that are due now or within p_within_ms. A daemon polls it every few
 --          seconds instead of each kind. Works across workspaces. Only the engine may call it.
--- Returns: some of deliveries, acts, submissions, fanout, sources, results and leases (payloads of
+-- Returns: some of deliveries, acts, submissions, fanout, recurrences, sources, results and leases (payloads of
 --          NOTIFY autopost_wake and three more); usually none. It is a hint: a listed kind may have
 --          nothing to do; later work is listed later.
 -- Reads:   as armed_workspaces and the functions of queue/due_workspaces.
@@ -7471,6 +7492,7 @@ begin
 		('acts', exists (select 1 from autopost.act_workspaces(v_by, 1))),
 		('submissions', exists (select 1 from autopost.submission_workspaces(v_by, 1))),
 		('fanout', exists (select 1 from autopost.fanout_workspaces(v_by, 1))),
+		('recurrences', exists (select 1 from autopost.recurrence_workspaces(v_by, 1))),
 		('sources', exists (select 1 from autopost.source_polls() p where p.due_at <= v_by)),
 		('results', exists (select 1 from autopost.webhook_workspaces(v_by, 1))),
 		('leases', exists (select 1 from autopost.lapsed_workspaces(v_now, 1)))) s (stage, due)
@@ -9193,7 +9215,7 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 --          is complete. Only the locations of secrets are included. An endpoint with only the
 --          values that its source gave it is omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, alert_targets.
+--          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -9268,7 +9290,13 @@ begin
 				autopost.default_fields(autopost.webhook_rules()))
 			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
 			union all
-			select 12, 'alert_target', t.target_id, autopost.fields_that_differ(
+			select 12, 'recurrence', f.id, autopost.fields_that_differ(f.fields,
+				autopost.default_fields(autopost.recurrence_rules()))
+			from (
+				select r.recurrence_id::text as id, autopost.recurrence_fields(r) as fields
+				from autopost.recurrences r where r.workspace_id = p_workspace_id) f
+			union all
+			select 13, 'alert_target', t.target_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()),
 					autopost.default_fields(autopost.alert_target_rules()))
 			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
@@ -13269,6 +13297,21 @@ $$;
 
 
 --
+-- Name: lead_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lead_of(p_workspace_id text, p_endpoint_id text) RETURNS interval
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: how long before its instant an occurrence becomes a post: a minute, to fetch media; a day if
+--          people decide about it.
+select case when e.moderated then interval '1 day' else interval '1 minute' end
+from autopost.workspace_endpoints e
+where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id
+$$;
+
+
+--
 -- Name: lease_sources(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13366,6 +13409,11 @@ from (
 		greatest(j.next_attempt_at, j.updated_at), p_for, j.workspace_id
 	from autopost.fanout_jobs j
 	where j.workspace_id = p_workspace_id and j.status = 'running'
+	union all
+	select jsonb_build_object('what', 'recurrence without progress', 'recurrence_id', r.recurrence_id, 'next_at',
+		r.next_at), greatest(r.next_at, r.updated_at), p_for, r.workspace_id
+	from autopost.recurrences r
+	where r.workspace_id = p_workspace_id and r.enabled
 ) x (work, since, patience, workspace_id)
 join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
 where x.since <= autopost.now_ts() - x.patience
@@ -14530,6 +14578,36 @@ $$;
 
 
 --
+-- Name: list_due_recurrences(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_due_recurrences(p_workspace_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists recurrences whose rules must be expanded, longest due first. The caller expands each from
+--          "after" (exclusive) to "until", at most "most" local times, and calls put_occurrences.
+-- Returns: [{"recurrence_id", "revision", "rule", "starts_at", "after", "until", "most"}]; times are local.
+-- Raises:  AP001 if the limit is not positive.
+-- Reads:   recurrences, occurrences.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('limit', p_limit > 0);
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('recurrence_id', d.recurrence_id, 'revision', d.revision, 'rule',
+			d.rule, 'starts_at', d.starts_at, 'after', d.expanded_to, 'until', d.until, 'most', 400)
+			order by d.expand_at), '[]')
+		from (
+			select r.*, (autopost.now_ts() + interval '60 days') at time zone r.zone as until
+			from autopost.recurrences r
+			where r.workspace_id = p_workspace_id and r.enabled and r.expand_at <= autopost.now_ts()
+			order by r.expand_at
+			limit p_limit) d);
+end
+$$;
+
+
+--
 -- Name: list_due_refreshes(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15050,6 +15128,43 @@ $$;
 
 
 --
+-- Name: list_occurrences(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_occurrences(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS TABLE(occurrence_id uuid, recurrence_id uuid, at timestamp with time zone, status text, message_id uuid, submission_id uuid, moved boolean, reason text, error jsonb)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists occurrences of a recurrence by their instants. p_filter: recurrence_id (required), since
+--          (inclusive), until (exclusive), and after: {"at", "occurrence_id"} of the last row of the page
+--          before.
+-- Raises:  AP001 for an unknown key, a missing recurrence, a malformed value, or a limit outside 1 to 10000.
+-- Reads:   occurrences, submissions.
+declare
+	v_id uuid := autopost.uuid_in(p_filter, 'recurrence_id');
+	v_from timestamptz := coalesce(autopost.instant_in(p_filter, 'since'), '-infinity');
+	v_until timestamptz := coalesce(autopost.instant_in(p_filter, 'until'), 'infinity');
+	v_after jsonb := coalesce(p_filter -> 'after', '{}');
+	v_after_at timestamptz := coalesce(autopost.instant_in(v_after, 'at'), '-infinity');
+	v_after_id uuid := coalesce(autopost.uuid_in(v_after, 'occurrence_id'), '00000000-0000-0000-0000-000000000000');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{recurrence_id,since,until,after}', p_limit);
+	perform autopost.require_argument('filter', v_id is not null);
+	return query
+	select o.occurrence_id, o.recurrence_id, o.at, o.status, coalesce(o.message_id, s.message_id), o.submission_id,
+		o.moved, o.reason, o.error
+	from autopost.occurrences o
+	left join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = o.submission_id
+	where o.workspace_id = p_workspace_id and o.recurrence_id = v_id
+	and o.at >= v_from and o.at < v_until and (o.at, o.occurrence_id) > (v_after_at, v_after_id)
+	order by o.at, o.occurrence_id
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: list_quotas(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15149,6 +15264,39 @@ $$;
 
 
 --
+-- Name: list_recurrences(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_recurrences(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS TABLE(recurrence_id uuid, endpoint_id text, rule text, zone text, starts_at text, payloads jsonb, enabled boolean, next_at timestamp with time zone, posts integer, last_error jsonb, author text, created_at timestamp with time zone, updated_at timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists posts that repeat, newest first. p_filter: recurrence_id, before_id (older than this id:
+--          the next page). next_at is the next expected instant, posts the number of posts made so far.
+-- Raises:  AP001 for an unknown key, a malformed id, or a limit outside 1 to 10000.
+-- Reads:   recurrences, occurrences.
+declare
+	v_id uuid := autopost.uuid_in(p_filter, 'recurrence_id');
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{recurrence_id,before_id}', p_limit);
+	return query
+	select r.recurrence_id, r.endpoint_id, r.rule, r.zone, to_char(r.starts_at, 'YYYY-MM-DD"T"HH24:MI'), r.payloads,
+		r.enabled, (select min(o.at) from autopost.occurrences o
+			where o.workspace_id = p_workspace_id and o.recurrence_id = r.recurrence_id and o.status = 'expected'),
+		r.taken, r.last_error, r.author, r.created_at, r.updated_at
+	from autopost.recurrences r
+	where r.workspace_id = p_workspace_id
+	and (v_id is null or r.recurrence_id = v_id)
+	and (v_before_id is null or r.recurrence_id < v_before_id)
+	order by r.recurrence_id desc
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: ingest_runs; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -15163,7 +15311,7 @@ CREATE TABLE autopost.ingest_runs (
     stats_json jsonb DEFAULT '{}'::jsonb NOT NULL,
     items jsonb DEFAULT '[]'::jsonb NOT NULL,
     hints jsonb DEFAULT '[]'::jsonb NOT NULL,
-    CONSTRAINT ingest_runs_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text])))
+    CONSTRAINT ingest_runs_kind_check CHECK ((kind = ANY (ARRAY['push'::text, 'pull'::text, 'api'::text, 'command'::text, 'event'::text, 'file'::text, 'page'::text, 'recurrence'::text])))
 );
 
 ALTER TABLE ONLY autopost.ingest_runs FORCE ROW LEVEL SECURITY;
@@ -16021,6 +16169,22 @@ begin
 	where w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id);
 end
 $$;
+
+
+--
+-- Name: local_time_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.local_time_of(p_value text) RETURNS timestamp without time zone
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: a local time such as 2026-12-01T10:00, without seconds and offset; null for anything else.
+begin
+	return case when p_value ~ '^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$' then to_timestamp(p_value, 'YYYY-MM-DD"T"HH24:MI')::timestamp end;
+exception when data_exception or datetime_field_overflow then
+	return null;
+end
+$_$;
 
 
 --
@@ -17713,6 +17877,63 @@ $$;
 
 
 --
+-- Name: move_occurrence(text, uuid, uuid, timestamp with time zone, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_occurrence(p_workspace_id text, p_recurrence_id uuid, p_occurrence_id uuid, p_at timestamp with time zone, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: moves one expected occurrence to another instant, or skips it if p_at is null.
+-- Returns: {"applied": true, "dry_run", "before": {"at", "status"}, "after"}, or {"applied": false,
+--          "dry_run", "reason"}: unknown_occurrence, not_expected (it is a post or was skipped), or invalid
+--          with "errors": [{"field", "reason", "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   recurrences, audit_heads.
+-- Writes:  occurrences, recurrences, events (occurrence_skipped), admin_audit_log.
+declare
+	v_act jsonb;
+	v_occurrence autopost.occurrences;
+	v_before jsonb;
+	v_after jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('recurrence_id', p_recurrence_id is not null);
+	perform autopost.require_argument('occurrence_id', p_occurrence_id is not null);
+	perform 1 from autopost.recurrences r
+	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id for no key update;
+	select o.* into v_occurrence from autopost.occurrences o
+	where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.occurrence_id = p_occurrence_id;
+	if v_occurrence.occurrence_id is null or v_occurrence.status <> 'expected' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
+			when v_occurrence.occurrence_id is null then 'unknown_occurrence' else 'not_expected' end);
+	elsif p_at <= autopost.now_ts() or p_at > autopost.now_ts() + interval '2 years' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'invalid', 'errors',
+			autopost.field_error('at', 'must be in the future, at most two years ahead', 'choose another time'));
+	end if;
+	v_before := jsonb_build_object('at', autopost.utc(v_occurrence.at), 'status', 'expected');
+	v_after := case when p_at is null then jsonb_build_object('at', autopost.utc(v_occurrence.at), 'status', 'skipped')
+		else jsonb_build_object('at', autopost.utc(p_at), 'status', 'expected') end;
+	if not p_dry_run then
+		update autopost.occurrences o
+		set at = coalesce(p_at, o.at), moved = o.moved or p_at is not null, updated_at = autopost.now_ts(),
+			status = case when p_at is null then 'skipped' else o.status end,
+			reason = case when p_at is null then 'person' end
+		where o.workspace_id = p_workspace_id and o.occurrence_id = p_occurrence_id;
+		perform autopost.emit_note(p_workspace_id, 'occurrence_skipped', 'ok', null, null, null, v_act
+			|| jsonb_build_object('recurrence_id', p_recurrence_id, 'cause', 'person', 'occurrences', 1,
+				'first_at', v_before -> 'at', 'last_at', v_before -> 'at')) where p_at is null;
+		perform autopost.arm_recurrence(p_workspace_id, p_recurrence_id);
+		perform autopost.audit(p_workspace_id, case when p_at is null then 'skip_occurrence' else 'move_occurrence' end,
+			'occurrence:' || p_occurrence_id, v_act, v_before, v_after);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after);
+end
+$$;
+
+
+--
 -- Name: move_slots(text, text[], bigint[], bigint[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18200,6 +18421,7 @@ begin
 			'variants', nullif((select coalesce(jsonb_object_agg(v.key,
 				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode', v_all)), '{}')
 				from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
+			'occurrence', autopost.utc(autopost.timestamp_of(p_raw ->> 'occurrence')),
 			'disable_preview', nullif(p_raw -> 'disable_preview', 'false'))));
 end
 $$;
@@ -19195,7 +19417,7 @@ begin
 	for v_field in
 		select f.key, f.value, w.kind from jsonb_each(p_raw) f
 		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'),
-			('scheduled_for', 'string'), ('remove_at', 'string'),
+			('scheduled_for', 'string'), ('remove_at', 'string'), ('occurrence', 'string'),
 			('disable_preview', 'boolean'), ('variants', 'object'), ('routing', 'object'),
 				('template', 'object')) w (key, kind) on w.key = f.key
 		where jsonb_typeof(f.value) <> w.kind
@@ -19234,6 +19456,10 @@ begin
 	end if;
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'must be a time with an offset',
+			'write 2026-12-01T10:00:00+03:00');
+	end if;
+	if p_raw ? 'occurrence' and autopost.timestamp_of(p_raw ->> 'occurrence') is null then
+		v_errors := v_errors || autopost.field_error('occurrence', 'must be a time with an offset',
 			'write 2026-12-01T10:00:00+03:00');
 	end if;
 	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
@@ -20043,6 +20269,31 @@ $$;
 
 
 --
+-- Name: preview_occurrences(text, text, timestamp without time zone[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.preview_occurrences(p_workspace_id text, p_zone text, p_local timestamp without time zone[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the instants of local times in a zone, in order and without repeats: a skipped time gives the
+--          end of the gap, a repeated time its first instant.
+-- Returns: an array of instants in UTC.
+-- Raises:  AP001 for an unknown zone or without times.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('local', p_local is not null);
+	if not coalesce(autopost.is_zone(p_zone), false) then
+		perform autopost.raise_argument('zone', format('unknown time zone %L', p_zone), 'use a name such as Europe/Moscow');
+	end if;
+	return (
+		select coalesce(jsonb_agg(autopost.utc(x.at) order by x.at), '[]')
+		from (select distinct autopost.zoned_instant(p_zone, l.l) as at from unnest(p_local) l (l)) x);
+end
+$$;
+
+
+--
 -- Name: preview_template(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20574,11 +20825,12 @@ CREATE FUNCTION autopost.purge_submissions(p_workspace_id text) RETURNS jsonb
     AS $$
 -- Purpose: deletes up to 5,000 submissions, oldest first, that ended before delivery_retention_days
 --          and have no receipt. Waiting ones stay at any age. It also deletes drafts that were
---          submitted before receipt_ttl_hours.
+--          submitted before receipt_ttl_hours, and occurrences that ended before
+--          delivery_retention_days.
 -- Returns: {"purged", "more"}.
 -- Locks:   submissions (skip locked).
 -- Reads:   ingress_receipts.
--- Writes:  submissions, event_hashes (expired ones), drafts.
+-- Writes:  submissions, event_hashes (expired ones), drafts, occurrences.
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -20600,6 +20852,8 @@ begin
 	delete from autopost.drafts d
 	where d.workspace_id = p_workspace_id
 	and d.submitted_at < autopost.now_ts() - autopost.setting_interval('receipt_ttl_hours');
+	delete from autopost.occurrences o
+	where o.workspace_id = p_workspace_id and o.status <> 'expected' and o.updated_at < v_before;
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',
@@ -21229,12 +21483,16 @@ begin
 		return autopost.put_endpoint_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'webhook' then
 		return autopost.put_webhook(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'recurrence' then
+		perform autopost.require_uuid('items', v_id);
+		return autopost.put_recurrence(p_workspace_id, v_id::uuid, v_fields, p_operator, p_reason, p_dry_run)
+			- 'recurrence_id';
 	when 'alert_target' then
 		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.raise_argument('items',
 			format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook or alert_target');
+			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, recurrence or alert_target');
 	end case;
 	return null;
 end
@@ -21320,6 +21578,68 @@ begin
 	return '{"applied": true}';
 end
 $_$;
+
+
+--
+-- Name: put_occurrences(text, uuid, timestamp without time zone[], timestamp without time zone, integer, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_occurrences(p_workspace_id text, p_recurrence_id uuid, p_local timestamp without time zone[], p_through timestamp without time zone DEFAULT NULL::timestamp without time zone, p_revision integer DEFAULT NULL::integer, p_error jsonb DEFAULT NULL::jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: stores local times of a rule as expected occurrences. A repeated one is ignored, as are those
+--          whose instant an earlier one has: a skipped hour maps to the end of the gap. p_through: the
+--          rule has no other times until then (default: the last of p_local; infinity: no more at all).
+--          p_revision: of the expanded recurrence; another one is refused. p_error: the rule cannot be
+--          expanded; the next try is an hour later. Expected instants follow a changed time zone database.
+-- Returns: {"applied": true, "added"}, or {"applied": false, "reason"}: unknown_recurrence or changed.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   recurrences.
+-- Writes:  occurrences, recurrences.
+declare
+	v_recurrence autopost.recurrences;
+	v_added int;
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('recurrence_id', p_recurrence_id is not null);
+	perform autopost.require_argument('local', p_local is not null);
+	select r.* into v_recurrence from autopost.recurrences r
+	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id for no key update;
+	if v_recurrence.recurrence_id is null or p_revision <> v_recurrence.revision then
+		return jsonb_build_object('applied', false, 'reason', case when v_recurrence.recurrence_id is null
+			then 'unknown_recurrence' else 'changed' end);
+	end if;
+	v_now := autopost.now_ts();
+	update autopost.occurrences o
+	set at = autopost.zoned_instant(v_recurrence.zone, o.local_at), updated_at = v_now
+	where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected' and not o.moved
+		and o.at <> autopost.zoned_instant(v_recurrence.zone, o.local_at);
+	insert into autopost.occurrences (workspace_id, occurrence_id, recurrence_id, local_at, at, updated_at)
+	select p_workspace_id, autopost.new_id(), p_recurrence_id, x.local_at, x.at, v_now
+	from (
+		select distinct on (i.at) l.local_at, i.at from unnest(p_local) l (local_at)
+		cross join lateral (select autopost.zoned_instant(v_recurrence.zone, l.local_at) as at) i
+		where l.local_at > v_recurrence.expanded_to
+		order by i.at, l.local_at) x
+	where not exists (select 1 from autopost.occurrences o
+		where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.at = x.at and not o.moved)
+	order by x.at
+	on conflict (workspace_id, recurrence_id, local_at) do nothing;
+	get diagnostics v_added = row_count;
+	v_recurrence.expanded_to := greatest(v_recurrence.expanded_to, p_through, (select max(l.l) from unnest(p_local) l (l)));
+	update autopost.recurrences r
+	set expanded_to = v_recurrence.expanded_to, last_error = p_error, expand_at = case
+		when p_error is not null then v_now + interval '1 hour'
+		when not isfinite(v_recurrence.expanded_to) then 'infinity'
+		-- in the middle of what is stored
+		else v_now + (greatest(autopost.zoned_instant(r.zone, date_trunc('second', v_recurrence.expanded_to)), v_now) - v_now) / 2 end
+	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
+	perform autopost.arm_recurrence(p_workspace_id, p_recurrence_id);
+	return jsonb_build_object('applied', true, 'added', v_added);
+end
+$$;
 
 
 --
@@ -21427,6 +21747,77 @@ begin
 			v_answer -> 'before', v_answer -> 'after');
 	end if;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: put_recurrence(text, uuid, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_recurrence(p_workspace_id text, p_recurrence_id uuid, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds or changes a post that repeats. p_recurrence_id null: a new one. p_fields:
+--          {"endpoint_id", "rule": of RFC 5545 without DTSTART, "zone": IANA name, "starts_at": local
+--          time such as 2026-12-01T10:00, "payloads": [posts, taken in turn], "enabled"}. A changed
+--          rule, zone or start forgets the expected occurrences, also moved ones. Occurrences of the
+--          past are never made. What would have been due while it was disabled is skipped.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after", "recurrence_id"}, or {"applied":
+--          false, "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
+--          "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, recurrences, audit_heads.
+-- Writes:  recurrences, occurrences, events (occurrence_skipped), admin_audit_log.
+declare
+	v_act jsonb;
+	v_before autopost.recurrences;
+	v_row autopost.recurrences;
+	v_put jsonb;
+	v_answer jsonb;
+	v_now timestamptz;
+	v_id uuid := coalesce(p_recurrence_id, autopost.new_id());
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	select r.* into v_before from autopost.recurrences r
+	where r.workspace_id = p_workspace_id and r.recurrence_id = v_id for no key update;
+	v_put := autopost.put_row(p_fields, autopost.recurrence_rules(), autopost.recurrence_fields(v_before));
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
+		then autopost.recurrence_errors(p_workspace_id, v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'false' or p_dry_run then
+		return v_answer;
+	end if;
+	v_now := autopost.now_ts();
+	v_row := jsonb_populate_record(v_before, v_put -> 'after');
+	if v_before.recurrence_id is null or (v_row.rule, v_row.zone, v_row.starts_at)
+		is distinct from (v_before.rule, v_before.zone, v_before.starts_at) then
+		delete from autopost.occurrences o
+		where o.workspace_id = p_workspace_id and o.recurrence_id = v_id and o.status = 'expected';
+		v_row.revision := coalesce(v_before.revision, 0) + 1;
+		v_row.expanded_to := greatest(v_now at time zone v_row.zone, v_row.starts_at - interval '1 second');
+		v_row.expand_at := v_now;
+	elsif v_row.enabled and not v_before.enabled then
+		perform autopost.skip_expected(v_before, v_now, 'paused');
+		v_row.expanded_to := greatest(v_row.expanded_to, v_now at time zone v_row.zone);
+		v_row.expand_at := case when isfinite(v_row.expanded_to) then least(v_row.expand_at, v_now)
+			else v_row.expand_at end;
+	end if;
+	insert into autopost.recurrences as r (workspace_id, recurrence_id, endpoint_id, rule, zone, starts_at, payloads,
+		enabled, revision, expanded_to, expand_at, next_at, author, created_at, updated_at)
+	values (p_workspace_id, v_id, v_row.endpoint_id, v_row.rule, v_row.zone, v_row.starts_at, v_row.payloads,
+		v_row.enabled, v_row.revision, v_row.expanded_to, v_row.expand_at, v_now, p_operator, v_now, v_now)
+	on conflict (workspace_id, recurrence_id) do update
+	set endpoint_id = excluded.endpoint_id, rule = excluded.rule, zone = excluded.zone, starts_at = excluded.starts_at,
+		payloads = excluded.payloads, enabled = excluded.enabled, revision = excluded.revision,
+		expanded_to = excluded.expanded_to, expand_at = excluded.expand_at, author = excluded.author,
+		last_error = null, updated_at = excluded.updated_at;
+	perform autopost.arm_recurrence(p_workspace_id, v_id);
+	perform autopost.audit(p_workspace_id, 'put_recurrence', 'recurrence:' || v_id, v_act, v_answer -> 'before',
+		v_answer -> 'after');
+	return v_answer || jsonb_build_object('recurrence_id', v_id);
 end
 $$;
 
@@ -22644,6 +23035,25 @@ $$;
 
 
 --
+-- Name: ready_recurrence_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_recurrence_workspaces(p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: workspaces with a rule to expand or an occurrence to post. Works across workspaces.
+-- Raises:  AP001 if the limit is not positive.
+-- Reads:   as recurrence_workspaces.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('limit', p_limit > 0);
+	return query select r from autopost.recurrence_workspaces(autopost.now_ts(), p_limit) r;
+end
+$$;
+
+
+--
 -- Name: ready_ring(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23581,6 +23991,117 @@ $$;
 
 
 --
+-- Name: recurrence_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.recurrence_errors(p_workspace_id text, p_after jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: the errors of a recurrence whose fields have the right types, [{field, reason, remedy}]. The
+--          program checks the rule itself.
+-- Reads:   workspace_endpoints; as entry_errors.
+begin
+	return case when p_after ->> 'rule' !~ '^FREQ=(HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY)(;[A-Z]+=[A-Z0-9,+-]+)*$'
+			or length(p_after ->> 'rule') > 500
+		then autopost.field_error('rule', 'must be a rule of RFC 5545 from HOURLY to YEARLY, without DTSTART',
+			'write FREQ=WEEKLY;BYDAY=MO,FR') else '[]' end
+	|| case when not autopost.is_zone(p_after ->> 'zone')
+		then autopost.field_error('zone', format('unknown time zone %s', p_after -> 'zone'),
+			'use a name such as Europe/Moscow, or UTC') else '[]' end
+	|| case when autopost.local_time_of(p_after ->> 'starts_at') is null
+		then autopost.field_error('starts_at', 'must be a local time without offset', 'write 2026-12-01T10:00') else '[]' end
+	|| case when not exists (select 1 from autopost.workspace_endpoints e
+			where e.workspace_id = p_workspace_id and e.endpoint_id = p_after ->> 'endpoint_id' and e.kind = 'webhook_push')
+		then autopost.field_error('endpoint_id', 'must be an endpoint of kind webhook_push', 'run autopost endpoint list')
+		else '[]' end
+	|| autopost.repeated_payload_errors(p_workspace_id, p_after -> 'payloads');
+end
+$_$;
+
+
+--
+-- Name: recurrences; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.recurrences (
+    workspace_id text NOT NULL,
+    recurrence_id uuid NOT NULL,
+    endpoint_id text NOT NULL,
+    rule text NOT NULL,
+    zone text NOT NULL,
+    starts_at timestamp without time zone NOT NULL,
+    payloads jsonb NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    taken integer DEFAULT 0 NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    expanded_to timestamp without time zone NOT NULL,
+    expand_at timestamp with time zone NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    last_error jsonb,
+    author text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT recurrences_payloads_check CHECK (((jsonb_typeof(payloads) = 'array'::text) AND ((jsonb_array_length(payloads) >= 1) AND (jsonb_array_length(payloads) <= 50))))
+);
+
+ALTER TABLE ONLY autopost.recurrences FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: recurrence_fields(autopost.recurrences); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.recurrence_fields(p_recurrence autopost.recurrences) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the configurable fields of a stored recurrence.
+select autopost.row_fields(to_jsonb(p_recurrence) || jsonb_build_object('starts_at',
+	to_char(p_recurrence.starts_at, 'YYYY-MM-DD"T"HH24:MI')), autopost.recurrence_rules())
+where p_recurrence.recurrence_id is not null
+$$;
+
+
+--
+-- Name: recurrence_rules(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.recurrence_rules() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the rules of the fields of a recurrence; see put_row.
+select '{"endpoint_id": {"is": "text", "required": true}, "rule": {"is": "text", "required": true},
+	"zone": {"is": "text", "required": true, "default": "UTC"}, "starts_at": {"is": "text", "required": true},
+	"payloads": {"is": "array", "required": true, "remedy": "write [{\"text\": \"…\"}]"},
+	"enabled": {"is": "boolean", "default": true}}'::jsonb
+$$;
+
+
+--
+-- Name: recurrence_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.recurrence_workspaces(p_by timestamp with time zone, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: active workspaces with a recurrence that the stage must look at. A recurrence that is not
+--          expanded yet is looked at again until it is.
+-- Reads:   recurrences, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	select w.workspace_id
+	from autopost.workspaces w
+	where w.status = 'active' and (v_all or autopost.may_access(w.workspace_id))
+	and exists (
+		select 1 from autopost.recurrences r
+		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by)
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: redact(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24287,6 +24808,44 @@ $$;
 
 
 --
+-- Name: remove_recurrence(text, uuid, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.remove_recurrence(p_workspace_id text, p_recurrence_id uuid, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: deletes a recurrence with its occurrences. Posts that it made stay.
+-- Returns: {"applied": true, "dry_run", "before", "after": {}}, or {"applied": false, "dry_run", "reason":
+--          "unknown_recurrence"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, recurrences, audit_heads.
+-- Writes:  recurrences, occurrences, admin_audit_log.
+declare
+	v_act jsonb;
+	v_before autopost.recurrences;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('recurrence_id', p_recurrence_id is not null);
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	select r.* into v_before from autopost.recurrences r
+	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
+	if v_before.recurrence_id is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_recurrence');
+	elsif not p_dry_run then
+		delete from autopost.recurrences r
+		where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
+		perform autopost.audit(p_workspace_id, 'remove_recurrence', 'recurrence:' || p_recurrence_id, v_act,
+			autopost.recurrence_fields(v_before), '{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', autopost.recurrence_fields(v_before),
+		'after', '{}'::jsonb);
+end
+$$;
+
+
+--
 -- Name: remove_webhook(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24691,6 +25250,36 @@ select array[
 	case when p_payload -> 'media' @? '$[*].auth_ref'
 		then autopost.current_auth_ref(p_channel.workspace_id, p_channel) end]
 $_$;
+
+
+--
+-- Name: repeated_payload_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.repeated_payload_errors(p_workspace_id text, p_payloads jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the errors of the payloads of a recurrence, [{field, reason, remedy}]. Fields that belong to
+--          one post only are refused: the recurrence sets them.
+begin
+	if jsonb_array_length(p_payloads) not between 1 and 50 then
+		return autopost.field_error('payloads', format('must have 1 to 50 posts, got %s', jsonb_array_length(p_payloads)),
+			'write [{"text": "…"}]');
+	elsif octet_length(p_payloads::text) > 1048576 then
+		return autopost.field_error('payloads', 'are longer than 1048576 bytes together', 'shorten the posts');
+	end if;
+	return (
+		select coalesce(jsonb_agg(x.error || jsonb_build_object('field', format('payloads[%s]', e.ordinality - 1)
+			|| coalesce('.' || nullif(x.error ->> 'field', ''), '')) order by e.ordinality), '[]')
+		from jsonb_array_elements(p_payloads) with ordinality e
+		cross join lateral (
+			select r.value as error from jsonb_array_elements(autopost.entry_errors(p_workspace_id, e.value)) r
+			union all
+			select autopost.field_error(f.key, 'must be missing: the recurrence sets it', 'remove the field') -> 0
+			from unnest('{scheduled_for,source_ref,occurrence,remove_at,slot}'::text[]) f (key)
+			where jsonb_typeof(e.value) = 'object' and e.value ? f.key) x);
+end
+$$;
 
 
 --
@@ -26580,6 +27169,132 @@ $$;
 
 
 --
+-- Name: occurrences; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.occurrences (
+    workspace_id text NOT NULL,
+    occurrence_id uuid NOT NULL,
+    recurrence_id uuid NOT NULL,
+    local_at timestamp without time zone NOT NULL,
+    at timestamp with time zone NOT NULL,
+    status text DEFAULT 'expected'::text NOT NULL,
+    moved boolean DEFAULT false NOT NULL,
+    message_id uuid,
+    submission_id uuid,
+    reason text,
+    error jsonb,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT occurrences_enqueued CHECK (((status = 'enqueued'::text) = (COALESCE(message_id, submission_id) IS NOT NULL))),
+    CONSTRAINT occurrences_reason_check CHECK ((reason = ANY (ARRAY['missed'::text, 'paused'::text, 'person'::text, 'rejected'::text]))),
+    CONSTRAINT occurrences_skipped CHECK (((status = 'skipped'::text) = (reason IS NOT NULL))),
+    CONSTRAINT occurrences_status_check CHECK ((status = ANY (ARRAY['expected'::text, 'enqueued'::text, 'skipped'::text])))
+);
+
+ALTER TABLE ONLY autopost.occurrences FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: run_occurrence(autopost.recurrences, autopost.occurrences); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.run_occurrence(p_recurrence autopost.recurrences, p_occurrence autopost.occurrences) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes the post of an occurrence of a locked recurrence, with its instant as "occurrence" and,
+--          if that is still to come, as "scheduled_for". A refused post skips the occurrence.
+-- Writes:  occurrences, recurrences, events (occurrence_skipped); as take_request.
+declare
+	v_payload jsonb := p_recurrence.payloads -> p_recurrence.taken % jsonb_array_length(p_recurrence.payloads)
+		|| jsonb_build_object('occurrence', autopost.utc(p_occurrence.at), 'source_ref', 'occurrence:'
+			|| p_occurrence.occurrence_id)
+		|| case when p_occurrence.at > autopost.now_ts() then jsonb_build_object('scheduled_for',
+			autopost.utc(p_occurrence.at)) else '{}' end;
+	v_answer jsonb;
+	v_error jsonb;
+	v_state text;
+	v_message text;
+begin
+	begin
+		v_answer := autopost.take_request(autopost.known_endpoint(p_recurrence.workspace_id, p_recurrence.endpoint_id),
+			'recurrence', jsonb_build_array(v_payload), true, autopost.now_ts(), p_recurrence.author) -> 'results' -> 0;
+		v_error := case when v_answer ->> 'status' = 'rejected' then jsonb_build_object('code', 'validation_failed',
+			'message', v_answer #>> '{errors,0,field}', 'errors', v_answer -> 'errors') end;
+	exception when sqlstate 'AP001' then
+		get stacked diagnostics v_state = returned_sqlstate, v_message = message_text;
+		v_error := jsonb_build_object('code', v_state, 'message', v_message);
+	end;
+	update autopost.occurrences o
+	set status = case when v_error is null then 'enqueued' else 'skipped' end, error = autopost.redact(v_error),
+		reason = case when v_error is not null then 'rejected' end, message_id = (v_answer ->> 'message_id')::uuid,
+		submission_id = (v_answer ->> 'submission_id')::uuid, updated_at = autopost.now_ts()
+	where o.workspace_id = p_recurrence.workspace_id and o.occurrence_id = p_occurrence.occurrence_id;
+	update autopost.recurrences r
+	set taken = r.taken + 1
+	where r.workspace_id = p_recurrence.workspace_id and r.recurrence_id = p_recurrence.recurrence_id and v_error is null;
+	perform autopost.emit_note(p_recurrence.workspace_id, 'occurrence_skipped', 'error', null, null, v_error,
+		jsonb_build_object('recurrence_id', p_recurrence.recurrence_id, 'cause', 'rejected', 'occurrences', 1, 'first_at',
+			autopost.utc(p_occurrence.at), 'last_at', autopost.utc(p_occurrence.at))) where v_error is not null;
+end
+$$;
+
+
+--
+-- Name: run_recurrences(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.run_recurrences(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: makes posts of due occurrences: a minute ahead, or a day ahead if people decide about them. Of
+--          several that are past, only the latest becomes a post; the others are skipped. A recurrence
+--          that is not expanded until now waits for that. Up to 50 recurrences a call.
+-- Returns: {"ran": recurrences, "more"}.
+-- Locks:   recurrences (skip locked), then as take_request.
+-- Writes:  occurrences, recurrences, events (occurrence_skipped); as take_request.
+declare
+	v_recurrence autopost.recurrences;
+	v_occurrence autopost.occurrences;
+	v_now timestamptz;
+	v_ran int := 0;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	if (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id) <> 'active' then
+		return '{"ran": 0, "more": false}';
+	end if;
+	v_now := autopost.now_ts();
+	for v_recurrence in
+		select r.* from autopost.recurrences r
+		where r.workspace_id = p_workspace_id and r.enabled and r.next_at <= v_now
+		and r.expanded_to >= v_now at time zone r.zone
+		order by r.next_at
+		limit 50
+		for no key update skip locked
+	loop
+		perform autopost.skip_expected(v_recurrence, (
+			select max(o.at) from autopost.occurrences o
+			where o.workspace_id = p_workspace_id and o.recurrence_id = v_recurrence.recurrence_id
+				and o.status = 'expected' and o.at <= v_now), 'missed');
+		for v_occurrence in
+			select o.* from autopost.occurrences o
+			where o.workspace_id = p_workspace_id and o.recurrence_id = v_recurrence.recurrence_id
+				and o.status = 'expected' and o.at <= v_now + autopost.lead_of(p_workspace_id, v_recurrence.endpoint_id)
+			order by o.at, o.occurrence_id
+		loop
+			select r.* into v_recurrence from autopost.recurrences r
+			where r.workspace_id = p_workspace_id and r.recurrence_id = v_recurrence.recurrence_id;
+			perform autopost.run_occurrence(v_recurrence, v_occurrence);
+		end loop;
+		perform autopost.arm_recurrence(p_workspace_id, v_recurrence.recurrence_id);
+		v_ran := v_ran + 1;
+	end loop;
+	return jsonb_build_object('ran', v_ran, 'more', v_ran = 50);
+end
+$$;
+
+
+--
 -- Name: run_silence(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -27682,6 +28397,35 @@ begin
 		jsonb_array_length(v_skipped), 'results', v_results);
 end
 $_$;
+
+
+--
+-- Name: skip_expected(autopost.recurrences, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.skip_expected(p_recurrence autopost.recurrences, p_until timestamp with time zone, p_reason text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: skips the expected occurrences of a locked recurrence before p_until. One event has their
+--          number and the first and last instant.
+-- Writes:  occurrences, events (occurrence_skipped).
+declare
+	v_meta jsonb;
+begin
+	with skipped as (
+		update autopost.occurrences o
+		set status = 'skipped', reason = p_reason, updated_at = autopost.now_ts()
+		where o.workspace_id = p_recurrence.workspace_id and o.recurrence_id = p_recurrence.recurrence_id
+			and o.status = 'expected' and o.at < p_until
+		returning o.at
+	)
+	select jsonb_build_object('recurrence_id', p_recurrence.recurrence_id, 'cause', p_reason, 'occurrences', count(*),
+		'first_at', autopost.utc(min(s.at)), 'last_at', autopost.utc(max(s.at))) into v_meta
+	from skipped s having count(*) > 0;
+	perform autopost.emit_note(p_recurrence.workspace_id, 'occurrence_skipped', 'ok', null, null, null, v_meta)
+		where v_meta is not null;
+end
+$$;
 
 
 --
@@ -30282,7 +31026,7 @@ begin
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
 		from jsonb_object_keys(p_raw) f (key)
 		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
-			'scheduled_for', 'remove_at', 'variants', 'routing', 'template'));
+			'scheduled_for', 'remove_at', 'variants', 'routing', 'template', 'occurrence'));
 end
 $$;
 
@@ -30887,6 +31631,9 @@ begin
 	return query select 'I46', 'an attempt is charged after its claim', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i46(p_workspace_id) with ordinality v (found, n);
+	return query select 'I48', 'a due occurrence became one post, or was skipped', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i48(p_workspace_id) with ordinality v (found, n);
 end
 $$;
 
@@ -32152,6 +32899,39 @@ select jsonb_build_object('delivery_id', h.delivery_id, 'paid_attempt', h.attemp
 from autopost.charges h
 join autopost.deliveries d on d.workspace_id = h.workspace_id and d.delivery_id = h.delivery_id
 where h.workspace_id = p_workspace_id and h.attempt > d.attempt
+$$;
+
+
+--
+-- Name: verify_i48(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i48(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: finds violations of I48. Finds occurrences that share a post, and those without one although
+--          they were enqueued.
+-- Reads:   occurrences, submissions, messages.
+with enqueued as materialized (
+	select o.occurrence_id, o.submission_id, coalesce(o.message_id, s.message_id) as message_id, o.updated_at
+	from autopost.occurrences o
+	left join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = o.submission_id
+	where o.workspace_id = p_workspace_id and o.status = 'enqueued'
+)
+select jsonb_build_object('what', 'two occurrences have one post', 'message_id', e.message_id, 'occurrence_id',
+	min(e.occurrence_id::text))
+from enqueued e
+where e.message_id is not null
+group by e.message_id
+having count(*) > 1
+union all
+select jsonb_build_object('what', 'an occurrence has no post', 'occurrence_id', e.occurrence_id)
+from enqueued e
+where not exists (select 1 from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = e.message_id)
+and not exists (select 1 from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = e.submission_id)
+and e.updated_at > autopost.kept_from('delivery_retention_days')
 $$;
 
 
@@ -34116,7 +34896,7 @@ CREATE TABLE autopost.events_default (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 );
@@ -34744,6 +35524,22 @@ ALTER TABLE ONLY autopost.monitor_duties
 
 
 --
+-- Name: occurrences occurrences_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.occurrences
+    ADD CONSTRAINT occurrences_pkey PRIMARY KEY (workspace_id, occurrence_id);
+
+
+--
+-- Name: occurrences occurrences_workspace_id_recurrence_id_local_at_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.occurrences
+    ADD CONSTRAINT occurrences_workspace_id_recurrence_id_local_at_key UNIQUE (workspace_id, recurrence_id, local_at);
+
+
+--
 -- Name: platform_limits platform_limits_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -34813,6 +35609,14 @@ ALTER TABLE ONLY autopost.quotas
 
 ALTER TABLE ONLY autopost.raw_links
     ADD CONSTRAINT raw_links_pkey PRIMARY KEY (workspace_id, token_hash);
+
+
+--
+-- Name: recurrences recurrences_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.recurrences
+    ADD CONSTRAINT recurrences_pkey PRIMARY KEY (workspace_id, recurrence_id);
 
 
 --
@@ -35428,6 +36232,27 @@ CREATE INDEX messages_tags ON autopost.messages USING gin (tags);
 
 
 --
+-- Name: occurrences_at; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX occurrences_at ON autopost.occurrences USING btree (workspace_id, at);
+
+
+--
+-- Name: occurrences_expected; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX occurrences_expected ON autopost.occurrences USING btree (workspace_id, recurrence_id, at) WHERE (status = 'expected'::text);
+
+
+--
+-- Name: occurrences_final; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX occurrences_final ON autopost.occurrences USING btree (workspace_id, updated_at) WHERE (status <> 'expected'::text);
+
+
+--
 -- Name: platform_limits_broken; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -35495,6 +36320,13 @@ CREATE INDEX pull_sources_stopped ON autopost.pull_sources USING btree (workspac
 --
 
 CREATE INDEX quota_uses_subject ON autopost.quota_uses USING btree (workspace_id, subject, used_at);
+
+
+--
+-- Name: recurrences_due; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX recurrences_due ON autopost.recurrences USING btree (workspace_id, next_at) WHERE enabled;
 
 
 --
@@ -36152,6 +36984,14 @@ ALTER TABLE ONLY autopost.messages
 
 
 --
+-- Name: occurrences occurrences_workspace_id_recurrence_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.occurrences
+    ADD CONSTRAINT occurrences_workspace_id_recurrence_id_fkey FOREIGN KEY (workspace_id, recurrence_id) REFERENCES autopost.recurrences(workspace_id, recurrence_id) ON DELETE CASCADE;
+
+
+--
 -- Name: platform_limits platform_limits_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -36229,6 +37069,22 @@ ALTER TABLE ONLY autopost.quotas
 
 ALTER TABLE ONLY autopost.raw_links
     ADD CONSTRAINT raw_links_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: recurrences recurrences_workspace_id_endpoint_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.recurrences
+    ADD CONSTRAINT recurrences_workspace_id_endpoint_id_fkey FOREIGN KEY (workspace_id, endpoint_id) REFERENCES autopost.workspace_endpoints(workspace_id, endpoint_id);
+
+
+--
+-- Name: recurrences recurrences_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.recurrences
+    ADD CONSTRAINT recurrences_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -36551,6 +37407,12 @@ ALTER TABLE autopost.message_media ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.messages ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: occurrences; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.occurrences ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: admin_audit_log owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -36803,6 +37665,13 @@ CREATE POLICY owner_session ON autopost.messages TO autopost_owner USING ((COALE
 
 
 --
+-- Name: occurrences owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.occurrences TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: platform_limits owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -36856,6 +37725,13 @@ CREATE POLICY owner_session ON autopost.quotas TO autopost_owner USING ((COALESC
 --
 
 CREATE POLICY owner_session ON autopost.raw_links TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: recurrences owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.recurrences TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -36996,6 +37872,12 @@ ALTER TABLE autopost.quotas ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.raw_links ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: recurrences; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.recurrences ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: result_webhooks; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -37310,6 +38192,13 @@ CREATE POLICY workspace ON autopost.messages USING ((workspace_id = current_sett
 
 
 --
+-- Name: occurrences workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.occurrences USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: platform_limits workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -37363,6 +38252,13 @@ CREATE POLICY workspace ON autopost.quotas USING ((workspace_id = current_settin
 --
 
 CREATE POLICY workspace ON autopost.raw_links USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: recurrences workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.recurrences USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -124,6 +124,17 @@
 \ir ingest/list_drafts.sql
 \ir ingest/remove_draft.sql
 \ir ingest/submit_draft.sql
+\ir recurrence/recurrences.sql
+\ir recurrence/put_recurrence.sql
+\ir recurrence/remove_recurrence.sql
+\ir recurrence/list_recurrences.sql
+\ir recurrence/list_occurrences.sql
+\ir recurrence/move_occurrence.sql
+\ir recurrence/ready_recurrence_workspaces.sql
+\ir recurrence/list_due_recurrences.sql
+\ir recurrence/put_occurrences.sql
+\ir recurrence/preview_occurrences.sql
+\ir recurrence/run_recurrences.sql
 \ir ingest/list_due_sources.sql
 \ir ingest/claim_sources.sql
 \ir ingest/ready_sources.sql
@@ -228,6 +239,7 @@
 \ir monitor/verify/audit.sql
 \ir monitor/verify/acts.sql
 \ir monitor/verify/decisions.sql
+\ir monitor/verify/recurrences.sql
 \ir monitor/check_alerts.sql
 \ir monitor/check_installation.sql
 \ir monitor/check_integrity.sql

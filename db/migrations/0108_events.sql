@@ -18,7 +18,7 @@ create table autopost.events (
 		'released', 'cooldown', 'breaker', 'submission_failed', 'stale_commit', 'manual_skip',
 		'auth_lost', 'auth_refreshed', 'auth_expiring',
 		'submission_pending', 'submission_approved', 'submission_rejected', 'submission_expired', 'submission_skipped',
-		'submission_edited', 'approval_refused',
+		'submission_edited', 'approval_refused', 'occurrence_skipped',
 		'act_requested', 'act_done', 'act_retry_scheduled', 'act_failed', 'act_void')),
 	attempt      int not null default 0 check (attempt >= 0),
 	result       text not null check (result in ('ok', 'error')),

@@ -33,6 +33,7 @@ var resources = map[string]struct{ one, tag string }{
 	"posts":          {"post", "Posts and their deliveries."},
 	"queue":          {"queue", "Counts and forecast of the waiting deliveries."},
 	"quotas":         {"quota", "Limits of posts or calls in a sliding window."},
+	"recurrences":    {"recurrence", "Posts that repeat by a rule, and their occurrences."},
 	"retry-policies": {"retry policy", "How failures are retried."},
 	"runs":           {"run", "Requests and polls that brought posts."},
 	"settings":       {"setting", "Values that the database decides by."},

@@ -27,7 +27,7 @@ type MessageRow struct {
 
 // origin is messages.source.
 type origin struct {
-	Kind       string         `json:"kind" enum:"push,pull,api,command,event,file,page" example:"push"`
+	Kind       string         `json:"kind" enum:"push,pull,api,command,event,file,page,recurrence" example:"push"`
 	EndpointID *string        `json:"endpoint_id" nullable:"true" example:"cms"`
 	SourceID   *string        `json:"source_id" nullable:"true" doc:"The source, if it was polled."`
 	Fields     map[string]any `json:"fields,omitempty" doc:"The unknown fields of the post; not in a list."`

@@ -22,6 +22,7 @@ type post struct {
 	DisablePreview bool               `json:"disable_preview,omitempty" doc:"No link preview. Default: the channel's setting."`
 	Buttons        [][]button         `json:"buttons,omitempty" nullable:"false" doc:"Rows of link buttons below the message. Platforms without buttons leave them out."`
 	ScheduledFor   string             `json:"scheduled_for,omitempty" format:"date-time" example:"2026-12-01T10:00:00+03:00" doc:"Earliest start, with offset. Default: at once."`
+	Occurrence     string             `json:"occurrence,omitempty" format:"date-time" example:"2026-12-01T10:00:00+03:00" doc:"The instant of a repeated post. It counts for the content hash, so that the same content goes out again."`
 	RemoveAt       string             `json:"remove_at,omitempty" format:"date-time" example:"2026-12-01T18:00:00+03:00" doc:"Time to delete the post again, where the platform allows it. It must be after scheduled_for."`
 	Variants       map[string]variant `json:"variants,omitempty" doc:"Other content by platform or channel id. The variant of a channel wins over that of its platform."`
 	Routing        *routing           `json:"routing,omitempty"`

@@ -12,7 +12,7 @@ import (
 // RunRow is a run in a list.
 type RunRow struct {
 	RunID      string         `json:"run_id" format:"uuid"`
-	Kind       string         `json:"kind" enum:"push,pull,api,command,event,file,page" example:"push"`
+	Kind       string         `json:"kind" enum:"push,pull,api,command,event,file,page,recurrence" example:"push"`
 	EndpointID *string        `json:"endpoint_id" nullable:"true" example:"cms"`
 	SourceID   *string        `json:"source_id" nullable:"true" example:"blog"`
 	StartedAt  time.Time      `json:"started_at"`
@@ -30,7 +30,7 @@ type run struct {
 type runsInput struct {
 	rest.Page
 	Window
-	Kind     string `query:"kind" enum:"push,pull,api,command,event,file,page" doc:"Only this kind."`
+	Kind     string `query:"kind" enum:"push,pull,api,command,event,file,page,recurrence" doc:"Only this kind."`
 	SourceID string `query:"source_id" doc:"Only this source."`
 }
 

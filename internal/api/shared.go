@@ -13,6 +13,7 @@ import (
 func registerAll(d *server, media Media) {
 	registerPosts(d)
 	registerDrafts(d)
+	registerRecurrences(d)
 	registerPlan(d)
 	registerMessages(d)
 	registerSubmissions(d)

@@ -24,6 +24,8 @@ type reads interface {
 	GetRun(ctx context.Context, workspace, run string) (json.RawMessage, error)
 	GetMessage(ctx context.Context, workspace, message string) (json.RawMessage, error)
 	GetSubmission(ctx context.Context, workspace, submission string) (json.RawMessage, error)
+	// PreviewOccurrences returns the instants of local times in a zone, in RFC 3339.
+	PreviewOccurrences(ctx context.Context, workspace, zone string, times []time.Time) ([]string, error)
 	// GetDraft returns a draft of a person.
 	GetDraft(ctx context.Context, workspace, draft, author string) (json.RawMessage, error)
 	GetXPostConfig(ctx context.Context, workspace string) (json.RawMessage, error)
@@ -51,6 +53,11 @@ type postWrites interface {
 	PutDraft(ctx context.Context, a rest.OperatorAction, draft string, fields any) (rest.Written, error)
 	RemoveDraft(ctx context.Context, a rest.OperatorAction, draft string) (rest.Written, error)
 	SubmitDraft(ctx context.Context, a rest.OperatorAction, draft, kind string) (rest.Written, error)
+	// PutRecurrence makes a new recurrence if id is "".
+	PutRecurrence(ctx context.Context, a rest.OperatorAction, id string, fields any) (rest.Written, error)
+	RemoveRecurrence(ctx context.Context, a rest.OperatorAction, id string) (rest.Written, error)
+	// MoveOccurrence takes an instant in RFC 3339; "" skips the occurrence.
+	MoveOccurrence(ctx context.Context, a rest.OperatorAction, id, occurrence, at string) (rest.Written, error)
 	// PutUpload registers origin for the workspace. shown is added to the answer.
 	PutUpload(ctx context.Context, a rest.OperatorAction, origin media.Origin, shown any) (rest.Written, error)
 	// RecordUpload uses the workspace of a; that of key is ignored.

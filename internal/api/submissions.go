@@ -13,7 +13,7 @@ import (
 // SubmissionRow is a submission in a list.
 type SubmissionRow struct {
 	SubmissionID  string         `json:"submission_id" format:"uuid"`
-	Kind          string         `json:"kind" enum:"push,pull,api,command,event,file,page" example:"push"`
+	Kind          string         `json:"kind" enum:"push,pull,api,command,event,file,page,recurrence" example:"push"`
 	EndpointID    string         `json:"endpoint_id" example:"cms"`
 	SourceRef     *string        `json:"source_ref" nullable:"true" example:"cms-4711"`
 	Status        string         `json:"status" enum:"new,fetching,pending,skipped,enqueued,rejected,expired,failed" example:"fetching"`

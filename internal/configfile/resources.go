@@ -128,6 +128,14 @@ var Kinds = []Resource{
 		{"max_parallel", Number, "largest number of concurrent calls, 1 to 100 (default: 4)"},
 		{"timeout_seconds", Number, "timeout of one call in seconds, 1 to 60 (default: 15)"},
 	}},
+	{"recurrence", "recurrences", []Field{
+		{"endpoint_id", Text, "endpoint that its posts are recorded for"},
+		{"rule", Text, "rule of RFC 5545, like FREQ=WEEKLY;BYDAY=MO,FR"},
+		{"zone", Text, "time zone of the rule, like Europe/Moscow (default: UTC)"},
+		{"starts_at", Text, "first local time, like 2026-12-01T10:00"},
+		{"payloads", Object, `posts as JSON, taken in turn, like [{"text": "Hello"}]`},
+		{"enabled", Boolean, "whether it makes posts (default: true)"},
+	}},
 	{"alert_target", "alert_targets", []Field{
 		{"kind", Text, "telegram, max, email or webhook; cannot be changed later"},
 		{"address", Text, "chat id, mail address or https URL"},

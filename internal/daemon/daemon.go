@@ -217,6 +217,10 @@ func (d *Daemon) addIngest(runID string) error {
 	if err != nil {
 		return err
 	}
+	recurrences, err := ingest.NewRecurrenceWorker(ingest.RecurrenceConfig{Store: d.store, Wake: d.wakeups.Recurrences, Interval: fallbackInterval, Log: d.log})
+	if err != nil {
+		return err
+	}
 	loop, err := pull.NewLoop(pull.Config{
 		Store: rejectedItems{d.store, d.raw}, RunID: runID, ChunkSize: d.cfg.PullChunkSize,
 		Wake: d.wakeups.Sources, Interval: fallbackInterval, Log: d.log,
@@ -227,6 +231,7 @@ func (d *Daemon) addIngest(runID string) error {
 	}
 	d.group.Add("submissions", worker)
 	d.group.Add("fanout", fanout)
+	d.group.Add("recurrences", recurrences)
 	d.group.Add("pull", loop)
 	return nil
 }

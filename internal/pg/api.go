@@ -31,6 +31,8 @@ var lists = map[string]string{
 	"list_messages":    `select to_jsonb(r) - 'workspace_id' from autopost.list_messages(@workspace, @filter, @limit) r`,
 	"list_runs":        `select to_jsonb(r) - 'workspace_id' from autopost.list_runs(@workspace, @filter, @limit) r`,
 	"list_drafts":      `select to_jsonb(r) from autopost.list_drafts(@workspace, @filter, @limit) r`,
+	"list_recurrences": `select to_jsonb(r) from autopost.list_recurrences(@workspace, @filter, @limit) r`,
+	"list_occurrences": `select to_jsonb(r) from autopost.list_occurrences(@workspace, @filter, @limit) r`,
 	"list_submissions": `select to_jsonb(r) - 'workspace_id' from autopost.list_submissions(@workspace, @filter, @limit) r`,
 	"list_x_posts":     `select to_jsonb(r) - 'workspace_id' || jsonb_build_object('nextAttemptAt', nullif(r."nextAttemptAt", 'infinity')) from autopost.list_x_posts(@workspace, @filter, @limit) r`,
 	"list_audit":       `select to_jsonb(r) - 'workspace_id' from autopost.list_audit(@workspace, @filter, @limit) r`,

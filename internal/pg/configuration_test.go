@@ -102,7 +102,7 @@ func TestFieldsMatchTheFunctions(t *testing.T) {
 	template := append(configfile.KindOf("template").Names(), "enabled")
 	slices.Sort(template)
 	require.Equal(t, pgtest.Column[string](db, `select jsonb_object_keys(autopost.template_fields(t)) from autopost.template_of('x', 't', '*', '{"body": "{a}"}') t order by 1`), template)
-	ids := map[string]string{"group": "telegram/g", "quota": "group:telegram/g/60", "retry_policy": "x/*"}
+	ids := map[string]string{"group": "telegram/g", "quota": "group:telegram/g/60", "retry_policy": "x/*", "recurrence": "01989f3a-7c1e-7a2b-8d3e-0123456789ab"}
 	for _, kind := range configfile.Kinds {
 		act := `select autopost.apply_config('w', jsonb_build_array('{"kind": "workspace", "id": "w", "fields": {}}'::jsonb, $1::jsonb), 'o', 'r', true) #>> '{errors,0,reason}'`
 		item, err := json.Marshal(map[string]any{"kind": kind.Name, "id": cmp.Or(ids[kind.Name], "x"), "fields": map[string]any{"colour": 1}})

@@ -21,6 +21,8 @@ type Wakeups struct {
 	Submissions chan struct{}
 	// Fanout: a fan-out job waits.
 	Fanout chan struct{}
+	// Recurrences: a rule must be expanded, or an occurrence is due.
+	Recurrences chan struct{}
 	// Sources: a source is due.
 	Sources chan struct{}
 	// Webhooks: there are events for result webhooks, or due calls.
@@ -35,7 +37,7 @@ type Wakeups struct {
 func NewWakeups() Wakeups {
 	one := func() chan struct{} { return make(chan struct{}, 1) }
 	return Wakeups{
-		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(),
+		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Recurrences: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(),
 	}
 }
 
@@ -50,6 +52,8 @@ func (w Wakeups) named(name string) chan struct{} {
 		return w.Submissions
 	case "fanout":
 		return w.Fanout
+	case "recurrences":
+		return w.Recurrences
 	case "sources":
 		return w.Sources
 	case "results":
@@ -63,7 +67,7 @@ func (w Wakeups) named(name string) chan struct{} {
 }
 
 func (w Wakeups) wakeAll() {
-	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Sources, w.Webhooks, w.Leases, w.Alerts} {
+	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Recurrences, w.Sources, w.Webhooks, w.Leases, w.Alerts} {
 		worker.Wake(c)
 	}
 }

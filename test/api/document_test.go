@@ -111,6 +111,7 @@ func (w *world) request(o operation, workspace string) call {
 		case p.In == "path":
 			name := p.Name
 			switch {
+			case o.ID == "skip-occurrence" && name == "recurrence_id":
 			case ids[o.ID] != "":
 				name = o.ID
 			case name == "id":

@@ -15,6 +15,7 @@ var lowest = map[string]string{
 	"submit-post": "editor", "upload-media": "editor", "proxy-media": "editor", "put-template": "editor", "enable-template": "editor",
 	"edit-delivery": "editor", "delete-delivery": "editor", "pin-delivery": "editor", "unpin-delivery": "editor", "cancel-acts": "editor",
 	"edit-post": "editor", "delete-post": "editor", "pin-post": "editor", "unpin-post": "editor",
+	"create-recurrence": "editor", "put-recurrence": "editor", "remove-recurrence": "editor", "reschedule-occurrence": "editor", "skip-occurrence": "editor",
 	"list-drafts": "editor", "get-draft": "editor", "create-draft": "editor", "put-draft": "editor", "remove-draft": "editor", "submit-draft": "editor",
 	"requeue-deliveries": "operator", "skip-deliveries": "operator", "skip-post": "operator", "resolve-delivery": "operator", "release-stale": "operator",
 	"put-channel": "operator", "pause-channel": "operator", "resume-channel": "operator", "enable-channel": "operator", "disable-channel": "operator",

@@ -49,6 +49,7 @@ func open(t *testing.T) *world {
 		w.Exec(`select autopost.create_api_key('acme', jsonb_build_object('name', 'test', 'role', $1::text), encode(sha256($2::bytea), 'hex'), 'ann', 'r')`, role, w.keys[role])
 	}
 	for workspace, ids := range w.ids {
+		w.repeat(workspace, ids)
 		for _, operation := range []string{"draft_id", "put-draft", "remove-draft", "submit-draft"} {
 			ids[operation] = pgtest.Value[string](w.DB, `select autopost.put_draft($1, null, jsonb_build_object('payload', jsonb_build_object('text', $1 || $2)),
 				'key:' || coalesce((select max(k.key_id::text) from autopost.api_keys k where k.workspace_id = $1 and k.role = 'owner'), 'none')) ->> 'draft_id'`, workspace, operation)
@@ -151,6 +152,20 @@ func (w *world) hold(workspace string, ids map[string]string) {
 	w.Exec(`select autopost.commit_outcome(d.workspace_id, d.delivery_id, d.claim_token, '{"ok": false, "error": {"category": "TRANSIENT", "code": "timeout", "known": false}}')
 		from autopost.deliveries d where d.delivery_id = $1::uuid`, id)
 	ids["delivery_id held"] = id
+}
+
+// repeat makes posts that repeat: one for reads, one to remove, and expected occurrences.
+func (w *world) repeat(workspace string, ids map[string]string) {
+	w.t.Helper()
+	for _, name := range []string{"recurrence_id", "remove-recurrence"} {
+		ids[name] = w.JSON(`select autopost.put_recurrence($1, null, jsonb_build_object('endpoint_id', $2::text, 'rule', 'FREQ=DAILY', 'starts_at', '2999-01-01T10:00',
+			'payloads', jsonb_build_array(jsonb_build_object('text', $3::text))), 'ann', $3, false)`, workspace, posttest.Endpoint, map[string]string{"acme": "horse", "rival": mark}[workspace])["recurrence_id"].(string)
+	}
+	for _, name := range []string{"occurrence_id", "skip-occurrence"} {
+		ids[name] = pgtest.Value[string](w.DB, `insert into autopost.occurrences (workspace_id, occurrence_id, recurrence_id, local_at, at, updated_at)
+			select $1, autopost.new_id(), $2::uuid, t, t at time zone 'UTC', now() from (select '2999-01-01'::timestamp + length($3) * interval '1 day') x (t) returning occurrence_id::text`,
+			workspace, ids["recurrence_id"], name)
+	}
 }
 
 // key makes an API key.

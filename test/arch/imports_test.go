@@ -22,7 +22,7 @@ type rule struct {
 const root = "."
 
 var (
-	sharedByStages = []string{root, "internal/media", "internal/outbound", "internal/worker", "internal/telemetry", "internal/problem"}
+	sharedByStages = []string{root, "internal/media", "internal/outbound", "internal/worker", "internal/telemetry", "internal/problem", "internal/recurrence"}
 	allProduct     = []string{root, "db", "internal"}
 )
 
@@ -54,7 +54,7 @@ var rules = []rule{
 		reason: "the conformance suite knows the contract and the simulators only"},
 	{under: "internal/notify", may: []string{root, "internal/adapter", "internal/outbound"}, reason: "notices use adapters and know no stage"},
 	{under: "internal/pg", may: []string{root, "db", "internal/ingest", "internal/dispatch", "internal/webhooks", "internal/monitor", "internal/bot",
-		"internal/api", "internal/problem", "internal/media", "internal/credential", "internal/rawpayload", "internal/worker", "internal/telemetry"},
+		"internal/api", "internal/problem", "internal/media", "internal/credential", "internal/rawpayload", "internal/worker", "internal/telemetry", "internal/recurrence"},
 		reason: "pg returns the types of the packages that call it, and calls none of them"},
 
 	{under: "internal/media", may: []string{root, "internal/outbound"}, reason: "media serves stages and adapters"},
@@ -63,6 +63,7 @@ var rules = []rule{
 	{under: "internal/authlimit", may: []string{root, "internal/problem"}, reason: "a shared package imports no stage and not pg"},
 	{under: "internal/outbound", may: []string{root}, reason: "a shared package imports no stage and not pg"},
 	{under: "internal/telemetry", may: []string{root}, reason: "a shared package imports no stage and not pg"},
+	{under: "internal/recurrence", may: []string{}, reason: "a rule is expanded without a database"},
 	{under: "internal/worker", may: []string{root}, reason: "a shared package imports no stage and not pg"},
 	{under: "internal/problem", may: []string{root}, reason: "a shared package imports no stage and not pg"},
 	{under: "internal/secret", may: []string{root}, reason: "a shared package imports no stage and not pg"},

@@ -22,12 +22,14 @@ type listing struct {
 	code   int
 }
 
+const recurrenceID = "01989f3a-7c1e-7a2b-8d3e-0123456789ab"
+
 // listings are all commands with the flag --wide. TestEachListIsTested in internal/cli compares.
 var listings = map[string]listing{
 	"workspace list": {}, "channel list": {}, "channel discover": {}, "chat list": {}, "credential list": {}, "endpoint list": {}, "source list": {},
 	"template list": {}, "webhook list": {}, "webhook deliveries": {args: []string{"crm"}}, "group list": {}, "quota list": {}, "budget list": {}, "retry-policy list": {}, "apikey list": {},
 	"setting list": {}, "alert list": {}, "alert target list": {}, "events list": {}, "audit list": {},
-	"posts list": {}, "drafts list": {}, "submissions list": {}, "moderation list": {}, "x-posts list": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
+	"posts list": {}, "drafts list": {}, "recurring list": {}, "recurring show": {args: []string{recurrenceID}}, "submissions list": {}, "moderation list": {}, "x-posts list": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
 	"migrate status": {}, "verify": {}, "doctor": {code: 1}, "credential check": {args: []string{"telegram"}, code: 1}, "channel check": {args: []string{"on-max"}},
 	"plan": {args: []string{"--text", "A new post", "--tag", "none"}, object: true}, "forecast": {object: true}, "health": {object: true},
 	"source test": {args: []string{"wire"}, object: true}, "endpoint test": {args: []string{"cms", "post.json"}, object: true},
@@ -108,6 +110,7 @@ func crowded(t *testing.T) *harness.Harness {
 	}
 	h.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, title, may_post, reason, first_seen, last_seen)
 		values ('news', 'telegram', 'telegram', '-1001', $1, false, 'the bot is not an admin of the channel: make it one, with the right to post messages', now(), now())`, strings.Repeat("Shop ", 30))
+	h.Exec(`select autopost.put_recurrence('news', $1::uuid, '{"endpoint_id": "cms", "rule": "FREQ=DAILY", "starts_at": "2999-01-01T10:00", "payloads": [{"text": "x"}]}', 'o', 'r', false)`, recurrenceID)
 	d := h.Serve(each, "TEST_FIRST_KEY="+firstKey)
 	h.Push(d, "secret-cms", harness.Post("text", strings.Repeat("A text with many words. ", 30), "media", picture(h, "photo-1.png")))
 	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)

@@ -356,6 +356,24 @@ var inActs = []planted{
 
 // inIngress are bugs that show between the input and the rows kept of it.
 var inIngress = []planted{
+	{invariant: "I48", bug: "an occurrence is enqueued again", plant: func(h *fixture) {
+		h.repeats()
+		h.do(`update autopost.occurrences set status = 'expected', message_id = null where status = 'enqueued'`)
+		h.breaks("run_occurrence", "p_occurrence.occurrence_id)\n		||", "'same')\n		||")
+		h.do(`update autopost.recurrences set next_at = autopost.now_ts()`)
+		h.do(`insert into autopost.occurrences (workspace_id, occurrence_id, recurrence_id, local_at, at, updated_at)
+			select 'w', autopost.new_id(), o.recurrence_id, o.local_at + interval '1 minute', o.at + interval '30 seconds', o.updated_at from autopost.occurrences o`)
+		h.do(`select autopost.run_recurrences('w')`)
+	}},
+	{invariant: "I48", bug: "an occurrence is called enqueued without a post", plant: func(h *fixture) {
+		h.repeats()
+		h.do(`update autopost.occurrences set message_id = gen_random_uuid() where status = 'enqueued'`)
+	}},
+	{invariant: "I18", bug: "a due recurrence is not run", plant: func(h *fixture) {
+		h.repeats()
+		h.do(`update autopost.recurrences set next_at = autopost.now_ts() - interval '1 hour', updated_at = autopost.now_ts() - interval '1 hour'`)
+		h.do(`select autopost.touch_run('a daemon')`)
+	}},
 	{invariant: "I5", bug: "what was sent is not looked at", plant: func(h *fixture) {
 		h.breaks("fan_out_to", "d.status = 'sent'", "d.status = 'no such'")
 		h.do(`select test.say('plain', 'one')`)

@@ -274,12 +274,16 @@ begin
 		return autopost.put_endpoint_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'webhook' then
 		return autopost.put_webhook(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'recurrence' then
+		perform autopost.require_uuid('items', v_id);
+		return autopost.put_recurrence(p_workspace_id, v_id::uuid, v_fields, p_operator, p_reason, p_dry_run)
+			- 'recurrence_id';
 	when 'alert_target' then
 		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.raise_argument('items',
 			format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook or alert_target');
+			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, recurrence or alert_target');
 	end case;
 	return null;
 end

@@ -6,7 +6,7 @@ as $$
 --          is complete. Only the locations of secrets are included. An endpoint with only the
 --          values that its source gave it is omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, alert_targets.
+--          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -81,7 +81,13 @@ begin
 				autopost.default_fields(autopost.webhook_rules()))
 			from autopost.result_webhooks w where w.workspace_id = p_workspace_id
 			union all
-			select 12, 'alert_target', t.target_id, autopost.fields_that_differ(
+			select 12, 'recurrence', f.id, autopost.fields_that_differ(f.fields,
+				autopost.default_fields(autopost.recurrence_rules()))
+			from (
+				select r.recurrence_id::text as id, autopost.recurrence_fields(r) as fields
+				from autopost.recurrences r where r.workspace_id = p_workspace_id) f
+			union all
+			select 13, 'alert_target', t.target_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()),
 					autopost.default_fields(autopost.alert_target_rules()))
 			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);

@@ -5,9 +5,9 @@ as $$
 -- Purpose: opens an ingest run with a given id.
 -- Writes:  ingest_runs.
 begin
-	if coalesce(p_kind not in ('push', 'pull', 'api', 'command', 'event', 'file', 'page'), true) then
+	if coalesce(p_kind not in ('push', 'pull', 'api', 'command', 'event', 'file', 'page', 'recurrence'), true) then
 		perform autopost.raise_argument('kind', format('%s is unknown', coalesce(p_kind, 'null')),
-			'use push, pull, api, command, event, file or page');
+			'use push, pull, api, command, event, file, page or recurrence');
 	end if;
 	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, source_id, started_at)
 	values (p_workspace_id, p_run_id, p_kind, p_endpoint_id, p_source_id, autopost.now_ts());

@@ -1,4 +1,5 @@
-create or replace function autopost.own_draft(p_workspace_id text, p_draft_id uuid, p_author text) returns autopost.drafts
+create or replace function autopost.own_draft(p_workspace_id text, p_draft_id uuid, p_author text)
+	returns autopost.drafts
 language plpgsql
 as $$
 -- Purpose: locks and returns a draft of this person; null if the person has no such draft.

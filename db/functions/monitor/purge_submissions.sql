@@ -3,11 +3,12 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: deletes up to 5,000 submissions, oldest first, that ended before delivery_retention_days
 --          and have no receipt. Waiting ones stay at any age. It also deletes drafts that were
---          submitted before receipt_ttl_hours.
+--          submitted before receipt_ttl_hours, and occurrences that ended before
+--          delivery_retention_days.
 -- Returns: {"purged", "more"}.
 -- Locks:   submissions (skip locked).
 -- Reads:   ingress_receipts.
--- Writes:  submissions, event_hashes (expired ones), drafts.
+-- Writes:  submissions, event_hashes (expired ones), drafts, occurrences.
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -29,6 +30,8 @@ begin
 	delete from autopost.drafts d
 	where d.workspace_id = p_workspace_id
 	and d.submitted_at < autopost.now_ts() - autopost.setting_interval('receipt_ttl_hours');
+	delete from autopost.occurrences o
+	where o.workspace_id = p_workspace_id and o.status <> 'expected' and o.updated_at < v_before;
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',

@@ -91,6 +91,7 @@ begin
 			'variants', nullif((select coalesce(jsonb_object_agg(v.key,
 				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode', v_all)), '{}')
 				from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
+			'occurrence', autopost.utc(autopost.timestamp_of(p_raw ->> 'occurrence')),
 			'disable_preview', nullif(p_raw -> 'disable_preview', 'false'))));
 end
 $$;

@@ -237,7 +237,7 @@ begin
 	for v_field in
 		select f.key, f.value, w.kind from jsonb_each(p_raw) f
 		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'),
-			('scheduled_for', 'string'), ('remove_at', 'string'),
+			('scheduled_for', 'string'), ('remove_at', 'string'), ('occurrence', 'string'),
 			('disable_preview', 'boolean'), ('variants', 'object'), ('routing', 'object'),
 				('template', 'object')) w (key, kind) on w.key = f.key
 		where jsonb_typeof(f.value) <> w.kind
@@ -278,6 +278,10 @@ begin
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'must be a time with an offset',
 			'write 2026-12-01T10:00:00+03:00');
 	end if;
+	if p_raw ? 'occurrence' and autopost.timestamp_of(p_raw ->> 'occurrence') is null then
+		v_errors := v_errors || autopost.field_error('occurrence', 'must be a time with an offset',
+			'write 2026-12-01T10:00:00+03:00');
+	end if;
 	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
 		v_errors := v_errors || autopost.field_error('remove_at', 'must be a time with an offset',
 			'write 2026-12-01T18:00:00+03:00');
@@ -303,7 +307,7 @@ begin
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
 		from jsonb_object_keys(p_raw) f (key)
 		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
-			'scheduled_for', 'remove_at', 'variants', 'routing', 'template'));
+			'scheduled_for', 'remove_at', 'variants', 'routing', 'template', 'occurrence'));
 end
 $$;
 

@@ -93,6 +93,26 @@ begin
 end
 $$;
 
+create or replace function autopost.recurrence_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable
+as $$
+-- Purpose: active workspaces with a recurrence that the stage must look at. A recurrence that is not
+--          expanded yet is looked at again until it is.
+-- Reads:   recurrences, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	select w.workspace_id
+	from autopost.workspaces w
+	where w.status = 'active' and (v_all or autopost.may_access(w.workspace_id))
+	and exists (
+		select 1 from autopost.recurrences r
+		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by)
+	limit p_limit;
+end
+$$;
+
 create or replace function autopost.webhook_workspaces(p_by timestamptz, p_limit int) returns setof text
 language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$

@@ -41,6 +41,11 @@ func ByID(name string) []Column { return []Column{{name, "before_id", validUUID}
 // ByName sorts a list by names.
 func ByName(name string) []Column { return []Column{{name, "after", ValidText}} }
 
+// ByInstant sorts a list by an instant, earliest first, then by an id.
+func ByInstant(at, id string) []Column {
+	return []Column{{at, at, validInstant}, {id, id, validUUID}}
+}
+
 // ByTime sorts a list of events by time, newest first.
 func ByTime() []Column {
 	return []Column{{"ts", "before_ts", validInstant}, {"id", "before_id", validUUID}}

@@ -142,6 +142,9 @@ func (s *stage) subjects() []string {
 	var id, token string
 	require.NoError(s.t, s.db.QueryRow(`select submission_id::text, claim_token from autopost.submissions where claim_token is not null`).Scan(&id, &token))
 	words = append(words, "{pending}", pgtest.Value[string](s.db, `select quote_literal(submission_id) from autopost.submissions where status = 'pending'`))
+	recurring := pgtest.Value[string](s.db, `select autopost.put_recurrence('w', null, '{"endpoint_id": "in", "rule": "FREQ=DAILY", "starts_at": "2026-01-01T10:00", "payloads": [{"text": "again"}]}', 'olga', 'a test', false) ->> 'recurrence_id'`)
+	words = append(words, "{recurrence}", "'"+recurring+"'", "{occurrence}", pgtest.Value[string](s.db, `insert into autopost.occurrences (workspace_id, occurrence_id, recurrence_id, local_at, at, updated_at)
+		values ('w', autopost.new_id(), $1::uuid, now(), now(), now()) returning quote_literal(occurrence_id)`, recurring))
 	words = append(words, "{draft}", pgtest.Value[string](s.db, `select quote_literal(autopost.put_draft('w', null, '{"payload": {"text": "fresh"}, "endpoint_id": "in"}', 'ann') ->> 'draft_id')`))
 	return append(words, "{fetching}", "'"+id+"'", "{fetching.token}", "'"+token+"'")
 }

@@ -57,6 +57,11 @@ from (
 		greatest(j.next_attempt_at, j.updated_at), p_for, j.workspace_id
 	from autopost.fanout_jobs j
 	where j.workspace_id = p_workspace_id and j.status = 'running'
+	union all
+	select jsonb_build_object('what', 'recurrence without progress', 'recurrence_id', r.recurrence_id, 'next_at',
+		r.next_at), greatest(r.next_at, r.updated_at), p_for, r.workspace_id
+	from autopost.recurrences r
+	where r.workspace_id = p_workspace_id and r.enabled
 ) x (work, since, patience, workspace_id)
 join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
 where x.since <= autopost.now_ts() - x.patience

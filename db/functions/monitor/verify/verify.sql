@@ -137,5 +137,8 @@ begin
 	return query select 'I46', 'an attempt is charged after its claim', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i46(p_workspace_id) with ordinality v (found, n);
+	return query select 'I48', 'a due occurrence became one post, or was skipped', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i48(p_workspace_id) with ordinality v (found, n);
 end
 $$;
