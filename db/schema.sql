@@ -295,8 +295,10 @@ ALTER TABLE ONLY autopost.post_acts FORCE ROW LEVEL SECURITY;
 CREATE FUNCTION autopost.act_cost(p_act autopost.post_acts, p_delivery autopost.deliveries) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the slots of a post change: one call per message; a pin concerns the first message.
-select greatest(1, case when p_act.kind in ('edit', 'delete') then (
+-- Purpose: the slots of a post change: one call per message; a pin concerns the first message of each part.
+select greatest(1, case when p_act.kind in ('pin', 'unpin') then (
+	select max((s.value -> 'part')::int) from jsonb_array_elements(p_delivery.render_meta -> 'steps') s)
+	when p_act.kind in ('edit', 'delete') then (
 	select count(*)::int from jsonb_array_elements(p_delivery.render_meta -> 'steps') s
 	where coalesce(s.value -> 'aside', 'false') = 'false' and (p_act.kind = 'delete' or s.value -> 'text' = 'true'))
 		end)
@@ -3057,6 +3059,8 @@ CREATE TABLE autopost.platforms (
     target_example text,
     settle_seconds integer DEFAULT 0 NOT NULL,
     threads boolean DEFAULT false NOT NULL,
+    replies boolean DEFAULT true NOT NULL,
+    comment_limit integer,
     post_micros bigint DEFAULT 0 NOT NULL,
     link_post_micros bigint DEFAULT 0 NOT NULL,
     takes text DEFAULT 'messages'::text NOT NULL,
@@ -3084,16 +3088,16 @@ CREATE TABLE autopost.platforms (
 
 
 --
--- Name: caption_refusal(jsonb, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: caption_refusal(jsonb, integer[], autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.caption_refusal(p_media jsonb, p_platform autopost.platforms) RETURNS text
+CREATE FUNCTION autopost.caption_refusal(p_media jsonb, p_places integer[], p_platform autopost.platforms) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: why the platform would refuse the caption of a medium, else null.
-select format('media[%s].caption is longer than %s characters', min(e.ordinality - 1), p_platform.caption_limit)
-from jsonb_array_elements(p_media) with ordinality e
-where autopost.measure(e.value ->> 'caption', p_platform.length_unit) > p_platform.caption_limit
+-- Purpose: why the platform would refuse the caption of one of the media at these indexes, else null.
+select format('media[%s].caption is longer than %s characters', min(p.place), p_platform.caption_limit)
+from unnest(p_places) p (place)
+where autopost.measure(p_media -> p.place ->> 'caption', p_platform.length_unit) > p_platform.caption_limit
 having count(*) > 0
 $$;
 
@@ -4035,7 +4039,8 @@ CREATE FUNCTION autopost.check_changes(p_changes jsonb, p_payload jsonb) RETURNS
 -- Purpose: checks the changes of an edit.
 -- Raises:  AP001 for an edit that no platform supports.
 declare
-	v_fields constant text[] := '{text,parse_mode,link,buttons,disable_preview,template,variants}';
+	v_fields constant text[] := '{text,parse_mode,link,buttons,disable_preview,template,variants}'::text[]
+		|| autopost.thread_fields();
 	v_wrong jsonb;
 begin
 	if jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then
@@ -4049,6 +4054,13 @@ begin
 	select autopost.field_error(f.key, 'cannot be changed in a post that was sent',
 		'change ' || array_to_string(v_fields, ', ') || '; for other media send a new post') -> 0
 	into v_wrong from jsonb_object_keys(p_changes) f (key) where f.key <> all (v_fields) order by f.key limit 1;
+	if v_wrong is null and p_changes ? 'thread' then
+		v_wrong := autopost.thread_change_error(p_changes -> 'thread', p_payload -> 'thread');
+	end if;
+	if v_wrong is null and p_changes ? 'first_comment' and coalesce(p_changes ->> 'first_comment', '') = '' then
+		v_wrong := autopost.field_error('first_comment', 'must be a text: a sent comment stays',
+			'change its text, or delete the post') -> 0;
+	end if;
 	v_wrong := coalesce(v_wrong, autopost.payload_errors(autopost.edited_payload(p_payload, p_changes)) -> 0);
 	if v_wrong is not null then
 		perform autopost.raise_argument(v_wrong ->> 'field', v_wrong ->> 'reason', v_wrong ->> 'remedy');
@@ -5673,7 +5685,7 @@ CREATE TABLE autopost.events (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 )
@@ -7537,20 +7549,54 @@ CREATE FUNCTION autopost.edited_payload(p_payload jsonb, p_changes jsonb) RETURN
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the payload of a post after an edit. A given field replaces the old one; null removes
---          it. A new text applies everywhere: variants lose their text unless the edit has
---          variants.
-select jsonb_strip_nulls(p_payload - 'type' || (p_changes - 'variants') || jsonb_build_object('variants', (
+--          it. A new text, thread or first comment applies everywhere: variants lose theirs unless the edit
+--          has variants.
+select jsonb_strip_nulls(p_payload - 'type' || (p_changes - 'variants')
+	|| case when p_changes ? 'thread'
+		then jsonb_build_object('thread', autopost.edited_thread(p_payload -> 'thread',
+			p_changes -> 'thread')) else '{}' end
+	|| jsonb_build_object('variants', (
 	select nullif(coalesce(jsonb_object_agg(v.key, v.value), '{}'), '{}')
 	from (
 		select o.key, o.value from (
-			select e.key, case when p_changes ? 'text'
-				then e.value - 'text' - 'parse_mode' else e.value
-				end || coalesce(nullif(p_changes -> 'variants', 'null') -> e.key, '{}') as value
+			select e.key, autopost.edited_variant(e.value, p_changes)
+				|| coalesce(nullif(p_changes -> 'variants', 'null') -> e.key, '{}') as value
 			from jsonb_each(coalesce(p_payload -> 'variants', '{}')) e) o
 		where o.value <> '{}'
 		union all
 		select n.key, n.value from jsonb_each(coalesce(nullif(p_changes -> 'variants', 'null'), '{}')) n
 			where not coalesce(p_payload -> 'variants' ? n.key, false)) v)))
+$$;
+
+
+--
+-- Name: edited_thread(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.edited_thread(p_thread jsonb, p_changes jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the thread of a post after an edit: an array of all parts, or an object by the number of the part
+--          ({"3": {"text": "…"}}). A part keeps the fields that the edit does not give.
+select coalesce(jsonb_agg(e.value || coalesce(case jsonb_typeof(p_changes)
+	when 'array' then p_changes -> (e.ordinality - 1)::int else p_changes -> (e.ordinality + 1)::text end, '{}')
+	order by e.ordinality), '[]')
+from jsonb_array_elements(p_thread) with ordinality e
+$$;
+
+
+--
+-- Name: edited_variant(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.edited_variant(p_variant jsonb, p_changes jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a variant without the fields that an edit of the post replaces. An empty thread or comment of a
+--          variant stays: it removes that of the post.
+select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(p_variant) f
+where not (p_changes ? 'text' and f.key in ('text', 'parse_mode'))
+and not (f.key = any (autopost.thread_fields()) and p_changes ? f.key and f.value not in ('[]', '""'))
 $$;
 
 
@@ -8958,6 +9004,8 @@ select case p_event.action
 		case when p_event.meta ->> 'next_retry_at' = 'infinity' then 'the decision of an operator'
 			else coalesce(autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_retry_at')),
 			p_event.meta ->> 'next_retry_at') end)
+	when 'comment_failed' then 'the first comment is given up, and the post stays: '
+		|| autopost.failure_text(p_event.error)
 	when 'failed_permanent' then 'given up: ' || autopost.failure_text(p_event.error)
 	when 'dead_letter' then format('given up after %s: %s', autopost.counted(p_event.attempt, 'attempt', 'attempts'),
 		autopost.failure_text(p_event.error))
@@ -9727,8 +9775,8 @@ begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
 	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
 	for v_n in 1 .. coalesce(cardinality(v_texts), 0) loop
-		if v_verdicts[v_n] = 'queued' and autopost.is_altered(p_post -> 'approved', p_renderings -> v_n - 1, v_texts[v_n])
-			then
+		if v_verdicts[v_n] = 'queued' and autopost.is_altered(p_post -> 'approved', p_renderings -> v_n - 1,
+			autopost.shown_texts(v_texts[v_n], autopost.later_texts(v_metas[v_n]))) then
 			v_verdicts[v_n] := 'failed_permanent';
 			v_errors[v_n] := '{"category": "PERMANENT", "scope": "delivery", "code": "validation_failed", "known": true, "message": "the text changed after its approval"}';
 		end if;
@@ -10322,6 +10370,39 @@ CREATE FUNCTION autopost.first_id_at(p_at timestamp with time zone) RETURNS uuid
 -- Purpose: the lowest id of an instant, for lists by id that start or end there.
 select (autopost.uuid_v7_prefix(p_at) || repeat('0', 15))::uuid
 $$;
+
+
+--
+-- Name: first_part_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.first_part_errors(p_raw jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the error of a valid post whose thread leaves nothing for part 1.
+select case when btrim(coalesce(p_raw ->> 'text', '')) = '' and btrim(coalesce(p_raw ->> 'link', '')) = ''
+	and not p_raw ? 'template' and p_raw @? '$.thread[*]'
+	and jsonb_array_length(p_raw -> 'media') = (select count(*) from jsonb_path_query(p_raw, '$.thread[*].media[*]'))
+	then autopost.field_error('text', 'part 1 is empty: the thread names all media',
+		'give text, or leave part 1 a medium')
+	else '[]' end
+$_$;
+
+
+--
+-- Name: first_part_media(integer[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.first_part_media(p_chosen integer[], p_later jsonb) RETURNS integer[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the media of part 1, as indexes: those of p_chosen that no part of the thread names.
+select array(
+	select c.place from unnest(p_chosen) with ordinality c (place, n)
+	where not exists (select 1 from jsonb_path_query(p_later, '$.thread[*].media[*]') m
+		where (m #>> '{}')::int = c.place + 1)
+	order by c.n)
+$_$;
 
 
 --
@@ -11899,11 +11980,13 @@ begin
 			and s.status = 'pending' order by 1);
 	if v_new = '{}' then
 		select s.submission_id into v_id from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid and s.status = 'pending'
+		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid
+			and s.status = 'pending'
 		order by s.submission_id limit 1;
 	else
 		v_id := autopost.new_id();
-		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload,
+			route_tags,
 			source_ref, run_id, trace_id, message_id, moderated, channels, author, created_at, updated_at)
 		select p_workspace_id, v_id, r.endpoint_id, r.kind, 'new', p_prepared -> 'raw',
 			array(select jsonb_array_elements_text(coalesce(p_prepared -> 'route_tags', '[]'))),
@@ -12116,6 +12199,20 @@ begin
 				or (p_error ->> 'retry_after_ms')::numeric not between 0 and autopost.longest_wait_ms()
 					then left(p_error ->> 'retry_after_ms', 100) end)), '{}'));
 end
+$$;
+
+
+--
+-- Name: in_html(jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.in_html(p_body jsonb, p_html boolean) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a rendered text as HTML if p_html; all texts of a delivery have one form.
+select case when p_html and p_body -> 'html' = 'false' then p_body || jsonb_build_object('html', true,
+	'text', autopost.html_escape(p_body ->> 'text'),
+	'length', autopost.length_in(autopost.html_escape(p_body ->> 'text'), true, p_body ->> 'unit')) else p_body end
 $$;
 
 
@@ -12403,6 +12500,18 @@ select coalesce(p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = '
 		'^([a-z0-9]+[._])?(auth_lost|401|unauthorized|token_revoked|invalid_grant)$|^tg_(bad_token_or_method|frozen)$',
 		false)
 $_$;
+
+
+--
+-- Name: is_blank(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_blank(p_body jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a rendered text shows nothing.
+select btrim(autopost.visible_text(p_body ->> 'text', (p_body -> 'html')::boolean), E' \n') = ''
+$$;
 
 
 --
@@ -12769,6 +12878,36 @@ $$;
 
 
 --
+-- Name: joined_steps(jsonb, jsonb, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.joined_steps(p_first jsonb, p_later jsonb, p_platform autopost.platforms) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: all steps of a post, from those of part 1 and render_later. On a platform with reply chains each
+--          step replies to the one before; elsewhere the first step of a part replies to that of the part
+--          before. The first comment replies to the first message.
+declare
+	v_steps jsonb := p_first;
+	v_before jsonb := p_first -> 0 -> 'step';
+	v_part jsonb;
+begin
+	for v_part in select e.value
+		from jsonb_array_elements(p_later -> 'parts') with ordinality e order by e.ordinality loop
+		v_steps := v_steps || case when p_platform.replies then jsonb_set(v_part, '{0,reply_to}', v_before)
+			else v_part end;
+		v_before := v_part -> 0 -> 'step';
+	end loop;
+	if p_platform.threads then
+		v_steps := autopost.threaded(v_steps);
+	end if;
+	return v_steps || case when p_later ? 'comment' then jsonb_build_array(
+		p_later -> 'comment' || jsonb_build_object('reply_to', p_first -> 0 -> 'step')) else '[]' end;
+end
+$$;
+
+
+--
 -- Name: judge_platforms(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13110,6 +13249,21 @@ $$;
 
 
 --
+-- Name: lacks_only_comment(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lacks_only_comment(p_render_meta jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: true if the platform has all of a post but its first comment.
+select p_render_meta @? '$.steps[*] ? (@.comment == true)' and not exists (
+	select 1 from jsonb_array_elements(p_render_meta -> 'steps') s
+	where coalesce(s.value -> 'comment' = 'true', false)
+		= coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false))
+$_$;
+
+
+--
 -- Name: lapsed_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13220,6 +13374,76 @@ CREATE FUNCTION autopost.late_start(p_delivery_id uuid, p_trace_id uuid) RETURNS
     AS $$
 -- Purpose: the meta of a send_attempt that the commit writes because start_call was left out.
 select jsonb_build_object('idempotency_key', p_delivery_id, 'trace_id', p_trace_id, 'told', 'late')
+$$;
+
+
+--
+-- Name: later_bodies(jsonb, autopost.platforms, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.later_bodies(p_later jsonb, p_platform autopost.platforms, p_choice jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the rendered texts of the parts of a thread and, last, of the first comment. The template and
+--          the links of the post belong to part 1.
+-- Returns: an array of bodies (render_body), or {"refusal"}.
+declare
+	v_choice jsonb := p_choice - '{body,body_mode,template_version,max_length,variant}'::text[];
+	v_bodies jsonb := '[]';
+	v_text record;
+	v_body jsonb;
+	v_refusal text;
+begin
+	for v_text in
+		select format('thread[%s]', e.ordinality - 1) as field, e.value ->> 'text' as said, e.ordinality as n
+		from jsonb_array_elements(p_later -> 'thread') with ordinality e
+		union all
+		select 'first_comment', p_later ->> 'comment', 1000 where p_later ? 'comment'
+		order by n
+	loop
+		v_body := autopost.render_body(jsonb_build_object('text', v_text.said), p_platform, v_choice);
+		v_refusal := case when v_body ? 'error'
+			then format('%s: can''t parse the markup: %s', v_text.field, v_body ->> 'error')
+			when v_text.field = 'first_comment' and autopost.is_blank(v_body) then 'first_comment shows nothing'
+			else autopost.text_refusal(v_body, p_platform, case when v_text.field <> 'first_comment'
+				then p_choice ->> 'long_text' end, v_text.field) end;
+		if v_refusal is not null then
+			return jsonb_build_object('refusal', v_refusal);
+		end if;
+		v_bodies := v_bodies || v_body;
+	end loop;
+	return v_bodies;
+end
+$$;
+
+
+--
+-- Name: later_content(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.later_content(p_payload jsonb, p_variant jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the thread and the first comment of a post with its variant: {"thread", "comment"}, without
+--          missing ones.
+select jsonb_strip_nulls(jsonb_build_object(
+	'thread', nullif(coalesce(p_variant -> 'thread', p_payload -> 'thread'), '[]'),
+	'comment', nullif(coalesce(p_variant ->> 'first_comment', p_payload ->> 'first_comment'), '')))
+$$;
+
+
+--
+-- Name: later_texts(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.later_texts(p_meta jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: what a rendering shows after part 1: [{"step", "text", "items"}]; null if nothing.
+select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step', s.value -> 'step', 'text', s.value -> 'body',
+	'items', s.value -> 'items')) order by s.ordinality)
+from jsonb_array_elements(p_meta -> 'steps') with ordinality s
+where s.value ?| '{part,comment}'
 $$;
 
 
@@ -17336,6 +17560,18 @@ $$;
 
 
 --
+-- Name: media_at(jsonb, integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.media_at(p_media jsonb, p_places integer[]) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the media at these indexes, in their order.
+select coalesce(jsonb_agg(p_media -> p.place order by p.n), '[]') from unnest(p_places) with ordinality p (place, n)
+$$;
+
+
+--
 -- Name: media_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17398,23 +17634,23 @@ $_$;
 
 
 --
--- Name: media_refusal(jsonb, autopost.platforms, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: media_refusal(jsonb, integer[], autopost.platforms, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.media_refusal(p_media jsonb, p_platform autopost.platforms, p_sizes jsonb, p_auth_ref text) RETURNS text
+CREATE FUNCTION autopost.media_refusal(p_media jsonb, p_places integer[], p_platform autopost.platforms, p_sizes jsonb, p_auth_ref text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: why the platform would refuse a medium by type, id or size, else null. p_sizes: blob_ref
---          -> bytes, as far as known.
+-- Purpose: why the platform would refuse one of the media at these indexes by type, id or size, else
+--          null. p_sizes: blob_ref -> bytes, as far as known.
 select min(case
-	when not p_platform.media_bytes ? (e.value ->> 'type')
-		then format('media[%s]: %s takes no %s', e.ordinality - 1, p_platform.platform, e.value ->> 'type')
-	when (p_sizes ->> (e.value ->> 'blob_ref'))::bigint > (p_platform.media_bytes ->> (e.value ->> 'type'))::bigint
-		then format('media[%s]: %s bytes, %s takes at most %s', e.ordinality - 1, p_sizes ->> (e.value ->> 'blob_ref'),
-			p_platform.platform, p_platform.media_bytes ->> (e.value ->> 'type'))
-	else format('media[%s]: ', e.ordinality - 1) || autopost.id_refusal(e.value, p_platform, p_auth_ref)
+	when not p_platform.media_bytes ? (e.medium ->> 'type')
+		then format('media[%s]: %s takes no %s', e.place, p_platform.platform, e.medium ->> 'type')
+	when (p_sizes ->> (e.medium ->> 'blob_ref'))::bigint > (p_platform.media_bytes ->> (e.medium ->> 'type'))::bigint
+		then format('media[%s]: %s bytes, %s takes at most %s', e.place, p_sizes ->> (e.medium ->> 'blob_ref'),
+			p_platform.platform, p_platform.media_bytes ->> (e.medium ->> 'type'))
+	else format('media[%s]: ', e.place) || autopost.id_refusal(e.medium, p_platform, p_auth_ref)
 	end)
-from jsonb_array_elements(p_media) with ordinality e
+from (select p.place, p_media -> p.place as medium from unnest(p_places) p (place)) e
 $$;
 
 
@@ -18098,6 +18334,8 @@ begin
 			'variants', nullif((select coalesce(jsonb_object_agg(v.key,
 				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode', v_all)), '{}')
 				from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
+			'thread', nullif(autopost.normalize_thread(p_raw -> 'thread', p_raw ->> 'parse_mode'), '[]'),
+			'first_comment', nullif(autopost.normalize_text(p_raw ->> 'first_comment', p_raw ->> 'parse_mode'), ''),
 			'disable_preview', nullif(p_raw -> 'disable_preview', 'false'))));
 end
 $$;
@@ -18160,6 +18398,21 @@ $$;
 
 
 --
+-- Name: normalize_thread(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.normalize_thread(p_thread jsonb, p_parse_mode text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the parts of a thread with normalized texts and without empty fields.
+select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+	'text', nullif(autopost.normalize_text(e.value ->> 'text', p_parse_mode), ''),
+	'media', nullif(e.value -> 'media', '[]'))) order by e.ordinality), '[]')
+from jsonb_array_elements(autopost.parts_of(p_thread, 'array')) with ordinality e
+$$;
+
+
+--
 -- Name: normalize_variant(jsonb, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18167,7 +18420,7 @@ CREATE FUNCTION autopost.normalize_variant(p_variant jsonb, p_parse_mode text, p
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the fields in which a variant differs from its post, whose parse_mode and canonical links are
---          given. An empty text, link, media or buttons removes the post's.
+--          given. An empty text, link, media, buttons, thread or first_comment removes the post's.
 select jsonb_strip_nulls(jsonb_build_object(
 	'text', autopost.with_canonical_links(
 		autopost.normalize_text(p_variant ->> 'text', coalesce(p_variant ->> 'parse_mode', p_parse_mode)),
@@ -18176,7 +18429,12 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
 	'media', p_variant -> 'media',
 	'buttons', case when p_variant ? 'buttons' then autopost.normalize_buttons(p_variant -> 'buttons') end,
-	'disable_preview', p_variant -> 'disable_preview'))
+	'disable_preview', p_variant -> 'disable_preview',
+	'thread', case when p_variant ? 'thread'
+		then autopost.normalize_thread(p_variant -> 'thread', coalesce(p_variant ->> 'parse_mode', p_parse_mode)) end,
+	'first_comment', case when p_variant ? 'first_comment'
+		then coalesce(autopost.normalize_text(p_variant ->> 'first_comment',
+			coalesce(p_variant ->> 'parse_mode', p_parse_mode)), '') end))
 		|| coalesce(autopost.post_variant(p_variant, autopost.post_fields()),
 		'{}') || autopost.normalize_video_variant(p_variant)
 $$;
@@ -18861,13 +19119,68 @@ $$;
 
 
 --
+-- Name: part_errors(jsonb, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.part_errors(p_part jsonb, p_at text, p_media integer) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the errors in the form of one part of a thread, as {field, reason, remedy}. p_media: the number
+--          of the post's media.
+select case
+	when jsonb_typeof(p_part) <> 'object'
+		then autopost.field_error(p_at, 'must be an object', 'write {"text": "…", "media": [1]}')
+	when p_part ? 'text' and jsonb_typeof(p_part -> 'text') <> 'string'
+		then autopost.field_error(p_at || '.text', 'must be a JSON string', 'correct the type, or leave the field out')
+	when p_part ? 'media' and jsonb_typeof(p_part -> 'media') <> 'array'
+		then autopost.field_error(p_at || '.media', 'must be an array of numbers', 'write [1]')
+	when btrim(coalesce(p_part ->> 'text', ''), E' \n\r\t') = '' and coalesce(p_part -> 'media', '[]') = '[]'
+		then autopost.field_error(p_at, 'must have text or media', 'give one of them, or leave the part out')
+	else coalesce((
+		select autopost.field_error(p_at || '.media', format('must have numbers of media from 1 to %s, got %s', p_media,
+			left(m.value::text, 100)), 'number the media of the post from 1')
+		from jsonb_array_elements(p_part -> 'media') with ordinality m
+		where case when m.value::text ~ '^[0-9]{1,4}$' then m.value::text::int not between 1 and p_media else true end
+		order by m.ordinality limit 1), '[]') end
+$_$;
+
+
+--
+-- Name: part_steps(integer, jsonb, jsonb, jsonb, integer[], autopost.platforms, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.part_steps(p_n integer, p_part jsonb, p_body jsonb, p_media jsonb, p_chosen integer[], p_platform autopost.platforms, p_long_text text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the steps of part p_n of a thread, from its rendered text. Media that the channel does not take
+--          (not in p_chosen) are left out. Each text is in its step: the delivery's text is that of part 1.
+-- Returns: the steps; null if nothing is left of the part.
+declare
+	v_places int[] := array(select m.value::int - 1 from jsonb_array_elements_text(p_part -> 'media') with ordinality m
+		where m.value::int - 1 = any (p_chosen) order by m.ordinality);
+begin
+	if v_places = '{}' and autopost.is_blank(p_body) then
+		return null;
+	end if;
+	return (
+		select jsonb_agg(s.value || jsonb_strip_nulls(jsonb_build_object('part', p_n,
+			'step', format('part-%s.%s', p_n, s.value ->> 'step'),
+			'body', case when s.value -> 'text' = 'true' then coalesce(s.value -> 'body', p_body -> 'text') end,
+			'reply_to', format('part-%s.', p_n) || (s.value ->> 'reply_to'))) order by s.ordinality)
+		from jsonb_array_elements(autopost.with_places(autopost.plan_steps(p_body,
+			autopost.media_at(p_media, v_places), false, p_platform, p_long_text), v_places)) with ordinality s);
+end
+$$;
+
+
+--
 -- Name: part_warnings(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
 CREATE FUNCTION autopost.part_warnings(p_raw jsonb) RETURNS SETOF text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: unknown fields of a post's media, buttons and template.
+-- Purpose: unknown fields of a post's media, buttons, template and thread.
 select format('media[%s].%s', m.ordinality - 1, f.key)
 from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m,
 	jsonb_object_keys(autopost.parts_of(m.value, 'object')) f (key)
@@ -18886,7 +19199,28 @@ where f.key not in ('text', 'url')
 union all
 select 'template.' || f.key from jsonb_object_keys(autopost.parts_of(p_raw -> 'template', 'object')) f (key)
 	where f.key not in ('name', 'vars')
+union all
+select format('thread[%s].%s', t.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'thread', 'array')) with ordinality t,
+	jsonb_object_keys(autopost.parts_of(t.value, 'object')) f (key)
+where f.key not in ('text', 'media')
 $$;
+
+
+--
+-- Name: parts_missing(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.parts_missing(p_render_meta jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the unacknowledged steps of a thread or of a post with a first comment, in their order; empty for
+--          other posts.
+select coalesce(jsonb_agg(s.value -> 'step' order by s.ordinality), '[]')
+from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
+where p_render_meta @? '$.steps[*] ? (exists (@.part) || exists (@.comment))'
+and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
+$_$;
 
 
 --
@@ -19096,6 +19430,12 @@ begin
 		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',
 			'choose an earlier time, or raise the setting delivery_retention_days');
 	end if;
+	if p_raw ?| autopost.thread_fields() then
+		v_errors := v_errors || autopost.thread_errors(p_raw, '', autopost.parts_of(p_raw -> 'media', 'array'));
+	end if;
+	if v_errors = '[]' then
+		v_errors := autopost.first_part_errors(p_raw);
+	end if;
 	return v_errors || autopost.variants_errors(p_raw) || autopost.template_form_errors(p_raw -> 'template');
 end
 $$;
@@ -19161,7 +19501,8 @@ CREATE FUNCTION autopost.plan_changed(p_old jsonb, p_new jsonb) RETURNS boolean
 select p_new is null or p_old -> 'media' is distinct from p_new -> 'media' or exists (
 	select 1 from jsonb_array_elements(p_old -> 'renderings') o
 	join jsonb_array_elements(p_new -> 'renderings') n on n.value ->> 'key' = o.value ->> 'key'
-	where (o.value -> 'text', o.value -> 'verdict') is distinct from (n.value -> 'text', n.value -> 'verdict'))
+	where (o.value -> 'text', o.value -> 'later', o.value -> 'verdict')
+		is distinct from (n.value -> 'text', n.value -> 'later', n.value -> 'verdict'))
 $$;
 
 
@@ -19299,8 +19640,8 @@ CREATE FUNCTION autopost.plan_digest(p_plan jsonb) RETURNS text
     AS $$
 -- Purpose: the digest of a plan: texts, media and platforms, without the channels.
 select encode(sha256(convert_to(jsonb_build_object('media', p_plan -> 'media', 'texts', (
-	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value -> 'text')),
-		'[]')
+	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value -> 'text')
+		|| case when r.value ? 'later' then jsonb_build_array(r.value -> 'later') else '[]' end), '[]')
 	from jsonb_array_elements(p_plan -> 'renderings') r))::text, 'UTF8')), 'hex')
 $$;
 
@@ -19691,7 +20032,7 @@ begin
 		v_names := v_names || array(select autopost.routing_warnings(p_workspace_id,
 			autopost.parts_of(p_raw -> 'routing', 'object')));
 	end if;
-	if p_raw ?| '{media,buttons,template}' then
+	if p_raw ?| '{media,buttons,template,thread}' then
 		v_names := v_names || array(select autopost.part_warnings(p_raw));
 	end if;
 	return autopost.unknown_fields(p_raw) || (select coalesce(jsonb_agg(n.name order by n.name), '[]')
@@ -24105,20 +24446,18 @@ CREATE FUNCTION autopost.render(p_payload jsonb, p_platform autopost.platforms, 
 declare
 	v_mode text := p_choice ->> 'send_mode';
 	v_given jsonb := coalesce(p_payload -> 'media', '[]');
-	-- indexes of media; a variant may select some
-	v_chosen int[] := array(select jsonb_array_elements_text(p_choice -> 'variant' -> 'media')::int);
-	v_media jsonb;
+	v_later jsonb := autopost.later_content(p_payload, p_choice -> 'variant');
+	v_chosen int[] := case when v_mode = 'text' then '{}' when p_choice -> 'variant' ? 'media'
+		then array(select jsonb_array_elements_text(p_choice -> 'variant' -> 'media')::int)
+		else array(select generate_series(0, jsonb_array_length(v_given) - 1)) end;
+	v_places int[] := autopost.first_part_media(v_chosen, v_later); -- indexes of the media of part 1
 	v_body jsonb;
-	v_plain text;
 	v_steps jsonb;
 	v_notes jsonb := '[]';
 	v_buttons jsonb := coalesce(p_choice -> 'variant' -> 'buttons', p_payload -> 'buttons');
 	v_refusal text := p_choice ->> 'refusal';
 begin
 	p_platform := autopost.with_account_limit(p_platform, p_choice -> 'max_weighted_length');
-	v_media := case when v_mode = 'text' then '[]' when p_choice -> 'variant' ? 'media'
-		then (select coalesce(jsonb_agg(v_given -> c.place order by c.n), '[]')
-			from unnest(v_chosen) with ordinality c (place, n)) else v_given end;
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
 	end if;
@@ -24126,14 +24465,22 @@ begin
 	if v_body ? 'error' then
 		return autopost.render_refused('can''t parse the markup: ' || (v_body ->> 'error'));
 	end if;
-	v_plain := autopost.visible_text(v_body ->> 'text', (v_body -> 'html')::boolean);
-	if v_media = '[]' and (v_mode = 'media' or btrim(v_plain) = '') then
+	if v_chosen = '{}' and (v_mode = 'media' or autopost.is_blank(v_body)) then
 		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
-	elsif v_media = '[]' and p_platform.needs_media then
+	elsif v_chosen = '{}' and p_platform.needs_media then
 		return jsonb_build_object('verdict', 'skipped',
 			'reason', format('%s takes posts with media only', p_platform.platform));
 	elsif p_platform.takes = 'videos' then
 		return autopost.render_video(p_payload, p_platform, p_choice, p_sizes, v_body);
+	elsif v_places = '{}' and autopost.is_blank(v_body) then
+		return autopost.render_refused('part 1 of the thread is empty for this channel; give it text or a medium');
+	end if;
+	if v_later <> '{}' then
+		v_later := autopost.render_later(p_payload, p_platform, p_choice, v_later, v_body, v_chosen);
+		if v_later ? 'refusal' then
+			return autopost.render_refused(v_later ->> 'refusal');
+		end if;
+		v_body := v_later -> 'body';
 	end if;
 	if v_mode = 'text' and p_payload ? 'media' then
 		v_notes := v_notes || '["media dropped: the channel takes text only"]';
@@ -24143,40 +24490,27 @@ begin
 		v_buttons := null;
 	end if;
 	v_refusal := coalesce(
-		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes,
+		case when v_chosen <> '{}' then coalesce(autopost.media_refusal(v_given, v_chosen, p_platform, p_sizes,
 				p_choice ->> 'auth_ref'),
-			autopost.caption_refusal(v_media, p_platform)) end,
+			autopost.caption_refusal(v_given, v_chosen, p_platform)) end,
 		case when jsonb_array_length(v_buttons) > p_platform.button_rows
 			or exists (select 1 from jsonb_array_elements(v_buttons) r
 				where jsonb_array_length(r.value) > p_platform.buttons_per_row)
 			then format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows,
 				p_platform.buttons_per_row) end,
-		case when (v_body ->> 'length')::int > p_platform.text_limit
-			and coalesce(p_choice ->> 'long_text' not in ('split', 'caption_reply'), true)
-			or (v_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
-			then format('text has %s %s, %s takes at most %s', v_body ->> 'length', case v_body ->> 'unit' when 'bytes'
-				then 'bytes' else 'characters' end,
-				p_platform.platform, p_platform.text_limit) end);
+		autopost.text_refusal(v_body, p_platform, p_choice ->> 'long_text', 'text'));
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
 	end if;
-	v_steps := autopost.plan_steps(v_body, v_media, v_buttons is not null, p_platform, p_choice ->> 'long_text');
-	if p_platform.threads then
-		v_steps := autopost.threaded(v_steps);
-	end if;
+	v_steps := autopost.with_places(autopost.plan_steps(v_body, autopost.media_at(v_given, v_places),
+		v_buttons is not null, p_platform, p_choice ->> 'long_text'), v_places);
 	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
 		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
 	then
 		v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
 		v_buttons := null;
 	end if;
-	if v_media <> v_given and v_mode <> 'text' then
-		v_steps := (select jsonb_agg(s.value || case when s.value ? 'items' then jsonb_build_object('items',
-				(select jsonb_agg(v_chosen[i.value::int + 1] order by i.ordinality)
-					from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) else '{}' end
-					order by s.ordinality)
-			from jsonb_array_elements(v_steps) with ordinality s);
-	end if;
+	v_steps := autopost.joined_steps(v_steps, v_later, p_platform);
 	return jsonb_strip_nulls(jsonb_build_object('verdict', 'queued', 'text', v_body -> 'text',
 		'template_version', p_choice -> 'template_version', 'meta', jsonb_build_object(
 		'parse_mode', case when (v_body -> 'html')::boolean then 'HTML' end,
@@ -24272,12 +24606,15 @@ begin
 		select coalesce(jsonb_object_agg(d.delivery_id, case
 			when v_show.verdicts[n.n] <> 'queued' then jsonb_build_object('refusal',
 				coalesce(v_show.errors[n.n] ->> 'message', 'nothing would be left of the post'))
-			when autopost.delivery_layout(v_show.metas[n.n], p) <> autopost.delivery_layout(d.render_meta, p)
+			when p.takes = 'videos' and x.meta @? '$.steps[*] ? (@.comment == true)' and p_changes ? 'first_comment'
+				then jsonb_build_object('refusal', format('%s takes no edit of a first comment: edit it there by hand',
+					p.platform))
+			when autopost.delivery_layout(x.meta, p) <> autopost.delivery_layout(d.render_meta, p)
 				then '{"refusal": "the new text does not fit the sent messages: keep their number and form, or delete the post and send it again"}'
-			when not v_show.metas[n.n] @? '$.steps[*] ? (@.text == true)'
+			when not x.meta @? '$.steps[*] ? (@.text == true)'
 				then '{"refusal": "the post has no text to edit: delete it and send it again"}'
-			else jsonb_build_object('text', v_show.texts[n.n], 'meta', v_show.metas[n.n] || case
-				when not v_show.metas[n.n] ? 'buttons' and (d.render_meta ? 'buttons'
+			else jsonb_build_object('text', v_show.texts[n.n], 'meta', x.meta || case
+				when not x.meta ? 'buttons' and (d.render_meta ? 'buttons'
 				or exists (select 1 from autopost.post_acts a where a.workspace_id = p_workspace_id
 					and a.delivery_id = d.delivery_id and a.render_meta ? 'buttons'))
 				then '{"buttons": []}'::jsonb else '{}' end) end), '{}')
@@ -24285,7 +24622,56 @@ begin
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		join autopost.platforms p on p.platform = c.platform
 		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, c)::text) as n) n
+		cross join lateral (select case when d.render_meta ? 'comment_failed'
+			then autopost.without_comment(v_show.metas[n.n]) else v_show.metas[n.n] end as meta) x
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
+end
+$_$;
+
+
+--
+-- Name: render_later(jsonb, autopost.platforms, jsonb, jsonb, jsonb, integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.render_later(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_later jsonb, p_body jsonb, p_chosen integer[]) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the thread and the first comment of a post whose part 1 has the text p_body. p_later: from
+--          later_content. p_chosen: indexes of the media that the channel takes.
+-- Returns: {"body": that of part 1, "parts": the steps of each part, "comment": its step}, or {"refusal"}.
+declare
+	v_bodies jsonb := autopost.later_bodies(p_later, p_platform, p_choice);
+	v_count int := coalesce(jsonb_array_length(p_later -> 'thread'), 0);
+	v_html boolean;
+	v_steps jsonb;
+	v_parts jsonb := '[]';
+begin
+	if p_later ? 'comment' and not p_platform.replies then
+		return jsonb_build_object('refusal',
+			format('first_comment: %s takes none; set variants.%s.first_comment to null',
+			p_platform.platform, p_platform.platform));
+	elsif jsonb_typeof(v_bodies) = 'object' then
+		return v_bodies;
+	elsif p_platform.platform = 'x' and autopost.repeated_text(p_body, v_bodies) is not null then
+		return jsonb_build_object('refusal', autopost.repeated_text(p_body, v_bodies));
+	end if;
+	v_html := jsonb_build_array(p_body) || v_bodies @? '$[*] ? (@.html == true)';
+	for v_n in 1 .. v_count loop
+		v_steps := autopost.part_steps(v_n + 1, p_later -> 'thread' -> v_n - 1,
+			autopost.in_html(v_bodies -> v_n - 1, v_html), coalesce(p_payload -> 'media', '[]'), p_chosen, p_platform,
+			p_choice ->> 'long_text');
+		continue when v_steps is null and p_choice ->> 'send_mode' = 'text'; -- render notes the dropped media
+		if v_steps is null then
+			return jsonb_build_object('refusal',
+				format('thread[%s]: nothing is left of the part; give it text, or media that the variant keeps',
+					v_n - 1));
+		end if;
+		v_parts := v_parts || jsonb_build_array(v_steps);
+	end loop;
+	return jsonb_build_object('body', autopost.in_html(p_body, v_html), 'parts', v_parts)
+		|| case when p_later ? 'comment' then jsonb_build_object('comment', jsonb_build_object('step', 'comment',
+			'comment', true, 'text', true, 'body', autopost.in_html(v_bodies -> v_count,
+				v_html) -> 'text')) else '{}' end;
 end
 $_$;
 
@@ -24350,7 +24736,9 @@ declare
 	v_media jsonb := autopost.video_media(p_payload, v_variant);
 	v_title text := coalesce(v_variant ->> 'title', p_payload #>> '{template,vars,title}',
 		substring(btrim(p_body ->> 'text', E' \n') from '^[^\n]+'));
-	v_refusal text := autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes);
+	v_comment jsonb := autopost.video_later(p_payload, p_platform, p_choice);
+	v_refusal text := coalesce(autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes),
+		v_comment ->> 'refusal');
 	v_playlist text := coalesce(v_variant ->> 'playlist_id', v_defaults ->> 'playlist_id');
 	v_tags jsonb := coalesce(v_variant -> 'tags', v_defaults -> 'tags');
 	v_notes jsonb := '[]';
@@ -24401,7 +24789,7 @@ begin
 						'name', c.value -> 'name'))
 				from jsonb_array_elements(v_media -> 'captions') with ordinality c)),
 		'notes', nullif(v_notes, '[]'),
-		'steps', autopost.video_steps(v_media, v_playlist))));
+		'steps', autopost.video_steps(v_media, v_playlist) || coalesce(v_comment, '[]'))));
 end
 $$;
 
@@ -24453,6 +24841,25 @@ select array[
 	case when p_payload -> 'media' @? '$[*].auth_ref'
 		then autopost.current_auth_ref(p_channel.workspace_id, p_channel) end]
 $_$;
+
+
+--
+-- Name: repeated_text(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.repeated_text(p_body jsonb, p_bodies jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the refusal of a thread in which two messages have the same text; null if none has. X accepts
+--          the same text once.
+select format('thread: two messages say "%s", and x takes a text once; change one of them', left(b.text, 50))
+from (
+	select btrim(e.value ->> 'text') as text from jsonb_array_elements(jsonb_build_array(p_body) || p_bodies) e) b
+where b.text <> ''
+group by b.text
+having count(*) > 1
+limit 1
+$$;
 
 
 --
@@ -25207,15 +25614,17 @@ CREATE FUNCTION autopost.resolve_unknown(p_workspace_id text, p_delivery_id uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: settles a delivery that waits because of an unknown outcome. found: sent with the
---          platform's id. absent: back into the queue; the next call uses its one further
---          allowance. operator and reason are required and kept in the event.
+-- Purpose: settles a delivery that waits because of an unknown outcome. found: the platform has the first
+--          missing message, with this id; the delivery is sent, or goes on with the next message.
+--          absent: back into the queue; the next call uses its one further allowance. operator and
+--          reason are required and kept in the event.
 -- Returns: {"applied": true, "status"} or {"applied": false, "reason": "not_unknown" |
 --          "unknown_delivery"}.
 -- Locks:   channels, deliveries, channel_gates.
 -- Writes:  deliveries, channels, channel_gates, events (unknown_resolved, sent), admin_audit_log.
 declare
 	v_delivery autopost.deliveries;
+	v_missing jsonb;
 	v_meta jsonb := jsonb_build_object('operator', p_operator, 'reason', p_reason, 'verdict', p_verdict);
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -25233,11 +25642,21 @@ begin
 	elsif v_delivery.status <> 'retry' or v_delivery.unknown_outcomes = 0 then
 		return jsonb_build_object('applied', false, 'reason', 'not_unknown', 'status', v_delivery.status);
 	end if;
+	v_missing := autopost.parts_missing(v_delivery.render_meta);
+	if p_verdict = 'found' and v_missing <> '[]' then
+		update autopost.deliveries d
+		set render_meta = autopost.with_progress(d.render_meta, jsonb_build_object(v_missing ->> 0,
+			jsonb_build_array(p_provider_message_id)))
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
+		returning d.* into v_delivery;
+		p_provider_message_id := v_delivery.render_meta #>> '{series_progress,provider_message_ids,0}';
+	end if;
 	perform autopost.emit_event(p_workspace_id, 'unknown_resolved', 'ok', v_delivery, null, v_meta);
 	perform autopost.audit(p_workspace_id, 'resolve_unknown', 'deliveries', v_meta,
 		jsonb_build_object(p_delivery_id, 'retry'),
-		jsonb_build_object(p_delivery_id, case p_verdict when 'found' then 'sent' else 'retry' end));
-	if p_verdict = 'found' then
+		jsonb_build_object(p_delivery_id, case when p_verdict = 'found' and jsonb_array_length(v_missing) < 2
+			then 'sent' else 'retry' end));
+	if p_verdict = 'found' and jsonb_array_length(v_missing) < 2 then
 		perform set_config('autopost.manual_act', 'resolve_unknown', true);
 		perform autopost.settle_sent(p_workspace_id, v_delivery, p_provider_message_id, v_meta);
 		perform set_config('autopost.manual_act', '', true);
@@ -25318,6 +25737,7 @@ select case p_event.action
 	when 'dedup_suppressed' then 'delivery.duplicate'
 	when 'sent' then 'delivery.sent'
 	when 'retry_scheduled' then 'delivery.retry'
+	when 'comment_failed' then 'delivery.comment_failed'
 	when 'validation_failed' then 'delivery.failed_permanent'
 	when 'failed_permanent' then 'delivery.failed_permanent'
 	when 'dead_letter' then 'delivery.dead'
@@ -25341,7 +25761,7 @@ CREATE FUNCTION autopost.result_types() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: all event types that can be reported.
-select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
+select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.comment_failed,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
 $$;
 
 
@@ -26883,6 +27303,43 @@ $$;
 
 
 --
+-- Name: settle_comment(text, autopost.deliveries, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_comment(p_workspace_id text, p_delivery autopost.deliveries, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: ends a locked delivery in flight whose first comment failed for good: the post is sent, and is
+--          never sent again. The comment leaves its steps; comment_failed in render_meta keeps the reason.
+--          The failure affects only the comment: the next post of the channel shows the state of the channel.
+-- Returns: the answer of the commit; null if more than the comment is missing, or if the failure is that
+--          of the video itself (degraded_private).
+-- Writes:  deliveries, channels, channel_gates, quota_uses, events (comment_failed, sent).
+declare
+	v_delivery autopost.deliveries := p_delivery;
+begin
+	if not autopost.lacks_only_comment(p_delivery.render_meta) or p_error ->> 'code' = 'degraded_private' then
+		return null;
+	end if;
+	update autopost.quota_uses u
+	set posts = greatest(0, u.posts - 1)
+	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt
+		and p_delivery.quota_held and p_error -> 'known' is distinct from 'false';
+	update autopost.deliveries d
+	set render_meta = autopost.without_comment(d.render_meta) || jsonb_build_object('comment_failed',
+			jsonb_build_object('code', p_error -> 'code', 'message', p_error -> 'message')),
+		last_error = p_error - 'payload_ref'
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
+	returning d.render_meta into v_delivery.render_meta;
+	perform autopost.emit_event(p_workspace_id, 'comment_failed', 'error', v_delivery, p_error, null);
+	return autopost.settle_sent(p_workspace_id, v_delivery,
+		v_delivery.render_meta #>> '{series_progress,provider_message_ids,0}', jsonb_build_object('raw',
+			jsonb_build_object('ids', v_delivery.render_meta #> '{series_progress,provider_message_ids}')));
+end
+$$;
+
+
+--
 -- Name: settle_item(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -26990,17 +27447,21 @@ CREATE FUNCTION autopost.settle_permanent(p_workspace_id text, p_delivery autopo
 -- Purpose: settles a failure that a retry cannot fix. Scope delivery: only this delivery fails.
 --          Scope channel: the channel pauses, and is disabled after a streak; for a refused
 --          credential, all its channels pause as long as deliveries may wait. Scope platform: the
---          rate group cools down. The rows are locked.
+--          rate group cools down. If only the first comment is missing, the post is sent, and
+--          nothing pauses. The rows are locked.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (failed_permanent,
---          channel_paused, channel_disabled, cooldown).
+--          channel_paused, channel_disabled, cooldown); as settle_comment.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_lost boolean := autopost.is_auth_lost(p_error);
 	v_paused_until timestamptz := case when v_lost then autopost.auth_hold_until()
 		else v_now + autopost.setting_interval('pause_on_permanent_seconds') end;
 	v_streak int;
-	v_answer jsonb;
+	v_answer jsonb := autopost.settle_comment(p_workspace_id, p_delivery, p_error);
 begin
+	if v_answer is not null then
+		return v_answer;
+	end if;
 	perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', p_delivery, p_error, null);
 	v_answer := autopost.finish_attempt(p_workspace_id, p_delivery, 'failed_permanent', p_error, null, null);
 	if p_error ->> 'scope' = 'channel' then
@@ -27106,13 +27567,14 @@ $$;
 CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb, p_not_before timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: settles a definite failure that may pass: retry by its policy, dead without attempts. A
+-- Purpose: settles a definite failure that may pass: retry by its policy, dead without attempts, or sent
+--          if only the first comment is missing. A
 --          stated wait or limit also pauses its scope. p_not_before is a lower bound. While the
 --          breaker of the group is open, an outage does not cost an attempt; nor does a failure
 --          whose policy says so, at most max_attempts times, nor a rate limit, at most
 --          limits_of_a_post times: it says nothing about the post.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (retry_scheduled,
---          dead_letter, cooldown).
+--          dead_letter, cooldown); as settle_comment.
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, p_channel.platform,
 		autopost.policy_code(p_error));
@@ -27124,6 +27586,7 @@ declare
 		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform,
 			p_channel.rate_group))
 		or (autopost.is_rate_limit(p_error) and p_delivery.granted_attempts < autopost.limits_of_a_post());
+	v_answer jsonb;
 begin
 	if v_granted then
 		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
@@ -27136,6 +27599,10 @@ begin
 		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
 	end if;
 	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery) then
+		v_answer := autopost.settle_comment(p_workspace_id, p_delivery, p_error);
+		if v_answer is not null then
+			return v_answer;
+		end if;
 		perform autopost.emit_event(p_workspace_id, 'dead_letter', 'error', p_delivery, p_error, null);
 		return autopost.finish_attempt(p_workspace_id, p_delivery, 'dead', p_error, null, null);
 	end if;
@@ -27157,11 +27624,11 @@ CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost
 --          person. reconcile sends again at most unknown_allowance times (once) per delivery.
 --          resend sends again while attempts are left; so does reconcile where a repeated call has
 --          no effect (platforms.idempotent). A delivery that may not be sent again becomes
---          failed_permanent with the code unknown_outcome. Nothing is sent again before
---          platforms.settle_seconds and the platform's own wait are over.
+--          failed_permanent with the code unknown_outcome, or sent if only its first comment is missing.
+--          Nothing is sent again before platforms.settle_seconds and the platform's own wait are over.
 -- Reads:   platforms, events.
 -- Writes:  deliveries, channel_gates, events (unknown_outcome, retry_scheduled, failed_permanent,
---          send_attempt).
+--          send_attempt); as settle_comment.
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false,
 		'cause', p_error -> 'code');
@@ -27170,6 +27637,7 @@ declare
 	v_platform autopost.platforms;
 	v_on_unknown text := p_channel.on_unknown;
 	v_next timestamptz;
+	v_answer jsonb;
 begin
 	select f.* into v_platform from autopost.platforms f where f.platform = p_channel.platform;
 	if v_on_unknown = 'reconcile' and v_platform.idempotent then
@@ -27186,6 +27654,10 @@ begin
 	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery)
 	or (v_on_unknown = 'reconcile' and v_delivery.unknown_outcomes > p_delivery.unknown_allowance) then
 		v_error := v_error || '{"category": "PERMANENT"}';
+		v_answer := autopost.settle_comment(p_workspace_id, v_delivery, v_error);
+		if v_answer is not null then
+			return v_answer;
+		end if;
 		perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', v_delivery, v_error, null);
 		return autopost.finish_attempt(p_workspace_id, v_delivery, 'failed_permanent', v_error, null, null);
 	end if;
@@ -27354,6 +27826,18 @@ select case when p_row.version is not null then jsonb_build_object('auth_ref', p
 	'key_id', p_row.key_id,
 	'wrapped_key', translate(encode(p_row.wrapped_key, 'base64'), e'\n', ''),
 		'sealed', translate(encode(p_row.sealed, 'base64'), e'\n', ''), 'source', p_row.source) end
+$$;
+
+
+--
+-- Name: shown_texts(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shown_texts(p_text text, p_later jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: everything that a rendering says, for the digest of an approval. p_later: from later_texts.
+select p_text || coalesce(p_later::text, '')
 $$;
 
 
@@ -28542,7 +29026,9 @@ CREATE FUNCTION autopost.submission_item(p_submission autopost.submissions) RETU
 select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submission.trace_id, 'route_tags',
 		p_submission.route_tags)
 	|| case when p_submission.moderated then jsonb_build_object('decided', true, 'approved', (
-		select coalesce(jsonb_object_agg(r.value ->> 'key', md5(r.value ->> 'text')), '{}')
+		select coalesce(jsonb_object_agg(r.value ->> 'key', md5(autopost.shown_texts(r.value ->> 'text',
+			r.value -> 'later'))),
+			'{}')
 		from jsonb_array_elements(p_submission.plan -> 'renderings') r)) else '{}' end
 	|| case when p_submission.channels is not null
 		then jsonb_build_object('channels', p_submission.channels, 'part_of', p_submission.message_id) else '{}' end
@@ -28560,8 +29046,8 @@ CREATE FUNCTION autopost.submission_plan(p_submission autopost.submissions) RETU
     AS $$
 -- Purpose: what a decision is about: each different text with its platform and number of channels,
 --          and the media of the post, by URL until they are stored. Shows at most 2,000 channels.
--- Returns: {"renderings": [{"key", "platform", "verdict", "text", "reason", "channels"}], "media"}; null
---          for an invalid post.
+-- Returns: {"renderings": [{"key", "platform", "verdict", "text", "later": [{"step", "text", "items"}],
+--          "reason", "channels"}], "media"}; null for an invalid post.
 -- Reads:   channels, platforms, media_origin, templates.
 declare
 	v_post jsonb := autopost.prepare_post(p_submission.workspace_id, autopost.submission_item(p_submission)
@@ -28575,12 +29061,13 @@ begin
 	v_post := autopost.frozen_post(v_post, p_submission.run_id, autopost.now_ts());
 	select r.choices, r.renderings into v_route
 		from autopost.route_post(p_submission.workspace_id, v_post, '', 2000) r;
-	select s.verdicts, s.errors, s.texts into v_shown
+	select s.verdicts, s.errors, s.texts, s.metas into v_shown
 		from autopost.show_post(p_submission.workspace_id, v_post -> 'payload', v_post -> 'tags', v_route.renderings) s;
 	return jsonb_build_object('media', coalesce(v_post -> 'payload' -> 'media', '[]'), 'renderings', (
 		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('key', md5(r.value::text),
 			'platform', r.value -> 'platform', 'verdict', v_shown.verdicts[r.ordinality],
-			'text', v_shown.texts[r.ordinality], 'reason', v_shown.errors[r.ordinality] -> 'message',
+			'text', v_shown.texts[r.ordinality], 'later', autopost.later_texts(v_shown.metas[r.ordinality]), 'reason',
+				v_shown.errors[r.ordinality] -> 'message',
 			'channels', (select count(*) from unnest(v_route.choices) c (choice) where c.choice = r.ordinality)))
 			order by r.value ->> 'platform', md5(r.value::text)), '[]')
 		from jsonb_array_elements(v_route.renderings) with ordinality r));
@@ -28841,7 +29328,8 @@ $$;
 CREATE FUNCTION autopost.tags_of(p_raw jsonb, p_payload jsonb) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the tags of a payload and the hashtags of its text: folded, sorted, without duplicates.
+-- Purpose: the tags of a payload and the hashtags of its text and thread: folded, sorted, without
+--          duplicates.
 begin
 	return (
 		select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
@@ -28849,7 +29337,9 @@ begin
 			select btrim(autopost.fold(normalize(e.value, NFC)), ' #') as tag
 				from jsonb_array_elements_text(coalesce(p_raw -> 'tags', '[]')) e
 			union all
-			select autopost.fold(m[1]) from regexp_matches(coalesce(p_payload ->> 'text', '') collate "und-x-icu",
+			select autopost.fold(m[1]) from regexp_matches(concat_ws(E'\n', p_payload ->> 'text',
+				(select string_agg(e.value ->> 'text', E'\n' order by e.ordinality)
+				from jsonb_array_elements(p_payload -> 'thread') with ordinality e)) collate "und-x-icu",
 				'(?:^|[^\w&/#])#(\w{1,64})', 'g') m
 			where m[1] ~ '[^\d_]'
 		) t
@@ -29681,6 +30171,22 @@ $$;
 
 
 --
+-- Name: text_refusal(jsonb, autopost.platforms, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.text_refusal(p_body jsonb, p_platform autopost.platforms, p_long_text text, p_field text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: why the platform would refuse a rendered text by its length, else null.
+select case when (p_body ->> 'length')::int > p_platform.text_limit
+	and coalesce(p_long_text not in ('split', 'caption_reply'), true)
+	or (p_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
+	then format('%s has %s %s, %s takes at most %s', p_field, p_body ->> 'length', case p_body ->> 'unit' when 'bytes'
+		then 'bytes' else 'characters' end, p_platform.platform, p_platform.text_limit) end
+$$;
+
+
+--
 -- Name: text_steps(jsonb, integer, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -29732,6 +30238,128 @@ begin
 	end if;
 	return current_setting('autopost.cluster');
 end
+$$;
+
+
+--
+-- Name: thread_change_error(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.thread_change_error(p_change jsonb, p_thread jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: why an edit of a thread does not fit its sent parts, as {field, reason, remedy}; null if it does.
+declare
+	v_parts int := coalesce(jsonb_array_length(p_thread), 0);
+	v_part record;
+begin
+	if v_parts = 0 then
+		return autopost.field_error('thread', 'cannot be added to a post that was sent', 'leave it out') -> 0;
+	elsif jsonb_typeof(p_change) = 'array' and jsonb_array_length(p_change) <> v_parts then
+		return autopost.field_error('thread', format('must have %s parts like the sent post, got %s', v_parts,
+			jsonb_array_length(p_change)), 'name single parts by number: {"2": {"text": "…"}}') -> 0;
+	elsif jsonb_typeof(p_change) not in ('array', 'object') then
+		return autopost.field_error('thread', 'must be an array of all parts, or an object by the number of the part',
+			'write {"2": {"text": "…"}}') -> 0;
+	end if;
+	for v_part in
+		select e.value, format('thread[%s]', e.ordinality - 1) as field, e.ordinality as n,
+			p_thread -> (e.ordinality - 1)::int as old
+		from jsonb_array_elements(case when jsonb_typeof(p_change) = 'array' then p_change end) with ordinality e
+		union all
+		select e.value, 'thread.' || e.key, 0, case when e.key ~ '^[0-9]{1,2}$' and e.key::int between 2 and v_parts + 1
+			then p_thread -> e.key::int - 2 end
+		from jsonb_each(case when jsonb_typeof(p_change) = 'object' then p_change end) e
+		order by n, field
+	loop
+		if v_part.old is null then
+			return autopost.field_error(v_part.field, format('must have the number of a part from 2 to %s',
+				v_parts + 1),
+				'correct the number; part 1 is the text of the post') -> 0;
+		elsif jsonb_typeof(v_part.value) <> 'object' then
+			return autopost.field_error(v_part.field, 'must be an object', 'write {"text": "…"}') -> 0;
+		elsif v_part.value ? 'media' and v_part.value -> 'media' is distinct from coalesce(v_part.old -> 'media',
+			'[]') then
+			return autopost.field_error(v_part.field || '.media', 'cannot be changed in a post that was sent',
+				'change the text; for other media send a new post') -> 0;
+		end if;
+	end loop;
+	return null;
+end
+$_$;
+
+
+--
+-- Name: thread_errors(jsonb, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.thread_errors(p_fields jsonb, p_at text, p_media jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the errors in the thread and the first comment of a post or a variant, as {field, reason,
+--          remedy}. p_at begins the names of fields: "" or the name of the variant and a dot. A variant
+--          removes the post's by null or an empty value. p_media: the media of the post.
+declare
+	v_thread jsonb := p_fields -> 'thread';
+	v_comment jsonb := p_fields -> 'first_comment';
+	v_errors jsonb := '[]';
+begin
+	if p_at <> '' then
+		v_thread := nullif(v_thread, 'null');
+		v_comment := nullif(nullif(v_comment, 'null'), '""');
+	end if;
+	if jsonb_typeof(v_comment) <> 'string' then
+		v_errors := autopost.field_error(p_at || 'first_comment', 'must be a JSON string',
+			'correct the type, or leave the field out');
+	elsif btrim(v_comment #>> '{}', E' \n\r\t') = '' then
+		v_errors := autopost.field_error(p_at || 'first_comment', 'must not be blank', 'give a text, or leave it out');
+	end if;
+	if jsonb_typeof(v_thread) <> 'array' then
+		return v_errors || autopost.field_error(p_at || 'thread', 'must be an array of parts',
+			'write [{"text": "…", "media": [1]}]');
+	elsif jsonb_array_length(v_thread) > 24 then
+		return v_errors || autopost.field_error(p_at || 'thread', format('must have at most 24 parts, got %s',
+			jsonb_array_length(v_thread)), 'split the post');
+	end if;
+	v_errors := v_errors || (
+		select coalesce(jsonb_agg(x.error order by e.ordinality), '[]')
+		from jsonb_array_elements(coalesce(v_thread, '[]')) with ordinality e
+		cross join lateral jsonb_array_elements(autopost.part_errors(e.value, format('%sthread[%s]', p_at,
+			e.ordinality - 1), coalesce(jsonb_array_length(p_media), 0))) x (error));
+	if v_errors <> '[]' then
+		return v_errors;
+	end if;
+	return v_errors || (
+		select coalesce(jsonb_agg(autopost.field_error(format('%sthread[%s].media', p_at, m.part),
+			format('must name medium %s once', m.number), 'name each medium in one part') -> 0 order by m.part,
+				m.number),
+			'[]')
+		from (
+			select n.value as number, max(e.ordinality) - 1 as part
+			from jsonb_array_elements(coalesce(v_thread, '[]')) with ordinality e,
+				jsonb_array_elements(coalesce(e.value -> 'media', '[]')) n
+			group by n.value
+			having count(*) > 1) m)
+		|| (select case when (v_thread is not null or v_comment is not null) and s.n > 100000
+			then autopost.field_error(p_at || case when v_thread is null then 'first_comment' else 'thread' end,
+				format('must have at most 100000 characters together with the text, got %s', s.n), 'shorten the texts')
+			else '[]' end
+		from (select coalesce(length(p_fields ->> 'text'), 0) + coalesce(length(v_comment #>> '{}'), 0)
+			+ coalesce(sum(length(e.value ->> 'text')), 0) as n
+			from jsonb_array_elements(coalesce(v_thread, '[]')) e) s);
+end
+$$;
+
+
+--
+-- Name: thread_fields(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.thread_fields() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the fields of a post and of a variant that add messages.
+select '{thread,first_comment}'::text[]
 $$;
 
 
@@ -30005,7 +30633,7 @@ begin
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
 		from jsonb_object_keys(p_raw) f (key)
 		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
-			'scheduled_for', 'remove_at', 'variants', 'routing', 'template'));
+			'scheduled_for', 'remove_at', 'variants', 'routing', 'template', 'thread', 'first_comment'));
 end
 $$;
 
@@ -30393,7 +31021,7 @@ and (select c.channel_id from autopost.channels c where c.workspace_id = p_works
 union all
 select 'variants.' || v.key || '.' || f.key
 from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
-where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview', 'thread', 'first_comment')
 and not exists (
 	select 1 from autopost.platforms p
 	where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end)
@@ -30422,9 +31050,9 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
 			continue;
 		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons',
-			'disable_preview'] || autopost.post_fields() || autopost.video_fields()) then
+			'disable_preview'] || autopost.thread_fields() || autopost.post_fields() || autopost.video_fields()) then
 			v_errors := v_errors || autopost.field_error(v_at, 'must have a field of a variant',
-				'give text, parse_mode, link, media, buttons or disable_preview; on x '
+				'give text, parse_mode, link, media, buttons, disable_preview, thread or first_comment; on x '
 					|| array_to_string(autopost.post_fields(), ', ')
 				|| '; of a video ' || array_to_string(autopost.video_fields(), ', '));
 		end if;
@@ -30457,7 +31085,8 @@ begin
 			'[]')
 			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e)
 			|| autopost.post_variant_errors(v_variant.value, v_at) || autopost.video_variant_errors(v_variant.value,
-				v_at, p_raw -> 'media');
+				v_at, p_raw -> 'media')
+			|| autopost.thread_errors(v_variant.value, v_at || '.', autopost.parts_of(p_raw -> 'media', 'array'));
 	end loop;
 	return v_errors;
 end
@@ -31269,9 +31898,10 @@ $$;
 
 CREATE FUNCTION autopost.verify_i22(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
-    AS $$
+    AS $_$
 -- Purpose: finds violations of I22. The commit acknowledges the last step. Posts that an operator
---          confirmed may lack steps.
+--          confirmed may lack steps. Messages are acknowledged in their order, each with its own id. Only a
+--          sent post may lose its first comment, with an event.
 select jsonb_build_object('delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps', 'progress',
 	d.render_meta -> 'series_progress')
 from autopost.deliveries d
@@ -31291,7 +31921,33 @@ from autopost.deliveries d
 where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
 and (select count(*) > count(distinct i.value)
 	from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'sent_items', '[]')) i)
-$$;
+union all
+select jsonb_build_object('what', 'order or ids', 'delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps',
+	'progress', d.render_meta -> 'series_progress')
+from autopost.deliveries d
+where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
+and (exists (
+	select 1 from (
+		select d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step') as done,
+			lag(d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step')) over (order by s.n) as before
+		from jsonb_array_elements(d.render_meta -> 'steps') with ordinality s (step, n)
+		where coalesce(s.step -> 'aside', 'false') = 'false') o
+	where o.done and not o.before)
+	or (select count(*) > count(distinct i.value)
+		from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'provider_message_ids', '[]')) i))
+and not exists (
+	select 1 from autopost.events u
+	where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved')
+union all
+select jsonb_build_object('what', 'first comment', 'delivery_id', d.delivery_id, 'status', d.status, 'comment_failed',
+	d.render_meta -> 'comment_failed')
+from autopost.deliveries d
+where d.workspace_id = p_workspace_id and d.render_meta ? 'comment_failed'
+and (d.status <> 'sent' or d.render_meta @? '$.steps[*] ? (@.comment == true)'
+	or d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) and not exists (
+		select 1 from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'comment_failed'))
+$_$;
 
 
 --
@@ -31979,6 +32635,48 @@ CREATE FUNCTION autopost.video_fields() RETURNS text[]
     AS $$
 -- Purpose: the fields of a variant for a video.
 select '{title,description,tags,privacy,category_id,language,license,embeddable,made_for_kids,synthetic_media,notify_subscribers,playlist_id,publish_at,thumbnail,captions}'::text[]
+$$;
+
+
+--
+-- Name: video_later(jsonb, autopost.platforms, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.video_later(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the first comment of a video, whose platform has no threads. Only a video that others can see
+--          has comments.
+-- Returns: its step, null without one, or {"refusal"}.
+declare
+	v_later jsonb := autopost.later_content(p_payload, p_choice -> 'variant');
+	v_remedy text := format('; set variants.%s.first_comment to null', p_platform.platform);
+	v_name text := p_platform.platform;
+	v_body jsonb;
+begin
+	if v_later ? 'thread' then
+		return jsonb_build_object('refusal', format('thread: %s takes none; set variants.%s.thread to null', v_name,
+			v_name));
+	elsif not v_later ? 'comment' then
+		return null;
+	elsif p_platform.comment_limit is null then
+		return jsonb_build_object('refusal', format('first_comment: %s takes none', v_name) || v_remedy);
+	elsif p_choice -> 'variant' ? 'publish_at'
+		or coalesce(p_choice #>> '{variant,privacy}', p_choice #>> '{defaults,privacy}') = 'private' then
+		return jsonb_build_object('refusal', 'first_comment: a private video takes none' || v_remedy);
+	elsif coalesce(p_choice #> '{variant,made_for_kids}', p_choice #> '{defaults,made_for_kids}') = 'true' then
+		return jsonb_build_object('refusal', 'first_comment: a video made for kids takes none' || v_remedy);
+	end if;
+	p_platform.text_limit := p_platform.comment_limit;
+	p_platform.length_unit := 'utf16';
+	p_platform.forbidden := '';
+	v_body := autopost.later_bodies(v_later, p_platform, p_choice);
+	if jsonb_typeof(v_body) = 'object' then
+		return v_body;
+	end if;
+	return jsonb_build_object('step', 'comment', 'comment', true, 'aside', true, 'text', true, 'body',
+		v_body -> 0 -> 'text');
+end
 $$;
 
 
@@ -32768,6 +33466,8 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
 	when 'sent' then jsonb_build_object('sentence',
 		format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+		|| case when p_delivery.render_meta ? 'comment_failed' then ', without its first comment: '
+			|| autopost.failure_text(p_delivery.render_meta -> 'comment_failed') else '' end
 		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
 			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id
 				and a.kind = 'delete' and a.status = 'done' limit 1), ''))
@@ -32938,6 +33638,21 @@ select case when not exists (select 1 from jsonb_array_elements(p_media) e where
 			else p_media -> i.value::int -> 'caption' end order by i.ordinality)
 		from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) order by s.ordinality)
 	from jsonb_array_elements(p_steps) with ordinality s) end
+$$;
+
+
+--
+-- Name: with_places(jsonb, integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_places(p_steps jsonb, p_places integer[]) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: steps whose items are indexes in p_places, with those in the media of the post.
+select jsonb_agg(s.value || case when s.value ? 'items' then jsonb_build_object('items', (
+	select jsonb_agg(p_places[i.value::int + 1] order by i.ordinality)
+	from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) else '{}' end order by s.ordinality)
+from jsonb_array_elements(p_steps) with ordinality s
 $$;
 
 
@@ -33149,6 +33864,18 @@ begin
 	end if;
 end
 $$;
+
+
+--
+-- Name: without_comment(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.without_comment(p_meta jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: a render_meta without the step of the first comment.
+select p_meta || jsonb_build_object('steps', jsonb_path_query_array(p_meta, '$.steps[*] ? (!(@.comment == true))'))
+$_$;
 
 
 --
@@ -33839,7 +34566,7 @@ CREATE TABLE autopost.events_default (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 );

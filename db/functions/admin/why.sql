@@ -62,6 +62,8 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
 	when 'sent' then jsonb_build_object('sentence',
 		format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+		|| case when p_delivery.render_meta ? 'comment_failed' then ', without its first comment: '
+			|| autopost.failure_text(p_delivery.render_meta -> 'comment_failed') else '' end
 		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
 			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id
 				and a.kind = 'delete' and a.status = 'done' limit 1), ''))

@@ -54,3 +54,14 @@ select case when p_outcome -> 'ok' = 'true' and jsonb_array_length(p_render_meta
 	and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
 	and not coalesce(jsonb_typeof(p_outcome -> 'raw' -> 'steps' -> (s.value ->> 'step')) = 'array', false)) end
 $$;
+
+create or replace function autopost.parts_missing(p_render_meta jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the unacknowledged steps of a thread or of a post with a first comment, in their order; empty for
+--          other posts.
+select coalesce(jsonb_agg(s.value -> 'step' order by s.ordinality), '[]')
+from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
+where p_render_meta @? '$.steps[*] ? (exists (@.part) || exists (@.comment))'
+and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
+$$;
