@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(80);
+select plan(84);
 
 select test.channel('tg');
 select test.channel('m', p_platform => 'max');
@@ -234,6 +234,30 @@ select is(test.commit('tg', test.sent('1')) ->> 'reason', 'steps_missing', 'not 
 select is(test.commit('tg', test.sent('1')
 	|| '{"raw": {"steps": {"part-3.text": ["3"], "comment": ["4"]}}}') ->> 'status', 'sent');
 select is((test.row('tg')).render_meta #> '{series_progress,provider_message_ids}', '["1", "2", "3", "4"]');
+
+
+-- After an unknown outcome of part 2, the parts behind it were certainly not made.
+delete from autopost.quota_uses;
+select test.shown('{"text": "R", "thread": [{"text": "Two"}, {"text": "Three"}], "routing": {"include_channels": ["tg"]}}');
+delete from c;
+insert into c select * from test.claim();
+select test.start('tg');
+select autopost.record_series_progress('w', c.delivery_id, c.claim_token, '{"step": "text", "ids": ["5"]}') from c;
+select test.commit('tg', test.failure('TRANSIENT', 'delivery', 'timeout', '{"known": false}'));
+select is((select array_agg(u.posts) from autopost.quota_uses u), '{2}');
+
+-- An approval covers all texts.
+create temp table decided on commit drop as
+select autopost.submission_plan(jsonb_populate_record(null::autopost.submissions, jsonb_build_object('workspace_id', 'w',
+	'run_id', autopost.new_id(), 'trace_id', autopost.new_id(), 'route_tags', '[]'::jsonb, 'raw_payload', jsonb_build_object(
+	'text', 'Approve', 'thread', jsonb_build_array(jsonb_build_object('text', v.said)), 'first_comment', 'Look', 'routing',
+	'{"include_channels": ["tg"]}'::jsonb)))) as plan, v.n
+from (values (1, 'Two'), (2, 'Other')) v (n, said);
+select is((select plan #> '{renderings,0,later}' from decided where n = 1),
+	'[{"step": "part-2.text", "text": "Two"}, {"step": "comment", "text": "Look"}]');
+select isnt((select autopost.plan_digest(plan) from decided where n = 1), (select autopost.plan_digest(plan) from decided where n = 2));
+select is(autopost.plan_changed(jsonb_set((select plan from decided where n = 2), '{renderings,0,key}',
+	(select plan #> '{renderings,0,key}' from decided where n = 1)), (select plan from decided where n = 1)), true);
 
 select * from finish();
 rollback;
