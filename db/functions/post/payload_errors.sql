@@ -14,7 +14,7 @@ begin
 		return null;
 	end if;
 	return p_text::timestamptz;
-exception when datetime_field_overflow or invalid_datetime_format then
+exception when datetime_field_overflow or invalid_datetime_format or invalid_time_zone_displacement_value then
 	return null;
 end
 $$;

@@ -250,11 +250,14 @@ as $$
 declare
 	v_mode text := p_choice ->> 'send_mode';
 	v_given jsonb := coalesce(p_payload -> 'media', '[]');
-	v_later jsonb := autopost.later_content(p_payload, p_choice -> 'variant');
-	v_chosen int[] := case when v_mode = 'text' then '{}' when p_choice -> 'variant' ? 'media'
+	v_later jsonb := case when p_payload ?| '{thread,first_comment}' or p_choice -> 'variant' ?| '{thread,first_comment}'
+		then autopost.later_content(p_payload, p_choice -> 'variant') else '{}' end;
+	v_chosen int[] := case when v_mode = 'text' or v_given = '[]' then '{}' when p_choice -> 'variant' ? 'media'
 		then array(select jsonb_array_elements_text(p_choice -> 'variant' -> 'media')::int)
 		else array(select generate_series(0, jsonb_array_length(v_given) - 1)) end;
-	v_places int[] := autopost.first_part_media(v_chosen, v_later); -- indexes of the media of part 1
+	v_places int[] := case when v_later = '{}' then v_chosen
+		else autopost.first_part_media(v_chosen, v_later) end; -- indexes of the media of part 1
+	v_whole boolean := v_later = '{}' and not coalesce(p_choice -> 'variant' ? 'media', false); -- all media in order
 	v_body jsonb;
 	v_steps jsonb;
 	v_notes jsonb := '[]';
@@ -276,7 +279,7 @@ begin
 			'reason', format('%s takes posts with media only', p_platform.platform));
 	elsif p_platform.takes = 'videos' then
 		return autopost.render_video(p_payload, p_platform, p_choice, p_sizes, v_body);
-	elsif v_places = '{}' and autopost.is_blank(v_body) then
+	elsif v_later <> '{}' and v_places = '{}' and autopost.is_blank(v_body) then
 		return autopost.render_refused('part 1 of the thread is empty for this channel; give it text or a medium');
 	end if;
 	if v_later <> '{}' then
@@ -302,19 +305,23 @@ begin
 				where jsonb_array_length(r.value) > p_platform.buttons_per_row)
 			then format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows,
 				p_platform.buttons_per_row) end,
-		autopost.text_refusal(v_body, p_platform, p_choice ->> 'long_text', 'text'));
+		case when (v_body ->> 'length')::int > p_platform.text_limit
+			then autopost.text_refusal(v_body, p_platform, p_choice ->> 'long_text', 'text') end);
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
 	end if;
-	v_steps := autopost.with_places(autopost.plan_steps(v_body, autopost.media_at(v_given, v_places),
-		v_buttons is not null, p_platform, p_choice ->> 'long_text'), v_places);
+	v_steps := autopost.plan_steps(v_body, case when v_places = '{}' then '[]' when v_whole then v_given
+		else autopost.media_at(v_given, v_places) end, v_buttons is not null, p_platform, p_choice ->> 'long_text');
+	v_steps := case when v_whole or v_places = '{}' then v_steps else autopost.with_places(v_steps, v_places) end;
 	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
 		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
 	then
 		v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
 		v_buttons := null;
 	end if;
-	v_steps := autopost.joined_steps(v_steps, v_later, p_platform);
+	if v_later <> '{}' or p_platform.threads then
+		v_steps := autopost.joined_steps(v_steps, v_later, p_platform);
+	end if;
 	return jsonb_strip_nulls(jsonb_build_object('verdict', 'queued', 'text', v_body -> 'text',
 		'template_version', p_choice -> 'template_version', 'meta', jsonb_build_object(
 		'parse_mode', case when (v_body -> 'html')::boolean then 'HTML' end,
