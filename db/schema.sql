@@ -17729,6 +17729,24 @@ $_$;
 
 
 --
+-- Name: messages_made(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.messages_made(p_render_meta jsonb) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: how far a delivery of several messages is, as "2 of 5 messages"; null if the platform has none.
+select format('%s of %s messages', c.made, c.planned)
+from (
+	select count(*) as planned,
+		count(*) filter (where p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step')) as made
+	from jsonb_array_elements(p_render_meta -> 'steps') s
+	where coalesce(s.value -> 'aside', 'false') = 'false') c
+where c.made > 0
+$$;
+
+
+--
 -- Name: messages_with(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -33452,7 +33470,8 @@ begin
 		else 'waits: ' || (select string_agg(replace(h.value ->> 'gate', '_', ' ')
 			|| coalesce(' until ' || autopost.instant_text((h.value ->> 'until')::timestamptz), ''), ', '
 				order by h.ordinality)
-			from jsonb_array_elements(v_held -> 'held_by') with ordinality h) end);
+			from jsonb_array_elements(v_held -> 'held_by') with ordinality h) end
+		|| coalesce('; ' || autopost.messages_made(p_delivery.render_meta) || ' are sent', ''));
 end
 $$;
 
@@ -33480,7 +33499,8 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id
 				and a.kind = 'delete' and a.status = 'done' limit 1), ''))
 	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
-	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
+	else jsonb_build_object('sentence', coalesce('ended with ' || autopost.messages_made(p_delivery.render_meta)
+			|| ' sent: ', 'ended without being sent: ') || autopost.failure_text(p_delivery.last_error),
 		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts()
 			then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
 	end

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(43);
+select plan(47);
 
 select test.channel('a');
 select test.channel('b');
@@ -112,6 +112,13 @@ select autopost.record_series_progress('w', r.delivery_id, r.claim_token, '{"ste
 	from test.row('b') r;
 select is(test.commit('b', test.failure('PERMANENT', 'delivery', 'tg_no')) ->> 'status', 'failed_permanent');
 select is((test.row('b')).render_meta -> 'comment_failed', null);
+select is(autopost.why('w', (test.row('b')).delivery_id) #>> '{now,sentence}', 'ended with 1 of 3 messages sent: tg_no');
+select autopost.manual_requeue('w', array[(test.row('b')).delivery_id], 'ann', 'again');
+select is(autopost.why('w', (test.row('b')).delivery_id) #>> '{now,sentence}',
+	'waits: credential missing; 1 of 3 messages are sent');
+select is((select c.render_meta #> '{series_progress,steps}' from test.claim() c), '{"text": ["31"]}', 'only the tail goes');
+select test.start('b');
+select is(test.commit('b', test.failure('PERMANENT', 'delivery', 'tg_no')) ->> 'status', 'failed_permanent');
 
 -- A refused comment is not a post of the quota; the result webhook names it; the lease of a dead daemon too.
 select autopost.put_quota('w', 'channel:b', 3600, '{"max_sends": 10}', 'ann', 'test', false);
