@@ -132,7 +132,7 @@ func (g *plannedGroup) row() []any {
 	if g.until != nil && g.until.Sub(*g.from) >= time.Second {
 		until = g.until
 	}
-	return []any{table.Word(strings.ReplaceAll(g.first.Verdict, "_", " ")), channels, g.from, why, table.Excerpt(g.first.Text), g.first.Platform, until, table.Excerpt(g.first.later())}
+	return []any{table.Word(strings.ReplaceAll(g.first.Verdict, "_", " ")), channels, g.from, why, table.Excerpt(g.first.Text), g.first.Platform, until, g.first.later()}
 }
 
 func (o output) printPlan(raw json.RawMessage) error {
@@ -165,7 +165,7 @@ func (o output) printPlan(raw json.RawMessage) error {
 		rows = append(rows, g.row())
 	}
 	err := o.rows(nil, table.Table{
-		Columns: []string{"verdict", "channel", "when", "why", "text", "platform", "last", "then"}, Details: []string{"platform", "last", "then"}, Rows: rows,
+		Columns: []string{"verdict", "channel", "when", "why", "text", "platform", "last", "then"}, Details: []string{"platform", "last"}, Optional: []string{"then"}, Rows: rows,
 		Empty: "No channel: run autopost channel add.",
 	})
 	if err != nil {

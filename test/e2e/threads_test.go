@@ -36,6 +36,7 @@ func TestThreadsAndFirstComments(t *testing.T) {
 	h.File("thread.json", harness.Post(thread...))
 	plan := ok(t, h, "plan", "thread.json", "--json")
 	require.Contains(t, plan, `"body": "Three"`)
+	require.Contains(t, ok(t, h, "plan", "thread.json"), "2: Two / 3: Three / comment: Look")
 	refused := h.Run(nil, "plan", "--text", "One", "--thread", "Two", "--thread", " ", "--first-comment", "Look")
 	require.Equal(t, 1, refused.Code)
 	require.Contains(t, refused.Stderr, "thread[1] must have text or media")
