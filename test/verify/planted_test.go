@@ -118,7 +118,7 @@ var inStates = []planted{
 		h.overQuota()
 	}},
 	{invariant: "I29", bug: "a post that was sent is given back to its quota", plant: func(h *fixture) {
-		h.breaks("settle_quota", "v_made then u.posts", "false then u.posts")
+		h.breaks("settle_quota", "p_status = 'sent' then u.posts", "p_status = 'sent' then 0")
 		h.do(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('w', 'plain', 3600, 2)`)
 		h.overQuota()
 	}},
