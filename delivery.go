@@ -155,8 +155,13 @@ type Step struct {
 	// Text: the step carries the delivery's text, as the message if Items is empty, else as caption or
 	// message text.
 	Text bool `json:"text,omitempty"`
-	// Body is this step's part of a split text; "" means the whole RenderedText.
+	// Body is this step's part of a split text, or the text of a later part or of the first comment; "" means
+	// the whole RenderedText.
 	Body string `json:"body,omitempty"`
+	// Part is the number of the part of a thread, from 2; 0 is part 1.
+	Part int `json:"part,omitempty"`
+	// Comment: the step is the first comment of the post. If it fails for good, the post stays sent.
+	Comment bool `json:"comment,omitempty"`
 	// Aside: the step makes no message, so its ids are not message ids of the delivery. It uses the
 	// rate slot of the step before it.
 	Aside bool `json:"aside,omitempty"`
@@ -195,6 +200,20 @@ func (d Delivery) MessageIDs() []string {
 	for _, step := range d.RenderMeta.Steps {
 		if !step.Aside {
 			ids = append(ids, d.RenderMeta.Progress.Steps[step.Name]...)
+		}
+	}
+	return ids
+}
+
+// PartIDs returns the platform's id of the first message of each part of the delivery, in their order. The
+// first comment is not a part.
+func (d Delivery) PartIDs() []string {
+	var ids []string
+	last := -1
+	for _, step := range d.RenderMeta.Steps {
+		known := d.RenderMeta.Progress.Steps[step.Name]
+		if !step.Aside && !step.Comment && step.Part != last && len(known) > 0 {
+			ids, last = append(ids, known[0]), step.Part
 		}
 	}
 	return ids

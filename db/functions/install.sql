@@ -63,6 +63,7 @@
 \ir post/normalize_text.sql
 \ir post/video_variant.sql
 \ir post/post_variant.sql
+\ir post/thread_form.sql
 \ir post/payload_errors.sql
 \ir post/normalize_payload.sql
 \ir post/markup.sql
@@ -70,6 +71,7 @@
 \ir post/link_params.sql
 \ir post/cut_text.sql
 \ir post/render_video.sql
+\ir post/thread_steps.sql
 \ir post/render.sql
 \ir post/routing.sql
 \ir post/show_post.sql
@@ -92,9 +94,11 @@
 \ir queue/settle.sql
 \ir queue/auth_lost.sql
 \ir queue/refresh.sql
+\ir queue/settle_comment.sql
 \ir queue/settle_failure.sql
 \ir queue/release_claim.sql
 \ir queue/missing_credential.sql
+\ir queue/edits.sql
 \ir queue/acts.sql
 \ir queue/armed_workspaces.sql
 

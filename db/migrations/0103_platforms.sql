@@ -27,6 +27,8 @@ create table autopost.platforms (
 	-- a new post may stay invisible this long; no resend before
 	settle_seconds   int not null default 0 check (settle_seconds >= 0),
 	threads          boolean not null default false, -- each message of a delivery replies to the one before
+	replies          boolean not null default true, -- a message can reply to an earlier one of its delivery
+	comment_limit    int, -- characters of a comment on a video; null: it has no comments
 	post_micros      bigint not null default 0 check (post_micros >= 0), -- price of a message in millionths of a dollar
 	link_post_micros bigint not null default 0 check (link_post_micros >= 0), -- price of a message with a link
 	takes            text not null default 'messages' check (takes in ('messages', 'videos')),
@@ -94,6 +96,8 @@ where p.platform = r.platform;
 update autopost.platforms p set id_fields = r.id_fields
 from (values ('telegram', '{file_id}'::text[]), ('max', '{file_id,attachment_token}'), ('x', '{file_id}')) r (platform, id_fields)
 where p.platform = r.platform;
+
+update autopost.platforms p set replies = false, comment_limit = 10000 where p.platform = 'youtube';
 
 -- Waits after transient failures. The most specific row wins: (platform, code), (platform, *), (*, code), (*, *).
 create table autopost.retry_policies (

@@ -14,7 +14,7 @@ create table autopost.events (
 		'dead_letter', 'channel_paused', 'channel_disabled', 'channel_enabled', 'channel_moved', 'message_tag_mismatch',
 		'sending_lease_expired', 'claimed_lease_expired', 'manual_requeue', 'auth_rotated', 'ingress_rate_limited',
 		'ingress_payload_rejected', 'ingress_dedup_dropped', 'ingress_config_error', 'unknown_outcome',
-		'unknown_resolved',
+		'unknown_resolved', 'comment_failed',
 		'released', 'cooldown', 'breaker', 'submission_failed', 'stale_commit', 'manual_skip',
 		'auth_lost', 'auth_refreshed', 'auth_expiring',
 		'submission_pending', 'submission_approved', 'submission_rejected', 'submission_expired', 'submission_skipped',

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(28);
+select plan(29);
 
 create function test.refused(p_raw jsonb) returns text
 language sql
@@ -34,6 +34,8 @@ select is(test.refused('{"text": "x", "scheduled_for": "2026-12-01T10:00:00"}'),
 	'scheduled_for: must be a time with an offset');
 select is(test.refused('{"text": "x", "scheduled_for": "2026-13-01T10:00:00Z"}'),
 	'scheduled_for: must be a time with an offset', 'no such month');
+select is(test.refused('{"text": "x", "scheduled_for": "2026-12-01T10:00+20:00"}'),
+	'scheduled_for: must be a time with an offset', 'no such offset');
 select is(test.refused('{"text": "x", "variants": {"a": "text"}}'), 'variants.a: must be an object');
 select is(test.refused('{"text": "x", "routing": {"include_channels": "a", "exclude_channels": [7]}}'),
 	'routing.include_channels: must be an array of strings; routing.exclude_channels: must contain only strings of 1 to 2048 characters');

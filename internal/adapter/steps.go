@@ -110,12 +110,12 @@ func NoID(id string) *autopost.Error {
 	return Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed, fmt.Sprintf("%q is not a message id of this platform", id))
 }
 
-// Buttons returns the buttons of a step. They belong to the last step with text, or to the first step
-// of a delivery without text.
+// Buttons returns the buttons of a step. They belong to the last step with text of part 1, or to the first
+// step if part 1 has no text.
 func Buttons(meta autopost.RenderMeta, step autopost.Step) [][]autopost.Button {
 	carrier := meta.Steps[0].Name
 	for _, s := range meta.Steps {
-		if s.Text {
+		if s.Text && s.Part == 0 && !s.Comment {
 			carrier = s.Name
 		}
 	}

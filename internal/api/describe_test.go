@@ -129,6 +129,7 @@ func TestFieldsOfAPostAreThoseOfTheDatabase(t *testing.T) {
 	require.Equal(t, names(`(?s)parts_of\(m\.value, 'object'\)\) f \(key\)\s+where f\.key not in \((.*?)\)`, errors), d.fields("Medium"))
 	require.Equal(t, names(`(?s)parts_of\(b\.value, 'object'\)\) f \(key\)\s+where f\.key not in \((.*?)\)`, errors), d.fields("Button"))
 	require.Equal(t, names(`(?s)'template', 'object'\)\) f \(key\)\s+where f\.key not in \((.*?)\)`, errors), d.fields("PostTemplate"))
+	require.Equal(t, names(`(?s)parts_of\(t\.value, 'object'\)\) f \(key\)\s+where f\.key not in \((.*?)\)`, errors), d.fields("ThreadPart"))
 	require.Equal(t, names(`(?s)jsonb_object_keys\(p_routing\) f \(key\)\s+where f\.key not in \((.*?)\)`, errors), d.fields("Routing"))
 	require.Equal(t, names(`(?s)v_condition\.key not in \((.*?)\)`, text("routing.sql")), d.fields("RouteFilter"))
 	variant := slices.Concat(names(`(?s)parts_of\(v\.value, 'object'\)\) f \(key\)\s+where f\.key not in \((.*?)\)`, errors),

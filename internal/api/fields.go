@@ -20,7 +20,7 @@ type Field struct {
 
 // parts are the types of a post, by the names of their schemas.
 var parts = map[string]any{"Post": post{}, "Medium": medium{}, "Button": button{}, "Routing": routing{}, "RouteFilter": routeFilter{},
-	"PostTemplate": postTemplate{}, "Variant": variant{}, "Captions": captions{}}
+	"PostTemplate": postTemplate{}, "ThreadPart": threadPart{}, "Variant": variant{}, "Captions": captions{}}
 
 // schemas returns the schemas of the document.
 var schemas = sync.OnceValue(func() huma.Registry { return newAPI(http.NewServeMux(), Deps{}).API.OpenAPI().Components.Schemas })

@@ -11,14 +11,21 @@ import (
 
 // rewording holds the new fields of an edit.
 type rewording struct {
-	Text           string             `json:"text,omitempty" example:"Sale, from Friday on"`
-	ParseMode      string             `json:"parse_mode,omitempty" enum:"HTML,Markdown,None"`
-	Link           string             `json:"link,omitempty" example:"https://example.org/4711"`
-	DisablePreview bool               `json:"disable_preview,omitempty"`
-	Buttons        [][]button         `json:"buttons,omitempty"`
-	Variants       map[string]variant `json:"variants,omitempty" doc:"As in a post. Without them every channel gets the new text."`
-	Template       *postTemplate      `json:"template,omitempty"`
-	_              struct{}           `additionalProperties:"true"`
+	Text           string                  `json:"text,omitempty" example:"Sale, from Friday on"`
+	ParseMode      string                  `json:"parse_mode,omitempty" enum:"HTML,Markdown,None"`
+	Link           string                  `json:"link,omitempty" example:"https://example.org/4711"`
+	DisablePreview bool                    `json:"disable_preview,omitempty"`
+	Buttons        [][]button              `json:"buttons,omitempty"`
+	Variants       map[string]variant      `json:"variants,omitempty" doc:"As in a post. Without them every channel gets the new text."`
+	Template       *postTemplate           `json:"template,omitempty"`
+	Thread         map[string]rewordedPart `json:"thread,omitempty" doc:"New texts of parts of a thread, by the number of the part from 2. A list of all parts is accepted, too."`
+	FirstComment   string                  `json:"first_comment,omitempty" doc:"The new text of the first comment."`
+	_              struct{}                `additionalProperties:"true"`
+}
+
+// rewordedPart is the new text of a part of a thread.
+type rewordedPart struct {
+	Text string `json:"text" example:"And there is less" doc:"The new text."`
 }
 
 // afterwards is the body of a post change without new content.
@@ -141,8 +148,8 @@ func registerAfterwards(d *server) {
 	}{
 		{"delete", "Delete", "Deletes every message of the post at the platform, now or at the given time. Other waiting changes become void. " +
 			"Telegram allows this for 48 hours, later only with the right to delete messages."},
-		{"pin", "Pin", "Pins the first message of the post in its chat. A chat in MAX has one pinned message: the new one replaces it."},
-		{"unpin", "Unpin", "Unpins the first message of the post in its chat."},
+		{"pin", "Pin", "Pins the first message of each part of the post in its chat. A chat in MAX has one pinned message: part 1 replaces it."},
+		{"unpin", "Unpin", "Unpins the messages that a pin pins."},
 	} {
 		example := map[string]any{"reason": "wrong price"}
 		rest.Register(d.Server, rest.Operation{

@@ -27,7 +27,15 @@ type post struct {
 	Variants       map[string]variant `json:"variants,omitempty" doc:"Other content by platform or channel id. The variant of a channel wins over that of its platform."`
 	Routing        *routing           `json:"routing,omitempty"`
 	Template       *postTemplate      `json:"template,omitempty"`
+	Thread         []threadPart       `json:"thread,omitempty" nullable:"false" maxItems:"24" doc:"Parts 2 and on of a thread. Text and media that no part names are part 1."`
+	FirstComment   string             `json:"first_comment,omitempty" example:"Tickets are in the link" doc:"A reply to the first message; on YouTube a comment on the video. It is one message."`
 	_              struct{}           `additionalProperties:"true"`
+}
+
+// threadPart is one of the parts 2 and on of a thread.
+type threadPart struct {
+	Text  string `json:"text,omitempty" example:"And there is more" doc:"The text. A part has text, media or both."`
+	Media []int  `json:"media,omitempty" nullable:"false" example:"[1]" doc:"Numbers of the media of the post from 1, in the order of sending. A medium belongs to one part."`
 }
 
 type medium struct {
@@ -76,31 +84,33 @@ type postTemplate struct {
 
 // variant is the content of a post for one platform or channel. Fields that it does not have are those of the post.
 type variant struct {
-	Text              string     `json:"text,omitempty" doc:"As in the post."`
-	ParseMode         string     `json:"parse_mode,omitempty" enum:"HTML,Markdown,None" doc:"As in the post."`
-	Link              string     `json:"link,omitempty" doc:"As in the post. An empty text means no link."`
-	Media             []int      `json:"media,omitempty" nullable:"false" doc:"Indexes of the media of the post from 0, in the order of sending."`
-	Buttons           [][]button `json:"buttons,omitempty" nullable:"false" doc:"As in the post."`
-	DisablePreview    bool       `json:"disable_preview,omitempty" doc:"As in the post."`
-	MadeWithAI        bool       `json:"made_with_ai,omitempty" doc:"x: label of the post."`
-	PaidPartnership   bool       `json:"paid_partnership,omitempty" doc:"x: label of the post."`
-	ReplySettings     string     `json:"reply_settings,omitempty" enum:"everyone,following,mentionedUsers,subscribers,verified" doc:"x: who may reply."`
-	Title             string     `json:"title,omitempty" maxLength:"100" doc:"youtube: the title. Default: the first line of the text."`
-	Description       string     `json:"description,omitempty" doc:"youtube: the text of the variant by another name."`
-	Tags              []string   `json:"tags,omitempty" nullable:"false" doc:"youtube: the tags of the video, at most 500 characters together."`
-	Privacy           string     `json:"privacy,omitempty" enum:"public,unlisted,private" doc:"youtube: who may see the video. Default: public."`
-	CategoryID        string     `json:"category_id,omitempty" example:"22" doc:"youtube: the number of a category, as a text."`
-	Language          string     `json:"language,omitempty" example:"pt-BR" doc:"youtube: the language of title and description."`
-	License           string     `json:"license,omitempty" enum:"youtube,creativeCommon" doc:"youtube: the license of the video."`
-	Embeddable        bool       `json:"embeddable,omitempty" doc:"youtube: whether other sites may embed the video."`
-	MadeForKids       bool       `json:"made_for_kids,omitempty" doc:"youtube: label of the video."`
-	SyntheticMedia    bool       `json:"synthetic_media,omitempty" doc:"youtube: label of the video."`
-	NotifySubscribers bool       `json:"notify_subscribers,omitempty" doc:"youtube: whether subscribers get a notification."`
-	PlaylistID        string     `json:"playlist_id,omitempty" doc:"youtube: the playlist that gets the video. An empty text means none."`
-	PublishAt         string     `json:"publish_at,omitempty" format:"date-time" example:"2026-12-01T10:00:00+03:00" doc:"youtube: the video is private until then."`
-	Thumbnail         int        `json:"thumbnail,omitempty" doc:"youtube: the index of an image in the media of the post. Default: the first image."`
-	Captions          []captions `json:"captions,omitempty" nullable:"false" maxItems:"10" doc:"youtube: subtitles."`
-	_                 struct{}   `additionalProperties:"true"`
+	Text              string       `json:"text,omitempty" doc:"As in the post."`
+	ParseMode         string       `json:"parse_mode,omitempty" enum:"HTML,Markdown,None" doc:"As in the post."`
+	Link              string       `json:"link,omitempty" doc:"As in the post. An empty text means no link."`
+	Media             []int        `json:"media,omitempty" nullable:"false" doc:"Indexes of the media of the post from 0, in the order of sending."`
+	Buttons           [][]button   `json:"buttons,omitempty" nullable:"false" doc:"As in the post."`
+	DisablePreview    bool         `json:"disable_preview,omitempty" doc:"As in the post."`
+	Thread            []threadPart `json:"thread,omitempty" nullable:"true" maxItems:"24" doc:"As in the post. null or an empty list means no thread."`
+	FirstComment      *string      `json:"first_comment,omitempty" nullable:"true" doc:"As in the post. null or an empty text means no comment."`
+	MadeWithAI        bool         `json:"made_with_ai,omitempty" doc:"x: label of the post."`
+	PaidPartnership   bool         `json:"paid_partnership,omitempty" doc:"x: label of the post."`
+	ReplySettings     string       `json:"reply_settings,omitempty" enum:"everyone,following,mentionedUsers,subscribers,verified" doc:"x: who may reply."`
+	Title             string       `json:"title,omitempty" maxLength:"100" doc:"youtube: the title. Default: the first line of the text."`
+	Description       string       `json:"description,omitempty" doc:"youtube: the text of the variant by another name."`
+	Tags              []string     `json:"tags,omitempty" nullable:"false" doc:"youtube: the tags of the video, at most 500 characters together."`
+	Privacy           string       `json:"privacy,omitempty" enum:"public,unlisted,private" doc:"youtube: who may see the video. Default: public."`
+	CategoryID        string       `json:"category_id,omitempty" example:"22" doc:"youtube: the number of a category, as a text."`
+	Language          string       `json:"language,omitempty" example:"pt-BR" doc:"youtube: the language of title and description."`
+	License           string       `json:"license,omitempty" enum:"youtube,creativeCommon" doc:"youtube: the license of the video."`
+	Embeddable        bool         `json:"embeddable,omitempty" doc:"youtube: whether other sites may embed the video."`
+	MadeForKids       bool         `json:"made_for_kids,omitempty" doc:"youtube: label of the video."`
+	SyntheticMedia    bool         `json:"synthetic_media,omitempty" doc:"youtube: label of the video."`
+	NotifySubscribers bool         `json:"notify_subscribers,omitempty" doc:"youtube: whether subscribers get a notification."`
+	PlaylistID        string       `json:"playlist_id,omitempty" doc:"youtube: the playlist that gets the video. An empty text means none."`
+	PublishAt         string       `json:"publish_at,omitempty" format:"date-time" example:"2026-12-01T10:00:00+03:00" doc:"youtube: the video is private until then."`
+	Thumbnail         int          `json:"thumbnail,omitempty" doc:"youtube: the index of an image in the media of the post. Default: the first image."`
+	Captions          []captions   `json:"captions,omitempty" nullable:"false" maxItems:"10" doc:"youtube: subtitles."`
+	_                 struct{}     `additionalProperties:"true"`
 }
 
 // captions is a file with the subtitles of a video.

@@ -56,12 +56,20 @@ type submissionPlan struct {
 }
 
 type rendering struct {
-	Platform string   `json:"platform" example:"telegram" doc:"The platform of the channels."`
-	Verdict  string   `json:"verdict" example:"queued" doc:"What an approval does: queued, failed_permanent or skipped."`
-	Text     string   `json:"text" doc:"The text as the platform gets it."`
-	Reason   string   `json:"reason,omitempty" doc:"Why these channels would not get it."`
-	Channels int      `json:"channels" doc:"How many channels get this text."`
-	_        struct{} `additionalProperties:"true"`
+	Platform string      `json:"platform" example:"telegram" doc:"The platform of the channels."`
+	Verdict  string      `json:"verdict" example:"queued" doc:"What an approval does: queued, failed_permanent or skipped."`
+	Text     string      `json:"text" doc:"The text as the platform gets it."`
+	Later    []laterText `json:"later,omitempty" nullable:"false" doc:"The further parts of a thread and the first comment, in the order of sending."`
+	Reason   string      `json:"reason,omitempty" doc:"Why these channels would not get it."`
+	Channels int         `json:"channels" doc:"How many channels get this text."`
+	_        struct{}    `additionalProperties:"true"`
+}
+
+// laterText is a message after part 1 of a post.
+type laterText struct {
+	Step  string `json:"step" example:"part-2.text" doc:"The step of the delivery: part-N for part N, or comment."`
+	Text  string `json:"text,omitempty" doc:"The text as the platform gets it."`
+	Items []int  `json:"items,omitempty" nullable:"false" doc:"Indexes of the media of the post from 0."`
 }
 
 type approval struct {

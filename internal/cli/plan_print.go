@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -47,6 +48,30 @@ type plannedChannel struct {
 	Verdict   string
 	Reason    string
 	Text      string
+	Meta      struct {
+		Steps []plannedStep
+	}
+}
+
+// plannedStep is a call of a planned delivery.
+type plannedStep struct {
+	Body    string
+	Part    int
+	Comment bool
+}
+
+// later returns what follows part 1 of the post, "" if nothing does.
+func (c plannedChannel) later() string {
+	var texts []string
+	for _, step := range c.Meta.Steps {
+		switch {
+		case step.Comment:
+			texts = append(texts, "comment: "+step.Body)
+		case step.Part > 0:
+			texts = append(texts, fmt.Sprintf("%d: %s", step.Part, cmp.Or(step.Body, "media")))
+		}
+	}
+	return strings.Join(texts, " / ")
 }
 
 // why returns the reason of the verdict, without the time, which differs between equal channels.
@@ -61,7 +86,7 @@ func (c plannedChannel) why() string {
 	return strings.Join(gates, ", ")
 }
 
-// plannedGroup is channels with the same platform, verdict, reason and text.
+// plannedGroup is channels with the same platform, verdict, reason and texts.
 type plannedGroup struct {
 	first       plannedChannel
 	channels    []string
@@ -71,9 +96,9 @@ type plannedGroup struct {
 // groupChannels joins channels that differ only in their name and time, those that would get the post first.
 func groupChannels(channels []plannedChannel) []*plannedGroup {
 	var groups []*plannedGroup
-	known := map[[4]string]*plannedGroup{}
+	known := map[[5]string]*plannedGroup{}
 	for _, c := range channels {
-		key := [4]string{c.Platform, c.Verdict, c.why(), c.Text}
+		key := [5]string{c.Platform, c.Verdict, c.why(), c.Text, c.later()}
 		g, ok := known[key]
 		if !ok {
 			g = &plannedGroup{first: c}
@@ -107,7 +132,7 @@ func (g *plannedGroup) row() []any {
 	if g.until != nil && g.until.Sub(*g.from) >= time.Second {
 		until = g.until
 	}
-	return []any{table.Word(strings.ReplaceAll(g.first.Verdict, "_", " ")), channels, g.from, why, table.Excerpt(g.first.Text), g.first.Platform, until}
+	return []any{table.Word(strings.ReplaceAll(g.first.Verdict, "_", " ")), channels, g.from, why, table.Excerpt(g.first.Text), g.first.Platform, until, g.first.later()}
 }
 
 func (o output) printPlan(raw json.RawMessage) error {
@@ -140,7 +165,7 @@ func (o output) printPlan(raw json.RawMessage) error {
 		rows = append(rows, g.row())
 	}
 	err := o.rows(nil, table.Table{
-		Columns: []string{"verdict", "channel", "when", "why", "text", "platform", "last"}, Details: []string{"platform", "last"}, Rows: rows,
+		Columns: []string{"verdict", "channel", "when", "why", "text", "platform", "last", "then"}, Details: []string{"platform", "last"}, Optional: []string{"then"}, Rows: rows,
 		Empty: "No channel: run autopost channel add.",
 	})
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 
 // postInput is a post from a file, standard input or flags.
 type postInput struct {
-	text, parseMode, link, schedule, removeAt string
-	media, tags, channels                     []string
+	text, parseMode, link, schedule, removeAt, comment string
+	media, tags, channels, thread                      []string
 }
 
 func (d *postInput) flags(cmd *cobra.Command) {
@@ -28,6 +28,8 @@ func (d *postInput) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&d.parseMode, "parse-mode", "", "HTML, Markdown or None")
 	cmd.Flags().StringVar(&d.link, "link", "", "link of the post")
 	cmd.Flags().StringArrayVar(&d.media, "media", nil, "URL or file of a medium, or TYPE=URL, TYPE=FILE; TYPE is image, video, audio, file or animation; repeatable")
+	cmd.Flags().StringArrayVar(&d.thread, "thread", nil, "text of the next part of a thread; repeatable")
+	cmd.Flags().StringVar(&d.comment, "first-comment", "", "reply to the first message")
 	cmd.Flags().StringArrayVar(&d.tags, "tag", nil, "tag of the post; repeatable")
 	cmd.Flags().StringArrayVar(&d.channels, "channel", nil, "channel that gets the post; repeatable (default: all that its tags select)")
 	cmd.Flags().StringVar(&d.schedule, "scheduled-for", "", "earliest `time` to send it, like 2026-12-01T10:00:00+03:00")
@@ -36,7 +38,7 @@ func (d *postInput) flags(cmd *cobra.Command) {
 
 // read returns the post of the flags, or else of the file or standard input.
 func (d *postInput) read(args []string) (payload, error) {
-	flagged := d.text+d.parseMode+d.link+d.schedule+d.removeAt != "" || len(d.media)+len(d.tags)+len(d.channels) > 0
+	flagged := d.text+d.parseMode+d.link+d.schedule+d.removeAt+d.comment != "" || len(d.media)+len(d.tags)+len(d.channels)+len(d.thread) > 0
 	if flagged && len(args) > 0 {
 		return payload{}, usageError{errors.New("FILE must not be used with flags of the post: remove one of the two")}
 	}
@@ -67,6 +69,11 @@ type mediaInput struct {
 	file string
 }
 
+// partInput is a part of a thread.
+type partInput struct {
+	Text string `json:"text"`
+}
+
 type routingInput struct {
 	IncludeChannels []string `json:"include_channels"`
 }
@@ -83,10 +90,15 @@ type payload struct {
 	Schedule  string        `json:"scheduled_for,omitempty"`
 	RemoveAt  string        `json:"remove_at,omitempty"`
 	Routing   *routingInput `json:"routing,omitempty"`
+	Thread    []partInput   `json:"thread,omitempty"`
+	Comment   string        `json:"first_comment,omitempty"`
 }
 
 func (d *postInput) payload() (payload, error) {
-	p := payload{Text: d.text, ParseMode: d.parseMode, Link: d.link, Tags: d.tags, Schedule: d.schedule, RemoveAt: d.removeAt}
+	p := payload{Text: d.text, ParseMode: d.parseMode, Link: d.link, Tags: d.tags, Schedule: d.schedule, RemoveAt: d.removeAt, Comment: d.comment}
+	for _, text := range d.thread {
+		p.Thread = append(p.Thread, partInput{text})
+	}
 	for _, given := range d.media {
 		m, err := medium(given)
 		if err != nil {

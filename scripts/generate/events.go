@@ -29,6 +29,7 @@ var actions = [][2]string{
 	{"retry_scheduled", "A call failed. The next attempt is at `meta.next_retry_at`."},
 	{"unknown_outcome", "It is unknown whether the platform has the post. `meta.policy` is the channel's `on_unknown`."},
 	{"unknown_resolved", "A person looked at the platform and said whether it has the post."},
+	{"comment_failed", "The post is sent, but its first comment failed for good: `error`. Nothing is sent again."},
 	{"failed_permanent", "The delivery failed for good, because the platform does not accept it."},
 	{"dead_letter", "The delivery has no automatic attempt left, or it was held for too long."},
 	{"released", "A claim ended before its call started. Its attempt is granted again."},

@@ -20,7 +20,7 @@ func TestSoundWorkspaceHasNoFindings(t *testing.T) {
 	happened := pgtest.Column[string](h.db, `select distinct e.action from autopost.events e where e.workspace_id = 'w'`)
 	require.Subset(t, happened, []string{"enqueue", "validation_failed", "send_attempt", "sent", "retry_scheduled", "dedup_suppressed",
 		"failed_permanent", "dead_letter", "channel_paused", "channel_disabled", "sending_lease_expired", "manual_requeue",
-		"ingress_dedup_dropped", "unknown_outcome", "unknown_resolved", "released", "cooldown", "stale_commit",
+		"ingress_dedup_dropped", "unknown_outcome", "unknown_resolved", "comment_failed", "released", "cooldown", "stale_commit",
 		"act_requested", "act_done", "act_retry_scheduled", "act_failed", "act_void"}, "the history is not lively any more")
 	waiting := pgtest.Column[string](h.db, `select distinct d.status from autopost.deliveries d where d.workspace_id = 'w'`)
 	require.ElementsMatch(t, []string{"queued", "sending", "sent", "retry", "failed_permanent"}, waiting)

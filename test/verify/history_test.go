@@ -11,6 +11,7 @@ func (h *fixture) lively() {
 	h.forsaken()
 	h.refusals()
 	h.series()
+	h.threads()
 	h.afterwards()
 	h.decided()
 	h.unfinished()
@@ -151,6 +152,26 @@ func (h *fixture) series() {
 	h.ahead("1 minute")
 	h.fly("series")
 	h.settle("series", "sent", `select test.sent('series')`)
+}
+
+// threads: a thread that is cut after its first part and goes on, and a post that lost its first comment.
+func (h *fixture) threads() {
+	h.channels("thread", "comment")
+	const acknowledge = `select autopost.record_series_progress('w', f.delivery_id, f.claim_token, jsonb_build_object('step', $2::text, 'ids', jsonb_build_array($3::text))) from test.flying($1) f`
+	h.do(`select test.say('thread', 'One', '{"thread": [{"text": "Two"}, {"text": "Three"}], "first_comment": "Look"}')`)
+	h.fly("thread")
+	h.do(acknowledge, "thread", "text", "31")
+	h.settle("thread", "retry", `select test.failed('thread', $1::jsonb)`, transient)
+	h.ahead("1 minute")
+	h.fly("thread")
+	h.do(acknowledge, "thread", "part-2.text", "32")
+	h.do(acknowledge, "thread", "part-3.text", "33")
+	h.settle("thread", "sent", `select test.commit('thread', '{"ok": true, "provider_message_id": "31", "raw": {"steps": {"comment": ["34"]}}}')`)
+
+	h.do(`select test.say('comment', 'One', '{"first_comment": "Look"}')`)
+	h.fly("comment")
+	h.do(acknowledge, "comment", "text", "41")
+	h.settle("comment", "sent", `select test.failed('comment', $1::jsonb)`, forbidden)
 }
 
 // decided: a post that went out after its approval, and one that waits for a decision.

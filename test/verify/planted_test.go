@@ -118,7 +118,7 @@ var inStates = []planted{
 		h.overQuota()
 	}},
 	{invariant: "I29", bug: "a post that was sent is given back to its quota", plant: func(h *fixture) {
-		h.breaks("settle_quota", "v_made then u.posts", "false then u.posts")
+		h.breaks("settle_quota", "p_status = 'sent' then u.posts", "p_status = 'sent' then 0")
 		h.do(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ('w', 'plain', 3600, 2)`)
 		h.overQuota()
 	}},
@@ -296,6 +296,29 @@ var inCalls = []planted{
 		set render_meta = render_meta #- '{series_progress,steps,text}' where channel_id = 'series'`)},
 	{invariant: "I22", bug: "an item is sent twice", plant: edit(`update autopost.deliveries
 		set render_meta = jsonb_set(render_meta, '{series_progress,sent_items}', '[0, 1, 1]') where channel_id = 'series'`)},
+	{invariant: "I22", bug: "a thread is sent without a part", plant: func(h *fixture) {
+		h.breaks("steps_missing", "s.ordinality < jsonb_array_length(p_render_meta -> 'steps')", "s.ordinality < 2")
+		h.do(`select test.say('thread', 'Another', '{"thread": [{"text": "Two"}, {"text": "Three"}]}')`)
+		h.fly("thread")
+		h.settle("thread", "sent", `select test.commit('thread', '{"ok": true, "provider_message_id": "51", "raw": {"steps": {"text": ["51"], "part-3.text": ["53"]}}}')`)
+	}},
+	{invariant: "I22", bug: "a part of a waiting thread is acknowledged before the one ahead of it", plant: func(h *fixture) {
+		h.do(`select test.say('thread', 'Another', '{"thread": [{"text": "Two"}, {"text": "Three"}]}')`)
+		h.fly("thread")
+		h.do(`select autopost.record_series_progress('w', f.delivery_id, f.claim_token, '{"step": "part-3.text", "ids": ["53"]}') from test.flying('thread') f`)
+	}},
+	{invariant: "I22", bug: "two parts of a thread are one message", plant: edit(`update autopost.deliveries
+		set render_meta = jsonb_set(render_meta, '{series_progress,provider_message_ids}', '["31", "32", "32", "34"]') where channel_id = 'thread'`)},
+	{invariant: "I22", bug: "a first comment is lost without an event", plant: func(h *fixture) {
+		h.breaks("settle_comment", "perform autopost.emit_event(", "perform jsonb_build_array(")
+		h.do(`select test.say('comment', 'Another', '{"first_comment": "Look"}')`)
+		h.fly("comment")
+		h.do(`select autopost.record_series_progress('w', f.delivery_id, f.claim_token, '{"step": "text", "ids": ["61"]}') from test.flying('comment') f`)
+		h.settle("comment", "sent", `select test.failed('comment', $1::jsonb)`, forbidden)
+	}},
+	{invariant: "I22", bug: "a post fails with its first comment", plant: edit(`update autopost.deliveries
+		set status = 'failed_permanent', sent_at = null where channel_id = 'comment'`),
+		also: []string{"I1"}, because: "its events end with sent"},
 }
 
 // inActs are bugs that show in what was done to posts after they were sent.

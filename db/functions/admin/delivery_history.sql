@@ -33,6 +33,8 @@ select case p_event.action
 		case when p_event.meta ->> 'next_retry_at' = 'infinity' then 'the decision of an operator'
 			else coalesce(autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_retry_at')),
 			p_event.meta ->> 'next_retry_at') end)
+	when 'comment_failed' then 'the first comment is given up, and the post stays: '
+		|| autopost.failure_text(p_event.error)
 	when 'failed_permanent' then 'given up: ' || autopost.failure_text(p_event.error)
 	when 'dead_letter' then format('given up after %s: %s', autopost.counted(p_event.attempt, 'attempt', 'attempts'),
 		autopost.failure_text(p_event.error))

@@ -45,7 +45,8 @@ begin
 		else 'waits: ' || (select string_agg(replace(h.value ->> 'gate', '_', ' ')
 			|| coalesce(' until ' || autopost.instant_text((h.value ->> 'until')::timestamptz), ''), ', '
 				order by h.ordinality)
-			from jsonb_array_elements(v_held -> 'held_by') with ordinality h) end);
+			from jsonb_array_elements(v_held -> 'held_by') with ordinality h) end
+		|| coalesce('; ' || autopost.messages_made(p_delivery.render_meta) || ' are sent', ''));
 end
 $$;
 
@@ -62,11 +63,14 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
 	when 'sent' then jsonb_build_object('sentence',
 		format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+		|| case when p_delivery.render_meta ? 'comment_failed' then ', without its first comment: '
+			|| autopost.failure_text(p_delivery.render_meta -> 'comment_failed') else '' end
 		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
 			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id
 				and a.kind = 'delete' and a.status = 'done' limit 1), ''))
 	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
-	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
+	else jsonb_build_object('sentence', coalesce('ended with ' || autopost.messages_made(p_delivery.render_meta)
+			|| ' sent: ', 'ended without being sent: ') || autopost.failure_text(p_delivery.last_error),
 		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts()
 			then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
 	end

@@ -54,3 +54,27 @@ select case when p_outcome -> 'ok' = 'true' and jsonb_array_length(p_render_meta
 	and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
 	and not coalesce(jsonb_typeof(p_outcome -> 'raw' -> 'steps' -> (s.value ->> 'step')) = 'array', false)) end
 $$;
+
+create or replace function autopost.messages_made(p_render_meta jsonb) returns text
+language sql stable
+as $$
+-- Purpose: how far a delivery of several messages is, as "2 of 5 messages"; null if the platform has none.
+select format('%s of %s messages', c.made, c.planned)
+from (
+	select count(*) as planned,
+		count(*) filter (where p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step')) as made
+	from jsonb_array_elements(p_render_meta -> 'steps') s
+	where coalesce(s.value -> 'aside', 'false') = 'false') c
+where c.made > 0
+$$;
+
+create or replace function autopost.parts_missing(p_render_meta jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the unacknowledged steps of a thread or of a post with a first comment, in their order; empty for
+--          other posts.
+select coalesce(jsonb_agg(s.value -> 'step' order by s.ordinality), '[]')
+from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
+where p_render_meta @? '$.steps[*] ? (exists (@.part) || exists (@.comment))'
+and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
+$$;

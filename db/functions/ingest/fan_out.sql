@@ -129,8 +129,8 @@ begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
 	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
 	for v_n in 1 .. coalesce(cardinality(v_texts), 0) loop
-		if v_verdicts[v_n] = 'queued' and autopost.is_altered(p_post -> 'approved', p_renderings -> v_n - 1, v_texts[v_n])
-			then
+		if v_verdicts[v_n] = 'queued' and autopost.is_altered(p_post -> 'approved', p_renderings -> v_n - 1,
+			autopost.shown_texts(v_texts[v_n], autopost.later_texts(v_metas[v_n]))) then
 			v_verdicts[v_n] := 'failed_permanent';
 			v_errors[v_n] := '{"category": "PERMANENT", "scope": "delivery", "code": "validation_failed", "known": true, "message": "the text changed after its approval"}';
 		end if;

@@ -9,7 +9,9 @@ as $$
 select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submission.trace_id, 'route_tags',
 		p_submission.route_tags)
 	|| case when p_submission.moderated then jsonb_build_object('decided', true, 'approved', (
-		select coalesce(jsonb_object_agg(r.value ->> 'key', md5(r.value ->> 'text')), '{}')
+		select coalesce(jsonb_object_agg(r.value ->> 'key', md5(autopost.shown_texts(r.value ->> 'text',
+			r.value -> 'later'))),
+			'{}')
 		from jsonb_array_elements(p_submission.plan -> 'renderings') r)) else '{}' end
 	|| case when p_submission.channels is not null
 		then jsonb_build_object('channels', p_submission.channels, 'part_of', p_submission.message_id) else '{}' end
@@ -22,8 +24,8 @@ language plpgsql stable
 as $$
 -- Purpose: what a decision is about: each different text with its platform and number of channels,
 --          and the media of the post, by URL until they are stored. Shows at most 2,000 channels.
--- Returns: {"renderings": [{"key", "platform", "verdict", "text", "reason", "channels"}], "media"}; null
---          for an invalid post.
+-- Returns: {"renderings": [{"key", "platform", "verdict", "text", "later": [{"step", "text", "items"}],
+--          "reason", "channels"}], "media"}; null for an invalid post.
 -- Reads:   channels, platforms, media_origin, templates.
 declare
 	v_post jsonb := autopost.prepare_post(p_submission.workspace_id, autopost.submission_item(p_submission)
@@ -37,12 +39,13 @@ begin
 	v_post := autopost.frozen_post(v_post, p_submission.run_id, autopost.now_ts());
 	select r.choices, r.renderings into v_route
 		from autopost.route_post(p_submission.workspace_id, v_post, '', 2000) r;
-	select s.verdicts, s.errors, s.texts into v_shown
+	select s.verdicts, s.errors, s.texts, s.metas into v_shown
 		from autopost.show_post(p_submission.workspace_id, v_post -> 'payload', v_post -> 'tags', v_route.renderings) s;
 	return jsonb_build_object('media', coalesce(v_post -> 'payload' -> 'media', '[]'), 'renderings', (
 		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('key', md5(r.value::text),
 			'platform', r.value -> 'platform', 'verdict', v_shown.verdicts[r.ordinality],
-			'text', v_shown.texts[r.ordinality], 'reason', v_shown.errors[r.ordinality] -> 'message',
+			'text', v_shown.texts[r.ordinality], 'later', autopost.later_texts(v_shown.metas[r.ordinality]), 'reason',
+				v_shown.errors[r.ordinality] -> 'message',
 			'channels', (select count(*) from unnest(v_route.choices) c (choice) where c.choice = r.ordinality)))
 			order by r.value ->> 'platform', md5(r.value::text)), '[]')
 		from jsonb_array_elements(v_route.renderings) with ordinality r));
@@ -54,8 +57,8 @@ language sql immutable parallel safe
 as $$
 -- Purpose: the digest of a plan: texts, media and platforms, without the channels.
 select encode(sha256(convert_to(jsonb_build_object('media', p_plan -> 'media', 'texts', (
-	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value -> 'text')),
-		'[]')
+	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value -> 'text')
+		|| case when r.value ? 'later' then jsonb_build_array(r.value -> 'later') else '[]' end), '[]')
 	from jsonb_array_elements(p_plan -> 'renderings') r))::text, 'UTF8')), 'hex')
 $$;
 
@@ -67,7 +70,8 @@ as $$
 select p_new is null or p_old -> 'media' is distinct from p_new -> 'media' or exists (
 	select 1 from jsonb_array_elements(p_old -> 'renderings') o
 	join jsonb_array_elements(p_new -> 'renderings') n on n.value ->> 'key' = o.value ->> 'key'
-	where (o.value -> 'text', o.value -> 'verdict') is distinct from (n.value -> 'text', n.value -> 'verdict'))
+	where (o.value -> 'text', o.value -> 'later', o.value -> 'verdict')
+		is distinct from (n.value -> 'text', n.value -> 'later', n.value -> 'verdict'))
 $$;
 
 create or replace function autopost.store_plan(p_submission autopost.submissions, p_plan jsonb) returns text
@@ -157,11 +161,13 @@ begin
 			and s.status = 'pending' order by 1);
 	if v_new = '{}' then
 		select s.submission_id into v_id from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid and s.status = 'pending'
+		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid
+			and s.status = 'pending'
 		order by s.submission_id limit 1;
 	else
 		v_id := autopost.new_id();
-		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload,
+			route_tags,
 			source_ref, run_id, trace_id, message_id, moderated, channels, author, created_at, updated_at)
 		select p_workspace_id, v_id, r.endpoint_id, r.kind, 'new', p_prepared -> 'raw',
 			array(select jsonb_array_elements_text(coalesce(p_prepared -> 'route_tags', '[]'))),

@@ -41,7 +41,7 @@ create or replace function autopost.normalize_variant(p_variant jsonb, p_parse_m
 language sql immutable parallel safe
 as $$
 -- Purpose: the fields in which a variant differs from its post, whose parse_mode and canonical links are
---          given. An empty text, link, media or buttons removes the post's.
+--          given. An empty text, link, media, buttons, thread or first_comment removes the post's.
 select jsonb_strip_nulls(jsonb_build_object(
 	'text', autopost.with_canonical_links(
 		autopost.normalize_text(p_variant ->> 'text', coalesce(p_variant ->> 'parse_mode', p_parse_mode)),
@@ -50,7 +50,12 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
 	'media', p_variant -> 'media',
 	'buttons', case when p_variant ? 'buttons' then autopost.normalize_buttons(p_variant -> 'buttons') end,
-	'disable_preview', p_variant -> 'disable_preview'))
+	'disable_preview', p_variant -> 'disable_preview',
+	'thread', case when p_variant ? 'thread'
+		then autopost.normalize_thread(p_variant -> 'thread', coalesce(p_variant ->> 'parse_mode', p_parse_mode)) end,
+	'first_comment', case when p_variant ? 'first_comment'
+		then coalesce(autopost.normalize_text(p_variant ->> 'first_comment',
+			coalesce(p_variant ->> 'parse_mode', p_parse_mode)), '') end))
 		|| coalesce(autopost.post_variant(p_variant, autopost.post_fields()),
 		'{}') || autopost.normalize_video_variant(p_variant)
 $$;
@@ -92,6 +97,8 @@ begin
 				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode', v_all)), '{}')
 				from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
 			'occurrence', autopost.utc(autopost.timestamp_of(p_raw ->> 'occurrence')),
+			'thread', nullif(autopost.normalize_thread(p_raw -> 'thread', p_raw ->> 'parse_mode'), '[]'),
+			'first_comment', nullif(autopost.normalize_text(p_raw ->> 'first_comment', p_raw ->> 'parse_mode'), ''),
 			'disable_preview', nullif(p_raw -> 'disable_preview', 'false'))));
 end
 $$;
@@ -124,7 +131,8 @@ $$;
 create or replace function autopost.tags_of(p_raw jsonb, p_payload jsonb) returns text[]
 language plpgsql immutable parallel safe
 as $$
--- Purpose: the tags of a payload and the hashtags of its text: folded, sorted, without duplicates.
+-- Purpose: the tags of a payload and the hashtags of its text and thread: folded, sorted, without
+--          duplicates.
 begin
 	return (
 		select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
@@ -132,7 +140,9 @@ begin
 			select btrim(autopost.fold(normalize(e.value, NFC)), ' #') as tag
 				from jsonb_array_elements_text(coalesce(p_raw -> 'tags', '[]')) e
 			union all
-			select autopost.fold(m[1]) from regexp_matches(coalesce(p_payload ->> 'text', '') collate "und-x-icu",
+			select autopost.fold(m[1]) from regexp_matches(concat_ws(E'\n', p_payload ->> 'text',
+				(select string_agg(e.value ->> 'text', E'\n' order by e.ordinality)
+				from jsonb_array_elements(p_payload -> 'thread') with ordinality e)) collate "und-x-icu",
 				'(?:^|[^\w&/#])#(\w{1,64})', 'g') m
 			where m[1] ~ '[^\d_]'
 		) t

@@ -14,7 +14,7 @@ begin
 		return null;
 	end if;
 	return p_text::timestamptz;
-exception when datetime_field_overflow or invalid_datetime_format then
+exception when datetime_field_overflow or invalid_datetime_format or invalid_time_zone_displacement_value then
 	return null;
 end
 $$;
@@ -159,9 +159,9 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
 			continue;
 		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons',
-			'disable_preview'] || autopost.post_fields() || autopost.video_fields()) then
+			'disable_preview'] || autopost.thread_fields() || autopost.post_fields() || autopost.video_fields()) then
 			v_errors := v_errors || autopost.field_error(v_at, 'must have a field of a variant',
-				'give text, parse_mode, link, media, buttons or disable_preview; on x '
+				'give text, parse_mode, link, media, buttons, disable_preview, thread or first_comment; on x '
 					|| array_to_string(autopost.post_fields(), ', ')
 				|| '; of a video ' || array_to_string(autopost.video_fields(), ', '));
 		end if;
@@ -194,7 +194,8 @@ begin
 			'[]')
 			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e)
 			|| autopost.post_variant_errors(v_variant.value, v_at) || autopost.video_variant_errors(v_variant.value,
-				v_at, p_raw -> 'media');
+				v_at, p_raw -> 'media')
+			|| autopost.thread_errors(v_variant.value, v_at || '.', autopost.parts_of(p_raw -> 'media', 'array'));
 	end loop;
 	return v_errors;
 end
@@ -294,6 +295,12 @@ begin
 		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',
 			'choose an earlier time, or raise the setting delivery_retention_days');
 	end if;
+	if p_raw ?| autopost.thread_fields() then
+		v_errors := v_errors || autopost.thread_errors(p_raw, '', autopost.parts_of(p_raw -> 'media', 'array'));
+	end if;
+	if v_errors = '[]' then
+		v_errors := autopost.first_part_errors(p_raw);
+	end if;
 	return v_errors || autopost.variants_errors(p_raw) || autopost.template_form_errors(p_raw -> 'template');
 end
 $$;
@@ -307,7 +314,7 @@ begin
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
 		from jsonb_object_keys(p_raw) f (key)
 		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
-			'scheduled_for', 'remove_at', 'variants', 'routing', 'template', 'occurrence'));
+			'scheduled_for', 'remove_at', 'variants', 'routing', 'template', 'occurrence', 'thread', 'first_comment'));
 end
 $$;
 
@@ -331,7 +338,7 @@ and (select c.channel_id from autopost.channels c where c.workspace_id = p_works
 union all
 select 'variants.' || v.key || '.' || f.key
 from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
-where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview', 'thread', 'first_comment')
 and not exists (
 	select 1 from autopost.platforms p
 	where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end)
@@ -357,7 +364,7 @@ $$;
 create or replace function autopost.part_warnings(p_raw jsonb) returns setof text
 language sql immutable parallel safe
 as $$
--- Purpose: unknown fields of a post's media, buttons and template.
+-- Purpose: unknown fields of a post's media, buttons, template and thread.
 select format('media[%s].%s', m.ordinality - 1, f.key)
 from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m,
 	jsonb_object_keys(autopost.parts_of(m.value, 'object')) f (key)
@@ -376,6 +383,11 @@ where f.key not in ('text', 'url')
 union all
 select 'template.' || f.key from jsonb_object_keys(autopost.parts_of(p_raw -> 'template', 'object')) f (key)
 	where f.key not in ('name', 'vars')
+union all
+select format('thread[%s].%s', t.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'thread', 'array')) with ordinality t,
+	jsonb_object_keys(autopost.parts_of(t.value, 'object')) f (key)
+where f.key not in ('text', 'media')
 $$;
 
 create or replace function autopost.post_warnings(p_workspace_id text, p_raw jsonb) returns jsonb
@@ -400,7 +412,7 @@ begin
 		v_names := v_names || array(select autopost.routing_warnings(p_workspace_id,
 			autopost.parts_of(p_raw -> 'routing', 'object')));
 	end if;
-	if p_raw ?| '{media,buttons,template}' then
+	if p_raw ?| '{media,buttons,template,thread}' then
 		v_names := v_names || array(select autopost.part_warnings(p_raw));
 	end if;
 	return autopost.unknown_fields(p_raw) || (select coalesce(jsonb_agg(n.name order by n.name), '[]')

@@ -66,21 +66,21 @@ select case
 			case when p_item ? 'file_id' then 'file_id' else 'attachment_token' end) end
 $$;
 
-create or replace function autopost.media_refusal(p_media jsonb, p_platform autopost.platforms, p_sizes jsonb,
-	p_auth_ref text) returns text
+create or replace function autopost.media_refusal(p_media jsonb, p_places int[], p_platform autopost.platforms,
+	p_sizes jsonb, p_auth_ref text) returns text
 language sql immutable parallel safe
 as $$
--- Purpose: why the platform would refuse a medium by type, id or size, else null. p_sizes: blob_ref
---          -> bytes, as far as known.
+-- Purpose: why the platform would refuse one of the media at these indexes by type, id or size, else
+--          null. p_sizes: blob_ref -> bytes, as far as known.
 select min(case
-	when not p_platform.media_bytes ? (e.value ->> 'type')
-		then format('media[%s]: %s takes no %s', e.ordinality - 1, p_platform.platform, e.value ->> 'type')
-	when (p_sizes ->> (e.value ->> 'blob_ref'))::bigint > (p_platform.media_bytes ->> (e.value ->> 'type'))::bigint
-		then format('media[%s]: %s bytes, %s takes at most %s', e.ordinality - 1, p_sizes ->> (e.value ->> 'blob_ref'),
-			p_platform.platform, p_platform.media_bytes ->> (e.value ->> 'type'))
-	else format('media[%s]: ', e.ordinality - 1) || autopost.id_refusal(e.value, p_platform, p_auth_ref)
+	when not p_platform.media_bytes ? (e.medium ->> 'type')
+		then format('media[%s]: %s takes no %s', e.place, p_platform.platform, e.medium ->> 'type')
+	when (p_sizes ->> (e.medium ->> 'blob_ref'))::bigint > (p_platform.media_bytes ->> (e.medium ->> 'type'))::bigint
+		then format('media[%s]: %s bytes, %s takes at most %s', e.place, p_sizes ->> (e.medium ->> 'blob_ref'),
+			p_platform.platform, p_platform.media_bytes ->> (e.medium ->> 'type'))
+	else format('media[%s]: ', e.place) || autopost.id_refusal(e.medium, p_platform, p_auth_ref)
 	end)
-from jsonb_array_elements(p_media) with ordinality e
+from (select p.place, p_media -> p.place as medium from unnest(p_places) p (place)) e
 $$;
 
 create or replace function autopost.render_refused(p_reason text) returns jsonb
@@ -132,13 +132,14 @@ begin
 end
 $$;
 
-create or replace function autopost.caption_refusal(p_media jsonb, p_platform autopost.platforms) returns text
+create or replace function autopost.caption_refusal(p_media jsonb, p_places int[],
+	p_platform autopost.platforms) returns text
 language sql immutable parallel safe
 as $$
--- Purpose: why the platform would refuse the caption of a medium, else null.
-select format('media[%s].caption is longer than %s characters', min(e.ordinality - 1), p_platform.caption_limit)
-from jsonb_array_elements(p_media) with ordinality e
-where autopost.measure(e.value ->> 'caption', p_platform.length_unit) > p_platform.caption_limit
+-- Purpose: why the platform would refuse the caption of one of the media at these indexes, else null.
+select format('media[%s].caption is longer than %s characters', min(p.place), p_platform.caption_limit)
+from unnest(p_places) p (place)
+where autopost.measure(p_media -> p.place ->> 'caption', p_platform.length_unit) > p_platform.caption_limit
 having count(*) > 0
 $$;
 
@@ -249,20 +250,21 @@ as $$
 declare
 	v_mode text := p_choice ->> 'send_mode';
 	v_given jsonb := coalesce(p_payload -> 'media', '[]');
-	-- indexes of media; a variant may select some
-	v_chosen int[] := array(select jsonb_array_elements_text(p_choice -> 'variant' -> 'media')::int);
-	v_media jsonb;
+	v_later jsonb := case when p_payload ?| '{thread,first_comment}' or p_choice -> 'variant' ?| '{thread,first_comment}'
+		then autopost.later_content(p_payload, p_choice -> 'variant') else '{}' end;
+	v_chosen int[] := case when v_mode = 'text' or v_given = '[]' then '{}' when p_choice -> 'variant' ? 'media'
+		then array(select jsonb_array_elements_text(p_choice -> 'variant' -> 'media')::int)
+		else array(select generate_series(0, jsonb_array_length(v_given) - 1)) end;
+	v_places int[] := case when v_later = '{}' then v_chosen
+		else autopost.first_part_media(v_chosen, v_later) end; -- indexes of the media of part 1
+	v_whole boolean := v_later = '{}' and not coalesce(p_choice -> 'variant' ? 'media', false); -- all media in order
 	v_body jsonb;
-	v_plain text;
 	v_steps jsonb;
 	v_notes jsonb := '[]';
 	v_buttons jsonb := coalesce(p_choice -> 'variant' -> 'buttons', p_payload -> 'buttons');
 	v_refusal text := p_choice ->> 'refusal';
 begin
 	p_platform := autopost.with_account_limit(p_platform, p_choice -> 'max_weighted_length');
-	v_media := case when v_mode = 'text' then '[]' when p_choice -> 'variant' ? 'media'
-		then (select coalesce(jsonb_agg(v_given -> c.place order by c.n), '[]')
-			from unnest(v_chosen) with ordinality c (place, n)) else v_given end;
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
 	end if;
@@ -270,14 +272,22 @@ begin
 	if v_body ? 'error' then
 		return autopost.render_refused('can''t parse the markup: ' || (v_body ->> 'error'));
 	end if;
-	v_plain := autopost.visible_text(v_body ->> 'text', (v_body -> 'html')::boolean);
-	if v_media = '[]' and (v_mode = 'media' or btrim(v_plain) = '') then
+	if v_chosen = '{}' and (v_mode = 'media' or autopost.is_blank(v_body)) then
 		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
-	elsif v_media = '[]' and p_platform.needs_media then
+	elsif v_chosen = '{}' and p_platform.needs_media then
 		return jsonb_build_object('verdict', 'skipped',
 			'reason', format('%s takes posts with media only', p_platform.platform));
 	elsif p_platform.takes = 'videos' then
 		return autopost.render_video(p_payload, p_platform, p_choice, p_sizes, v_body);
+	elsif v_later <> '{}' and v_places = '{}' and autopost.is_blank(v_body) then
+		return autopost.render_refused('part 1 of the thread is empty for this channel; give it text or a medium');
+	end if;
+	if v_later <> '{}' then
+		v_later := autopost.render_later(p_payload, p_platform, p_choice, v_later, v_body, v_chosen);
+		if v_later ? 'refusal' then
+			return autopost.render_refused(v_later ->> 'refusal');
+		end if;
+		v_body := v_later -> 'body';
 	end if;
 	if v_mode = 'text' and p_payload ? 'media' then
 		v_notes := v_notes || '["media dropped: the channel takes text only"]';
@@ -287,39 +297,30 @@ begin
 		v_buttons := null;
 	end if;
 	v_refusal := coalesce(
-		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes,
+		case when v_chosen <> '{}' then coalesce(autopost.media_refusal(v_given, v_chosen, p_platform, p_sizes,
 				p_choice ->> 'auth_ref'),
-			autopost.caption_refusal(v_media, p_platform)) end,
+			autopost.caption_refusal(v_given, v_chosen, p_platform)) end,
 		case when jsonb_array_length(v_buttons) > p_platform.button_rows
 			or exists (select 1 from jsonb_array_elements(v_buttons) r
 				where jsonb_array_length(r.value) > p_platform.buttons_per_row)
 			then format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows,
 				p_platform.buttons_per_row) end,
 		case when (v_body ->> 'length')::int > p_platform.text_limit
-			and coalesce(p_choice ->> 'long_text' not in ('split', 'caption_reply'), true)
-			or (v_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
-			then format('text has %s %s, %s takes at most %s', v_body ->> 'length', case v_body ->> 'unit' when 'bytes'
-				then 'bytes' else 'characters' end,
-				p_platform.platform, p_platform.text_limit) end);
+			then autopost.text_refusal(v_body, p_platform, p_choice ->> 'long_text', 'text') end);
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
 	end if;
-	v_steps := autopost.plan_steps(v_body, v_media, v_buttons is not null, p_platform, p_choice ->> 'long_text');
-	if p_platform.threads then
-		v_steps := autopost.threaded(v_steps);
-	end if;
+	v_steps := autopost.plan_steps(v_body, case when v_places = '{}' then '[]' when v_whole then v_given
+		else autopost.media_at(v_given, v_places) end, v_buttons is not null, p_platform, p_choice ->> 'long_text');
+	v_steps := case when v_whole or v_places = '{}' then v_steps else autopost.with_places(v_steps, v_places) end;
 	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
 		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
 	then
 		v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
 		v_buttons := null;
 	end if;
-	if v_media <> v_given and v_mode <> 'text' then
-		v_steps := (select jsonb_agg(s.value || case when s.value ? 'items' then jsonb_build_object('items',
-				(select jsonb_agg(v_chosen[i.value::int + 1] order by i.ordinality)
-					from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) else '{}' end
-					order by s.ordinality)
-			from jsonb_array_elements(v_steps) with ordinality s);
+	if v_later <> '{}' or p_platform.threads then
+		v_steps := autopost.joined_steps(v_steps, v_later, p_platform);
 	end if;
 	return jsonb_strip_nulls(jsonb_build_object('verdict', 'queued', 'text', v_body -> 'text',
 		'template_version', p_choice -> 'template_version', 'meta', jsonb_build_object(

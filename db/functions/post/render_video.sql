@@ -107,6 +107,44 @@ begin
 end
 $$;
 
+create or replace function autopost.video_later(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb)
+	returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- Purpose: the first comment of a video, whose platform has no threads. Only a video that others can see
+--          has comments.
+-- Returns: its step, null without one, or {"refusal"}.
+declare
+	v_later jsonb := autopost.later_content(p_payload, p_choice -> 'variant');
+	v_remedy text := format('; set variants.%s.first_comment to null', p_platform.platform);
+	v_name text := p_platform.platform;
+	v_body jsonb;
+begin
+	if v_later ? 'thread' then
+		return jsonb_build_object('refusal', format('thread: %s takes none; set variants.%s.thread to null', v_name,
+			v_name));
+	elsif not v_later ? 'comment' then
+		return null;
+	elsif p_platform.comment_limit is null then
+		return jsonb_build_object('refusal', format('first_comment: %s takes none', v_name) || v_remedy);
+	elsif p_choice -> 'variant' ? 'publish_at'
+		or coalesce(p_choice #>> '{variant,privacy}', p_choice #>> '{defaults,privacy}') = 'private' then
+		return jsonb_build_object('refusal', 'first_comment: a private video takes none' || v_remedy);
+	elsif coalesce(p_choice #> '{variant,made_for_kids}', p_choice #> '{defaults,made_for_kids}') = 'true' then
+		return jsonb_build_object('refusal', 'first_comment: a video made for kids takes none' || v_remedy);
+	end if;
+	p_platform.text_limit := p_platform.comment_limit;
+	p_platform.length_unit := 'utf16';
+	p_platform.forbidden := '';
+	v_body := autopost.later_bodies(v_later, p_platform, p_choice);
+	if jsonb_typeof(v_body) = 'object' then
+		return v_body;
+	end if;
+	return jsonb_build_object('step', 'comment', 'comment', true, 'aside', true, 'text', true, 'body',
+		v_body -> 0 -> 'text');
+end
+$$;
+
 create or replace function autopost.video_steps(p_media jsonb, p_playlist text) returns jsonb
 language sql immutable parallel safe
 as $$
@@ -144,7 +182,9 @@ declare
 	v_media jsonb := autopost.video_media(p_payload, v_variant);
 	v_title text := coalesce(v_variant ->> 'title', p_payload #>> '{template,vars,title}',
 		substring(btrim(p_body ->> 'text', E' \n') from '^[^\n]+'));
-	v_refusal text := autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes);
+	v_comment jsonb := autopost.video_later(p_payload, p_platform, p_choice);
+	v_refusal text := coalesce(autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes),
+		v_comment ->> 'refusal');
 	v_playlist text := coalesce(v_variant ->> 'playlist_id', v_defaults ->> 'playlist_id');
 	v_tags jsonb := coalesce(v_variant -> 'tags', v_defaults -> 'tags');
 	v_notes jsonb := '[]';
@@ -195,6 +235,6 @@ begin
 						'name', c.value -> 'name'))
 				from jsonb_array_elements(v_media -> 'captions') with ordinality c)),
 		'notes', nullif(v_notes, '[]'),
-		'steps', autopost.video_steps(v_media, v_playlist))));
+		'steps', autopost.video_steps(v_media, v_playlist) || coalesce(v_comment, '[]'))));
 end
 $$;

@@ -21,117 +21,13 @@ begin
 end
 $$;
 
-create or replace function autopost.delivery_layout(p_render_meta jsonb, p_platform autopost.platforms) returns jsonb
-language sql immutable parallel safe
-as $$
--- Purpose: the parts of a post that an edit cannot change: its messages, the media and texts in
---          them, and buttons that belong to a message with media.
-select jsonb_build_object(
-	'steps', (select jsonb_agg(s.value - 'body' - 'captions' - 'text' || jsonb_build_object('text',
-		coalesce(s.value -> 'text', 'false')) order by s.ordinality)
-		from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s),
-	'buttons', case when p_platform.album_buttons and p_render_meta @? '$.steps[*] ? (@.items.size() > 0)'
-		then coalesce(p_render_meta -> 'buttons', '[]') end)
-$$;
-
-create or replace function autopost.edited_payload(p_payload jsonb, p_changes jsonb) returns jsonb
-language sql immutable parallel safe
-as $$
--- Purpose: the payload of a post after an edit. A given field replaces the old one; null removes
---          it. A new text applies everywhere: variants lose their text unless the edit has
---          variants.
-select jsonb_strip_nulls(p_payload - 'type' || (p_changes - 'variants') || jsonb_build_object('variants', (
-	select nullif(coalesce(jsonb_object_agg(v.key, v.value), '{}'), '{}')
-	from (
-		select o.key, o.value from (
-			select e.key, case when p_changes ? 'text'
-				then e.value - 'text' - 'parse_mode' else e.value
-				end || coalesce(nullif(p_changes -> 'variants', 'null') -> e.key, '{}') as value
-			from jsonb_each(coalesce(p_payload -> 'variants', '{}')) e) o
-		where o.value <> '{}'
-		union all
-		select n.key, n.value from jsonb_each(coalesce(nullif(p_changes -> 'variants', 'null'), '{}')) n
-			where not coalesce(p_payload -> 'variants' ? n.key, false)) v)))
-$$;
-
-create or replace function autopost.check_changes(p_changes jsonb, p_payload jsonb) returns void
-language plpgsql stable
-as $$
--- Purpose: checks the changes of an edit.
--- Raises:  AP001 for an edit that no platform supports.
-declare
-	v_fields constant text[] := '{text,parse_mode,link,buttons,disable_preview,template,variants}';
-	v_wrong jsonb;
-begin
-	if jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then
-		perform autopost.raise_argument('changes', 'must have a field',
-			'pass what the post is to say instead: {"text": "…"}');
-	end if;
-	if jsonb_typeof(coalesce(nullif(p_changes -> 'variants', 'null'), '{}')) <> 'object'
-		or p_changes @? '$.variants.* ? (@.type() != "object")' then
-		perform autopost.raise_argument('variants', 'must be an object of objects', 'write {"max": {"text": "…"}}');
-	end if;
-	select autopost.field_error(f.key, 'cannot be changed in a post that was sent',
-		'change ' || array_to_string(v_fields, ', ') || '; for other media send a new post') -> 0
-	into v_wrong from jsonb_object_keys(p_changes) f (key) where f.key <> all (v_fields) order by f.key limit 1;
-	v_wrong := coalesce(v_wrong, autopost.payload_errors(autopost.edited_payload(p_payload, p_changes)) -> 0);
-	if v_wrong is not null then
-		perform autopost.raise_argument(v_wrong ->> 'field', v_wrong ->> 'reason', v_wrong ->> 'remedy');
-	end if;
-end
-$$;
-
-create or replace function autopost.render_edit(p_workspace_id text, p_message_id uuid, p_delivery_ids uuid[],
-	p_changes jsonb) returns jsonb
-language plpgsql stable
-as $$
--- Purpose: renders an edit for deliveries of a message, once per rendering. Removed buttons become
---          an empty list.
--- Returns: {delivery_id: {"text", "meta"} or {"refusal"}}.
--- Reads:   messages, deliveries, post_acts, channels, templates, platforms, media_origin.
-declare
-	v_payload jsonb;
-	v_tags jsonb;
-	v_show record;
-	v_keys text[]; -- the renderings and their rendering_choice
-	v_choices jsonb;
-begin
-	select m.payload, to_jsonb(m.tags) into v_payload, v_tags from autopost.messages m
-		where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
-	perform autopost.check_changes(p_changes, v_payload);
-	v_payload := autopost.normalize_payload(autopost.edited_payload(v_payload, p_changes));
-	select array_agg(w.way::text), coalesce(jsonb_agg(autopost.rendering_choice(w.way)), '[]') into v_keys, v_choices
-	from (
-		select distinct autopost.rendering_of(v_payload, c) as way from autopost.deliveries d
-		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)) w;
-	select s.* into v_show from autopost.show_post(p_workspace_id, v_payload, v_tags, v_choices) s;
-	return (
-		select coalesce(jsonb_object_agg(d.delivery_id, case
-			when v_show.verdicts[n.n] <> 'queued' then jsonb_build_object('refusal',
-				coalesce(v_show.errors[n.n] ->> 'message', 'nothing would be left of the post'))
-			when autopost.delivery_layout(v_show.metas[n.n], p) <> autopost.delivery_layout(d.render_meta, p)
-				then '{"refusal": "the new text does not fit the sent messages: keep their number and form, or delete the post and send it again"}'
-			when not v_show.metas[n.n] @? '$.steps[*] ? (@.text == true)'
-				then '{"refusal": "the post has no text to edit: delete it and send it again"}'
-			else jsonb_build_object('text', v_show.texts[n.n], 'meta', v_show.metas[n.n] || case
-				when not v_show.metas[n.n] ? 'buttons' and (d.render_meta ? 'buttons'
-				or exists (select 1 from autopost.post_acts a where a.workspace_id = p_workspace_id
-					and a.delivery_id = d.delivery_id and a.render_meta ? 'buttons'))
-				then '{"buttons": []}'::jsonb else '{}' end) end), '{}')
-		from autopost.deliveries d
-		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-		join autopost.platforms p on p.platform = c.platform
-		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, c)::text) as n) n
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
-end
-$$;
-
 create or replace function autopost.act_cost(p_act autopost.post_acts, p_delivery autopost.deliveries) returns int
 language sql immutable parallel safe
 as $$
--- Purpose: the slots of a post change: one call per message; a pin concerns the first message.
-select greatest(1, case when p_act.kind in ('edit', 'delete') then (
+-- Purpose: the slots of a post change: one call per message; a pin concerns the first message of each part.
+select greatest(1, case when p_act.kind in ('pin', 'unpin') then (
+	select max((s.value -> 'part')::int) from jsonb_array_elements(p_delivery.render_meta -> 'steps') s)
+	when p_act.kind in ('edit', 'delete') then (
 	select count(*)::int from jsonb_array_elements(p_delivery.render_meta -> 'steps') s
 	where coalesce(s.value -> 'aside', 'false') = 'false' and (p_act.kind = 'delete' or s.value -> 'text' = 'true'))
 		end)

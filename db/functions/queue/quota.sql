@@ -280,7 +280,8 @@ create or replace function autopost.settle_quota(p_workspace_id text, p_delivery
 language plpgsql
 as $$
 -- Purpose: ends the use of a claim: a call counts from its start; an unstarted claim is not a use.
---          After a definite failure only the acknowledged posts count.
+--          After a definite failure only the acknowledged posts count, and after an unknown outcome also
+--          the first other one: the next step starts only after it.
 -- Locks:   platform_limits with SKIP LOCKED.
 -- Writes:  quota_uses, platform_limits.
 declare
@@ -290,8 +291,8 @@ declare
 begin
 	if v_began_at is not null then
 		update autopost.quota_uses u
-		set used_at = greatest(v_began_at, p_delivery.send_at), posts = case when v_made then u.posts
-			else greatest(0, u.posts - autopost.posts_left(p_delivery.render_meta)) end
+		set used_at = greatest(v_began_at, p_delivery.send_at), posts = case when p_status = 'sent' then u.posts
+			else greatest(0, u.posts - autopost.posts_left(p_delivery.render_meta) + v_made::int) end
 		where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id
 			and u.attempt = p_delivery.attempt;
 		if v_made then

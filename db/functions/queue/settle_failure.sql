@@ -112,11 +112,11 @@ as $$
 --          person. reconcile sends again at most unknown_allowance times (once) per delivery.
 --          resend sends again while attempts are left; so does reconcile where a repeated call has
 --          no effect (platforms.idempotent). A delivery that may not be sent again becomes
---          failed_permanent with the code unknown_outcome. Nothing is sent again before
---          platforms.settle_seconds and the platform's own wait are over.
+--          failed_permanent with the code unknown_outcome, or sent if only its first comment is missing.
+--          Nothing is sent again before platforms.settle_seconds and the platform's own wait are over.
 -- Reads:   platforms, events.
 -- Writes:  deliveries, channel_gates, events (unknown_outcome, retry_scheduled, failed_permanent,
---          send_attempt).
+--          send_attempt); as settle_comment.
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false,
 		'cause', p_error -> 'code');
@@ -125,6 +125,7 @@ declare
 	v_platform autopost.platforms;
 	v_on_unknown text := p_channel.on_unknown;
 	v_next timestamptz;
+	v_answer jsonb;
 begin
 	select f.* into v_platform from autopost.platforms f where f.platform = p_channel.platform;
 	if v_on_unknown = 'reconcile' and v_platform.idempotent then
@@ -141,6 +142,10 @@ begin
 	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery)
 	or (v_on_unknown = 'reconcile' and v_delivery.unknown_outcomes > p_delivery.unknown_allowance) then
 		v_error := v_error || '{"category": "PERMANENT"}';
+		v_answer := autopost.settle_comment(p_workspace_id, v_delivery, v_error);
+		if v_answer is not null then
+			return v_answer;
+		end if;
 		perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', v_delivery, v_error, null);
 		return autopost.finish_attempt(p_workspace_id, v_delivery, 'failed_permanent', v_error, null, null);
 	end if;
@@ -167,13 +172,14 @@ create or replace function autopost.settle_transient(
 ) returns jsonb
 language plpgsql
 as $$
--- Purpose: settles a definite failure that may pass: retry by its policy, dead without attempts. A
+-- Purpose: settles a definite failure that may pass: retry by its policy, dead without attempts, or sent
+--          if only the first comment is missing. A
 --          stated wait or limit also pauses its scope. p_not_before is a lower bound. While the
 --          breaker of the group is open, an outage does not cost an attempt; nor does a failure
 --          whose policy says so, at most max_attempts times, nor a rate limit, at most
 --          limits_of_a_post times: it says nothing about the post.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (retry_scheduled,
---          dead_letter, cooldown).
+--          dead_letter, cooldown); as settle_comment.
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, p_channel.platform,
 		autopost.policy_code(p_error));
@@ -185,6 +191,7 @@ declare
 		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform,
 			p_channel.rate_group))
 		or (autopost.is_rate_limit(p_error) and p_delivery.granted_attempts < autopost.limits_of_a_post());
+	v_answer jsonb;
 begin
 	if v_granted then
 		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
@@ -197,6 +204,10 @@ begin
 		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
 	end if;
 	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery) then
+		v_answer := autopost.settle_comment(p_workspace_id, p_delivery, p_error);
+		if v_answer is not null then
+			return v_answer;
+		end if;
 		perform autopost.emit_event(p_workspace_id, 'dead_letter', 'error', p_delivery, p_error, null);
 		return autopost.finish_attempt(p_workspace_id, p_delivery, 'dead', p_error, null, null);
 	end if;
@@ -213,17 +224,21 @@ as $$
 -- Purpose: settles a failure that a retry cannot fix. Scope delivery: only this delivery fails.
 --          Scope channel: the channel pauses, and is disabled after a streak; for a refused
 --          credential, all its channels pause as long as deliveries may wait. Scope platform: the
---          rate group cools down. The rows are locked.
+--          rate group cools down. If only the first comment is missing, the post is sent, and
+--          nothing pauses. The rows are locked.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (failed_permanent,
---          channel_paused, channel_disabled, cooldown).
+--          channel_paused, channel_disabled, cooldown); as settle_comment.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_lost boolean := autopost.is_auth_lost(p_error);
 	v_paused_until timestamptz := case when v_lost then autopost.auth_hold_until()
 		else v_now + autopost.setting_interval('pause_on_permanent_seconds') end;
 	v_streak int;
-	v_answer jsonb;
+	v_answer jsonb := autopost.settle_comment(p_workspace_id, p_delivery, p_error);
 begin
+	if v_answer is not null then
+		return v_answer;
+	end if;
 	perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', p_delivery, p_error, null);
 	v_answer := autopost.finish_attempt(p_workspace_id, p_delivery, 'failed_permanent', p_error, null, null);
 	if p_error ->> 'scope' = 'channel' then

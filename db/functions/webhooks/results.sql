@@ -16,6 +16,7 @@ select case p_event.action
 	when 'dedup_suppressed' then 'delivery.duplicate'
 	when 'sent' then 'delivery.sent'
 	when 'retry_scheduled' then 'delivery.retry'
+	when 'comment_failed' then 'delivery.comment_failed'
 	when 'validation_failed' then 'delivery.failed_permanent'
 	when 'failed_permanent' then 'delivery.failed_permanent'
 	when 'dead_letter' then 'delivery.dead'
@@ -171,5 +172,5 @@ create or replace function autopost.result_types() returns text[]
 language sql immutable parallel safe
 as $$
 -- Purpose: all event types that can be reported.
-select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
+select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.comment_failed,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
 $$;

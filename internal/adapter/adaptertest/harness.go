@@ -72,6 +72,8 @@ type Harness struct {
 	// platform's refusals; a row without a class is a success.
 	Changes    map[autopost.ChangeKind]string
 	ChangeRows map[autopost.ChangeKind][]Row
+	// OnePin: a chat has one pinned message, so only part 1 of a thread is pinned.
+	OnePin bool
 
 	// NoUploads: media are sent only with the post, so there are no upload ids.
 	NoUploads bool

@@ -53,6 +53,9 @@ func Run(t *testing.T, h Harness) {
 	}
 	if len(h.Changes) > 0 {
 		maps.Copy(cases, changeCases)
+		if h.Plain == nil {
+			cases["EachPartOfAThreadIsChanged"] = testThreadChanges
+		}
 	}
 	if h.uploader(t) {
 		maps.Copy(cases, handovers)
@@ -70,6 +73,7 @@ var messages = map[string]func(*testing.T, Harness){
 	"SplitTextIsSentInParts":       testSplit,
 	"ReplyAnswersItsStep":          testReply,
 	"SeriesSkipsAcknowledgedSteps": testPartialSeries,
+	"ThreadRepliesInItsOrder":      testThread,
 	"ButtonsAndQuietSettingsApply": testOptions,
 	"PlainTextIsSentUnchanged":     testPlain,
 }

@@ -60,6 +60,7 @@ func harness(t *testing.T) adaptertest.Harness {
 		Expired:     row(400, "proto.payload", "Invalid photo token provided: x", autopost.Transient, autopost.ScopeDelivery, "media_expired"),
 		Definite5xx: row(500, "internal.error", "Internal error", autopost.Transient, autopost.ScopePlatform, "max_5xx"),
 		Rows:        append(adaptertest.Answers(sheet), row(418, "teapot", "something new", permanent, autopost.ScopeDelivery, "max_418")),
+		OnePin:      true,
 		Changes: map[autopost.ChangeKind]string{
 			autopost.ChangeEdit: "PUT /messages", autopost.ChangeDelete: "DELETE /messages", autopost.ChangePin: "PUT /chats/{id}/pin", autopost.ChangeUnpin: "DELETE /chats/{id}/pin",
 		},

@@ -11,6 +11,8 @@ import (
 	"autopost/internal/adapter"
 )
 
+const methodPin = "pinChatMessage"
+
 // deletedAtOnce limits the messages of one deleteMessages call (Bot API 10.1).
 const deletedAtOnce = 100
 
@@ -62,9 +64,10 @@ func (a *Adapter) Delete(ctx context.Context, call autopost.Call) *autopost.Erro
 	return nil
 }
 
-// Pin implements autopost.Pinner. It pins the first message of the post.
+// Pin implements autopost.Pinner. It pins the first message of each part, the last part first, so that part 1
+// is on top.
 func (a *Adapter) Pin(ctx context.Context, call autopost.Call) *autopost.Error {
-	return a.pin(ctx, call, "pinChatMessage")
+	return a.pin(ctx, call, methodPin)
 }
 
 // Unpin implements autopost.Pinner.
@@ -77,11 +80,20 @@ func (a *Adapter) pin(ctx context.Context, call autopost.Call, method string) *a
 	if failure != nil {
 		return failure
 	}
-	ids, failure := messageIDs(call.Delivery.MessageIDs())
+	ids, failure := messageIDs(call.Delivery.PartIDs())
 	if failure != nil {
 		return failure
 	}
-	return s.change(ctx, s.request(method, param{"message_id", ids[0]}))
+	for n := len(ids) - 1; n >= 0; n-- {
+		r := s.request(method, param{"message_id", ids[n]})
+		if n > 0 && method == methodPin { // one notification for the post
+			r.add("disable_notification", true)
+		}
+		if failure := s.change(ctx, r); failure != nil {
+			return failure
+		}
+	}
+	return nil
 }
 
 // messageIDs parses ids as Telegram's. The result has at least one.

@@ -52,7 +52,7 @@ func (s *sender) step(ctx context.Context, step autopost.Step, replyTo string) (
 	}
 	known := slices.ContainsFunc(items, func(it item) bool { return it.fileID != "" })
 	s.measure(ctx, items)
-	receipt, failure := s.post(ctx, step, s.media(step, items), items)
+	receipt, failure := s.post(ctx, step, s.media(step, items, replyTo), items)
 	if failure == nil || !known || (failure.Code != autopost.CodeMediaExpired && failure.Code != codeURLFetch) {
 		return receipt, failure
 	}
@@ -61,7 +61,7 @@ func (s *sender) step(ctx context.Context, step autopost.Step, replyTo string) (
 		s.forget(ctx, &items[i])
 	}
 	s.measure(ctx, items)
-	return s.post(ctx, step, s.media(step, items), items)
+	return s.post(ctx, step, s.media(step, items, replyTo), items)
 }
 
 // items returns the media of a step, with Telegram's ids as far as they are known.
@@ -149,18 +149,18 @@ func (s *sender) message(step autopost.Step, replyTo string) request {
 	r := request{method: "sendMessage", params: slices.Clone(s.common)}
 	r.add("text", text)
 	r.parseMode(meta, text)
-	if id, err := strconv.ParseInt(replyTo, 10, 64); err == nil {
-		r.add("reply_parameters", replyParameters{MessageID: id, AllowSendingWithoutReply: true})
-	}
+	r.replyTo(step, replyTo)
 	r.preview(s.preview(text))
 	r.buttons(adapter.Buttons(meta, step))
 	return r
 }
 
-// media makes the request for a step with media.
-func (s *sender) media(step autopost.Step, items []item) request {
+// media makes the request for a step with media. replyTo is the id of the message to reply to.
+func (s *sender) media(step autopost.Step, items []item, replyTo string) request {
 	if len(items) > 1 {
-		return s.album(items)
+		r := s.album(items)
+		r.replyTo(step, replyTo)
+		return r
 	}
 	it := items[0]
 	r := request{method: it.method, params: slices.Clone(s.common), uploads: map[string]int{}}
@@ -173,6 +173,7 @@ func (s *sender) media(step autopost.Step, items []item) request {
 		r.add("caption", it.caption)
 	}
 	r.parseMode(s.call.Delivery.RenderMeta, it.caption)
+	r.replyTo(step, replyTo)
 	if s.settings.HasSpoiler && visual[it.kind] {
 		r.add("has_spoiler", true)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"autopost"
 	"autopost/internal/adapter"
@@ -57,6 +58,14 @@ func (r *request) add(name string, value any) { r.params = append(r.params, para
 func (r *request) parseMode(meta autopost.RenderMeta, text string) {
 	if meta.ParseMode != "" && text != "" {
 		r.add("parse_mode", meta.ParseMode)
+	}
+}
+
+// replyTo makes a message reply to another one of the delivery. A part of a thread is also sent if that one
+// is gone; a comment then has no post.
+func (r *request) replyTo(step autopost.Step, id string) {
+	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+		r.add("reply_parameters", replyParameters{MessageID: n, AllowSendingWithoutReply: !step.Comment})
 	}
 }
 

@@ -80,7 +80,7 @@ func (a *Adapter) Send(ctx context.Context, call autopost.Call) autopost.Outcome
 		return autopost.Failed(*failure)
 	}
 	outcome := adapter.Run(ctx, call, s.step)
-	if !outcome.OK {
+	if !outcome.OK && !s.lacksOnlyComment(outcome) {
 		return outcome
 	}
 	return s.conclude(ctx, outcome)
@@ -94,6 +94,8 @@ type sender struct {
 	hide adapter.Redactor
 	// sessions are the upload sessions of the delivery, the newest last.
 	sessions []*session
+	// uncommented: the call for the first comment failed.
+	uncommented bool
 	// uploaded is the video from the last answer of its upload; nil if an earlier attempt uploaded it.
 	uploaded *video
 }
@@ -135,6 +137,10 @@ func (s *sender) step(ctx context.Context, step autopost.Step, _ string) (adapte
 		return s.upload(ctx, step)
 	case "thumbnail", "captions", "playlist":
 		return s.extra(ctx, step)
+	case "comment":
+		receipt, failure := s.comment(ctx, step)
+		s.uncommented = failure != nil
+		return receipt, failure
 	}
 	return adapter.Receipt{}, adapter.Refusal(autopost.Permanent, autopost.ScopeDelivery, autopost.CodeValidationFailed,
 		fmt.Sprintf("unknown step %q", step.Name))

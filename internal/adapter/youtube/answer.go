@@ -90,7 +90,10 @@ var rules = func() map[string]rule {
 	add(class(aboutDelivery, transient, delivery, ""), "videoNotFound")
 	add(class(aboutDelivery, permanent, delivery, autopost.CodeValidationFailed),
 		"invalidTitle", "invalidDescription", "invalidTags", "invalidCategoryId", "invalidPublishAt", "invalidVideoMetadata", "invalidRecordingDetails",
-		"invalidFilename", "defaultLanguageNotSet", "invalidVideoGameRating")
+		"invalidFilename", "defaultLanguageNotSet", "invalidVideoGameRating",
+		"commentTextRequired", "channelOrVideoIdMissing", "invalidCommentThreadMetadata")
+	add(class(aboutDelivery, permanent, delivery, autopost.CodeMessageTooLong), "commentTextTooLong")
+	add(class(aboutDelivery, permanent, delivery, ""), "commentsDisabled", "ineligibleAccount")
 	add(class(aboutDelivery, permanent, delivery, autopost.CodeMediaRejected), "mediaBodyRequired")
 	add(class(aboutDelivery, permanent, delivery, ""),
 		"forbiddenPrivacySetting", "forbiddenLicenseSetting", "forbiddenEmbedSetting", "failedPrecondition", "processingFailure",

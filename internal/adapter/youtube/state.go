@@ -60,6 +60,11 @@ type raw struct {
 	Refused map[string]string `json:"refused,omitempty"`
 }
 
+// lacksOnlyComment reports that the video is complete and its first comment failed for good.
+func (s *sender) lacksOnlyComment(outcome autopost.Outcome) bool {
+	return s.uncommented && outcome.Error.Known && outcome.Error.Category == autopost.Permanent
+}
+
 // conclude adds the state of an uploaded video to the outcome. A video that is private against the
 // request makes the outcome a failure; nothing is uploaded again.
 func (s *sender) conclude(ctx context.Context, outcome autopost.Outcome) autopost.Outcome {
@@ -68,9 +73,10 @@ func (s *sender) conclude(ctx context.Context, outcome autopost.Outcome) autopos
 		panic("youtube: decode an outcome: " + err.Error()) // adapter.Run encoded it
 	}
 	maps.DeleteFunc(result.Steps, func(step string, _ []string) bool { return strings.HasPrefix(step, "session") })
-	result.URL = watchURL + outcome.ProviderMessageID
+	id, _ := s.videoID() // known: the video is uploaded
+	result.URL = watchURL + id
 	result.Refused = refusals(result.Steps)
-	seen, failure := s.watch(ctx, outcome.ProviderMessageID)
+	seen, failure := s.watch(ctx, id)
 	if failure != nil {
 		result.Unread = failure.Code
 	}

@@ -45,6 +45,9 @@ func (s *Server) sendMediaGroup(c call) (outcome, *refusal) {
 	if refused != nil {
 		return outcome{}, refused
 	}
+	if refused := s.answers(c); refused != nil {
+		return outcome{}, refused
+	}
 	to, refused := s.post(c, messages)
 	if refused != nil {
 		return outcome{}, refused

@@ -295,6 +295,9 @@ func sendOne(kind string) func(*Server, call) (outcome, *refusal) {
 		}
 		f.measure(c, c.args.video())
 		c.log.Media = []sim.Media{f.media}
+		if refused := s.answers(c); refused != nil {
+			return outcome{}, refused
+		}
 		m := &message{body: caption, file: f, markup: markup, captionAbove: c.captionAbove(kind)}
 		to, refused := s.post(c, []*message{m})
 		if refused != nil {

@@ -62,6 +62,8 @@ var routes = map[string]route{
 	"GET /youtube/v3/playlistItems":          {[]string{"playlistId", "maxResults", "pageToken"}, managing, "units", 1, maxBody, (*Server).listPlaylist},
 	"POST /youtube/v3/playlistItems":         {nil, managing, "units", 50, maxBody, (*Server).addToPlaylist},
 	"GET /youtube/v3/captions":               {[]string{"videoId"}, managing, "units", 50, maxBody, (*Server).listCaptions},
+	"GET /youtube/v3/commentThreads":         {[]string{"videoId", "order", "textFormat", "maxResults", "pageToken"}, managing, "units", 1, maxBody, (*Server).listComments},
+	"POST /youtube/v3/commentThreads":        {nil, managing, "units", 50, maxBody, (*Server).insertComment},
 	"GET /youtube/v3/search":                 {[]string{"forMine", "type", "q", "maxResults"}, managing, "searches", 1, maxBody, (*Server).search},
 	"POST " + uploadPath:                     {[]string{"notifySubscribers"}, uploading, "uploads", 1, maxBody, (*Server).startSession},
 	"POST /upload/youtube/v3/thumbnails/set": {[]string{"videoId"}, uploading, "units", 50, maxThumbnail + 1, (*Server).setThumbnail},

@@ -66,6 +66,11 @@ var reasons = func() map[string]refusal {
 	add(http.StatusBadRequest, "youtube.caption", "", "The caption metadata is invalid.", "invalidMetadata", "nameTooLong")
 	add(http.StatusBadRequest, "youtube.caption", "", "The caption content is missing.", "contentRequired")
 
+	add(http.StatusBadRequest, "youtube.commentThread", "", "The comment thread is invalid.",
+		"channelOrVideoIdMissing", "commentTextRequired", "commentTextTooLong", "invalidCommentThreadMetadata")
+	add(http.StatusForbidden, "youtube.commentThread", "", "The video identified by the <code><a href=\"/youtube/v3/docs/commentThreads/list#videoId\">videoId</a></code> parameter has disabled comments.",
+		"commentsDisabled", "ineligibleAccount")
+
 	add(http.StatusBadRequest, "global", "INVALID_ARGUMENT", "Bad Request", "badRequest", "invalidContentRange", "unexpectedPart", "incompatibleParameters",
 		"invalidFilters", "invalidPageToken", "missingRequiredParameter", "unexpectedParameter", "unknownPart", "invalidParameter", "parseError")
 	add(http.StatusNotFound, "global", "NOT_FOUND", "Not Found", "notFound")

@@ -87,6 +87,7 @@ type video struct {
 	failure, rejection string
 	thumbnail          sim.Media
 	captions           []caption
+	comments           []comment // oldest first
 	found, listed      time.Time
 	answered           bool
 }

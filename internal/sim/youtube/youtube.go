@@ -1,9 +1,9 @@
 // Package youtube simulates the publishing part of the YouTube Data API, version 3, as of autumn 2026:
-// resumable uploads, thumbnails, captions, the state of videos, lists, both daily quotas, and Google's
+// resumable uploads, thumbnails, captions, comments, the state of videos, lists, both daily quotas, and Google's
 // token endpoint.
 //
 // One host serves the API and the uploads. Session addresses are absolute. The simulator has no other
-// uploads, no comments and no settings of playlists.
+// uploads, no replies to comments and no settings of playlists.
 package youtube
 
 import (
@@ -38,6 +38,8 @@ type Channel struct {
 	Title string
 	// Unverified channels must not set thumbnails.
 	Unverified bool
+	// CommentsOff refuses comments on all its videos.
+	CommentsOff bool
 	// Uploads is the daily limit of videos; 0 for no limit.
 	Uploads int
 	// Playlists are the ids of its playlists, without the playlist of its uploads.
@@ -85,6 +87,7 @@ type Video struct {
 	Media         sim.Media
 	Thumbnail     sim.Media
 	Captions      []string // "language name"
+	Comments      []string // oldest first
 	Language      string
 	License       string
 	Embeddable    bool
@@ -241,6 +244,9 @@ func (s *Server) Videos(channelID string) []Video {
 					shown.Playlists = append(shown.Playlists, id)
 				}
 			}
+		}
+		for _, m := range v.comments {
+			shown.Comments = append(shown.Comments, m.text)
 		}
 		for _, caption := range v.captions {
 			shown.Captions = append(shown.Captions, caption.language+" "+caption.name)

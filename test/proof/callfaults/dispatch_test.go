@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,13 +56,12 @@ func posts(t *testing.T, h *harness.Harness, c *calls) (unknown int) {
 		h.Channel("news", harness.Channel{ID: fmt.Sprint("channel-", i), Platform: harness.Telegram, OnUnknown: policy})
 	}
 	h.Endpoint("news", "cms", "secret-cms")
-	h.Exec(`update autopost.channels set settings = '{"long_text": "split"}'`)
 	h.Exec(`update autopost.settings set value = to_jsonb($1::int) where key = 'sending_lease_seconds'`, int(lease.Seconds()))
 	h.Exec(`update autopost.settings set value = '1' where key = 'lease_margin_seconds'`)
 	h.Exec(`update autopost.retry_policies set base_ms = 100, cap_ms = 200`)
-	texts := []string{"One", strings.Repeat("In parts. ", 600)}
-	for _, text := range texts {
-		h.Exec(`select autopost.enqueue_messages_and_deliveries('news', 'cms', 'api', jsonb_build_object('text', $1::text))`, text)
+	contents := []string{`{"text": "One"}`, `{"text": "In parts", "thread": [{"text": "Two"}], "first_comment": "Three"}`}
+	for _, post := range contents {
+		h.Exec(`select autopost.enqueue_messages_and_deliveries('news', 'cms', 'api', $1::jsonb)`, post)
 	}
 
 	end := serve(t, dispatcher(t, h, c.db).Run)
@@ -74,7 +72,7 @@ func posts(t *testing.T, h *harness.Harness, c *calls) (unknown int) {
 	})
 	end()
 	h.Verified()
-	return judge(t, h, 2*len(texts))
+	return judge(t, h, 2*len(contents))
 }
 
 func dispatcher(t *testing.T, h *harness.Harness, store dispatch.Store) *dispatch.Dispatcher {
@@ -125,7 +123,7 @@ func judge(t *testing.T, h *harness.Harness, deliveries int) (unknown int) {
 	}
 	for name, c := range chats {
 		if c.Held == 0 {
-			require.Equal(t, 3, steps[name], "all texts and parts arrived")
+			require.Equal(t, 4, steps[name], "all texts and parts arrived")
 		}
 	}
 	return unknown

@@ -92,6 +92,8 @@ func FuzzPost(f *testing.F) {
 		`{"media": [{"type": "image", "url": "https://example.org/x.png", "caption": "c", "alt": "a"}, {"type": "video", "file_id": "f"}], "text": "t"}`,
 		`{"text": "t", "variants": {"x": {"text": "short"}, "youtube": {"title": "T"}}, "tags": ["Ru", "ru "], "routing": {"include_channels": ["x"]}}`,
 		`{"template": {"name": "digest", "vars": {"title": "T"}}}`, `{"text": "t", "buttons": [[{"text": "Open", "url": "https://example.org"}]]}`,
+		`{"text": "t", "media": [{"type": "image", "file_id": "f"}], "thread": [{"text": "<b>", "media": [1]}, {"text": "u"}, {}], "first_comment": "v", "parse_mode": "HTML"}`,
+		`{"text": "t", "thread": [{"text": "u"}], "first_comment": " ", "variants": {"x": {"thread": null, "first_comment": null}, "max": {"thread": [{"media": ["1"]}]}}}`,
 		`{"text": "t", "link": "https://EXAMPLE.org:443/a?utm_source=x&b=1#f", "links": ["http://пример.рф/"]}`, `{"text": "\ud800"}`,
 	} {
 		f.Add(seed)

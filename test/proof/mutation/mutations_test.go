@@ -58,6 +58,13 @@ var plants = []plant{
 		scenario: "series that is cut off", caught: "a step that was made is not made again",
 	},
 	{
+		bug: "the parts of a thread reply to nothing",
+		edits: []edit{{
+			"internal/adapter/steps.go", "send(ctx, step, done.first(step.ReplyTo))", "send(ctx, step, \"\")",
+		}},
+		scenario: "series that is cut off", caught: "a part replies to the part before",
+	},
+	{
 		bug: "a lease is not renewed while a series goes on",
 		edits: []edit{{
 			"internal/dispatch/send.go", "\treturn d.extendLease(ctx, a, d.cfg.Lease+continuesIn)\n", "\treturn nil\n",

@@ -129,18 +129,20 @@ var scenarios = []scenario{
 		orderly(t, h, channels)
 		h.WithinRate("the group", h.Sends(), rate)
 	}},
-	// A daemon is killed over the last step of a series, where nobody asks the platform what it has.
+	// A daemon is killed over the last part of a thread, where nobody asks the platform what it has.
 	{name: "series that is cut off", play: func(t testing.TB, program harness.Option) {
 		h := station(t, program, 1, harness.Channel{OnUnknown: "resend"}, harness.Telegram)
 		h.Fault(sim.Fault{Platform: harness.Telegram, Method: "sendPhoto", To: 1, Effect: sim.EffectHang})
 		d := h.Serve(quick...)
 		h.Push(d, "secret-cms", harness.Post("text", "Picture "+strings.Repeat("and more of it ", 100)+"end",
-			"media", []any{map[string]any{"type": "image", "url": h.WorldURL + "/files/photo-1.png"}}))
+			"media", []any{map[string]any{"type": "image", "url": h.WorldURL + "/files/photo-1.png"}}, "thread", []any{map[string]any{"media": []int{1}}}))
 		h.Until("the last step is on its way", func() bool { return len(h.Sends(sim.Filter{Method: "sendPhoto"})) == 1 })
 		d.Kill()
 		h.Serve(quick...)
 		settled(h)
-		require.Len(t, h.Accepted(sim.Filter{Method: "sendMessage"}), 1, "a step that was made is not made again")
+		first := h.Accepted(sim.Filter{Method: "sendMessage"})
+		require.Len(t, first, 1, "a step that was made is not made again")
+		require.Equal(t, first[0].MessageIDs[0], h.Accepted(sim.Filter{Method: "sendPhoto"})[0].ReplyTo, "a part replies to the part before")
 		require.Equal(t, harness.Totals{Deliveries: 1, Sent: 1}, h.Judge("news"), "it is sent")
 		h.Verified()
 	}},

@@ -52,8 +52,13 @@ var posts = rapid.Custom(func(t *rapid.T) map[string]any {
 	if rapid.Bool().Draw(t, "media") {
 		p["media"] = []any{map[string]any{"type": "image", "url": "https://Example.org/A.png?x", "caption": texts.Draw(t, "caption"), "alt": texts.Draw(t, "alt")}}
 	}
+	variant := map[string]any{"text": texts.Draw(t, "variant")}
+	if rapid.Bool().Draw(t, "thread") {
+		p["thread"], p["first_comment"] = []any{map[string]any{"text": texts.Draw(t, "part")}, map[string]any{"text": "b", "media": []int{}}}, texts.Draw(t, "comment")
+		variant["thread"], variant["first_comment"] = rapid.SampledFrom([]any{nil, []any{}, []any{map[string]any{"text": " c "}}}).Draw(t, "own"), nil
+	}
 	if rapid.Bool().Draw(t, "variants") {
-		p["variants"] = map[string]any{"telegram": map[string]any{"text": texts.Draw(t, "variant")}}
+		p["variants"] = map[string]any{"telegram": variant}
 	}
 	return p
 })

@@ -239,7 +239,8 @@ create or replace function autopost.verify_i22(p_workspace_id text) returns seto
 language sql stable
 as $$
 -- Purpose: finds violations of I22. The commit acknowledges the last step. Posts that an operator
---          confirmed may lack steps.
+--          confirmed may lack steps. Messages are acknowledged in their order, each with its own id. Only a
+--          sent post may lose its first comment, with an event.
 select jsonb_build_object('delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps', 'progress',
 	d.render_meta -> 'series_progress')
 from autopost.deliveries d
@@ -259,4 +260,30 @@ from autopost.deliveries d
 where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
 and (select count(*) > count(distinct i.value)
 	from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'sent_items', '[]')) i)
+union all
+select jsonb_build_object('what', 'order or ids', 'delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps',
+	'progress', d.render_meta -> 'series_progress')
+from autopost.deliveries d
+where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
+and (exists (
+	select 1 from (
+		select d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step') as done,
+			lag(d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step')) over (order by s.n) as before
+		from jsonb_array_elements(d.render_meta -> 'steps') with ordinality s (step, n)
+		where coalesce(s.step -> 'aside', 'false') = 'false') o
+	where o.done and not o.before)
+	or (select count(*) > count(distinct i.value)
+		from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'provider_message_ids', '[]')) i))
+and not exists (
+	select 1 from autopost.events u
+	where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved')
+union all
+select jsonb_build_object('what', 'first comment', 'delivery_id', d.delivery_id, 'status', d.status, 'comment_failed',
+	d.render_meta -> 'comment_failed')
+from autopost.deliveries d
+where d.workspace_id = p_workspace_id and d.render_meta ? 'comment_failed'
+and (d.status <> 'sent' or d.render_meta @? '$.steps[*] ? (@.comment == true)'
+	or d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) and not exists (
+		select 1 from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'comment_failed'))
 $$;

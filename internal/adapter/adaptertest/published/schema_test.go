@@ -109,6 +109,8 @@ func TestYouTubeRejectsUndocumentedRequests(t *testing.T) {
 		{"GET", "/youtube/v3/channels?part=id,snippet&mine=true", ""}, {"GET", "/youtube/v3/playlistItems?part=snippet&part=contentDetails&playlistId=a&maxResults=50", ""},
 		{"PUT", "/youtube/v3/videos?part=snippet", `{"id":"a","snippet":{"title":"a","categoryId":"22"}}`}, {"DELETE", "/youtube/v3/videos?id=a", ""},
 		{"POST", "/youtube/v3/playlistItems?part=snippet", `{"snippet":{"playlistId":"a","resourceId":{"kind":"youtube#video","videoId":"b"}}}`},
+		{"POST", "/youtube/v3/commentThreads?part=snippet", `{"snippet":{"channelId":"a","videoId":"b","topLevelComment":{"snippet":{"textOriginal":"c"}}}}`},
+		{"GET", "/youtube/v3/commentThreads?part=snippet&videoId=b&order=time&textFormat=plainText&maxResults=50", ""},
 	} {
 		require.NoError(t, check(good[0], good[1], good[2]))
 	}
@@ -117,6 +119,7 @@ func TestYouTubeRejectsUndocumentedRequests(t *testing.T) {
 		{"POST", insert, `{"status":{"embeddable":"yes"}}`}, {"POST", "/upload/youtube/v3/videos?part=snippet", `{"snippet":{"title":"a"}}`},
 		{"POST", insert + "&notifySubscribers=perhaps", `{"snippet":{"title":"a"}}`}, {"POST", insert + "&colour=red", `{"snippet":{"title":"a"}}`},
 		{"GET", "/youtube/v3/channels?mine=true", ""}, {"GET", "/youtube/v3/channels?part=id&mine=true&key=a", ""}, {"GET", "/youtube/v3/playlistItems?part=id&maxResults=51", ""},
+		{"POST", "/youtube/v3/commentThreads?part=snippet", `{"snippet":{"text":"c"}}`}, {"GET", "/youtube/v3/commentThreads?part=snippet&order=newest", ""},
 		{"DELETE", "/youtube/v3/videos?id=a&id=b", ""}, {"DELETE", "/youtube/v3/videos", ""}, {"GET", "/youtube/v3/nothing", ""}, {"PATCH", "/youtube/v3/videos?part=id", "{}"},
 	} {
 		require.Error(t, check(bad[0], bad[1], bad[2]), "%v", bad)
