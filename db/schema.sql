@@ -3697,9 +3697,18 @@ begin
 		where q.workspace_id = p_workspace_id and q.subject = v_subject) then
 		return null;
 	end if;
-	select autopost.posts_claimed(d.render_meta) into v_posts from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
-	order by d.due_at, d.delivery_id
+	select autopost.posts_claimed(f.render_meta) into v_posts
+	from (
+		(select d.due_at > p_now as later, d.due_at as key_at, d.delivery_id, d.render_meta from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
+		order by d.due_at, d.delivery_id
+		limit 1)
+		union all
+		(select false, greatest(d.not_before, d.scheduled_for), d.delivery_id, d.render_meta from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry' and d.due_at <= p_now
+		order by greatest(d.not_before, d.scheduled_for), d.delivery_id
+		limit 1)) f
+	order by f.later, f.key_at, f.delivery_id
 	limit 1;
 	return autopost.quota_free_at(p_workspace_id, v_subject, greatest(p_posts, v_posts), p_now);
 end
@@ -4504,9 +4513,11 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 -- Purpose: picks and locks up to p_limit due deliveries of one rate group. It locks the group, then
 --          the gates of its channels in ready order. Each channel gives at most as many rows as it
 --          has free capacity and slots. Rows are taken in turns: the first row of every channel,
---          then the second, and so on. It never waits: all locks use SKIP LOCKED. A join by key is
---          written as a lateral probe with a limit, because a plain join may read all channels of a
---          workspace for each row.
+--          then the second, and so on. Rows of a channel go by greatest(not_before, scheduled_for),
+--          a retry too. They are the first of the due retries by this key, and the queued ones among
+--          the first due rows: a row that is due earlier than a queued one also has an earlier key.
+--          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
+--          with a limit, because a plain join may read all channels of a workspace for each row.
 -- Returns: o_ids; o_slots {delivery_id: send_at} of the rows with a slot; o_visited {channel_id:
 --          [rows picked, the group's next slot]} of each visited gate; o_quotas, the subjects with
 --          quotas, which the caller spends after the claim; o_denied, the posts of the first row
@@ -4626,16 +4637,38 @@ begin
 		into o_ids, v_places, v_costs, v_more
 		from (
 			select d.delivery_id, u.n::int as n, u.room, d.cost,
-				row_number() over (partition by u.n order by d.due_at, d.delivery_id) as turn
+				row_number() over (partition by u.n order by d.key_at, d.delivery_id) as turn
 			from unnest(v_open, v_rooms) with ordinality u (channel_id, room, n)
 			cross join lateral (
-				select d.delivery_id, d.due_at, case when v_limited then autopost.step_cost(d.render_meta) end as cost
-				from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-				and d.status in ('queued', 'retry') and d.due_at <= v_now
-				order by d.due_at, d.delivery_id
-				limit least(v_turns, u.room)
-				for no key update of d skip locked) d
+				select p.delivery_id, p.key_at, case when v_limited then autopost.step_cost(p.render_meta) end as cost
+				from (
+					select q.delivery_id, q.due_at as key_at, q.render_meta
+					from (
+						select d.delivery_id, d.due_at, d.status, d.render_meta from autopost.deliveries d
+						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+						and d.status in ('queued', 'retry') and d.due_at <= v_now
+						order by d.due_at, d.delivery_id
+						limit least(v_turns, u.room)
+						for no key update of d skip locked) q
+					where q.status = 'queued'
+					union all
+					select q.delivery_id, q.key_at, q.render_meta
+					from (
+						select from autopost.deliveries d
+						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+						and d.status = 'retry' and d.next_retry_at <= v_now
+						order by d.next_retry_at
+						limit 1) a
+					cross join lateral (
+						select d.delivery_id, greatest(d.not_before, d.scheduled_for) as key_at, d.render_meta
+						from autopost.deliveries d
+						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+						and d.status = 'retry' and d.due_at <= v_now
+						order by greatest(d.not_before, d.scheduled_for), d.delivery_id
+						limit least(v_turns, u.room)
+						for no key update of d skip locked) q) p
+				order by p.key_at, p.delivery_id
+				limit least(v_turns, u.room)) d
 			order by turn, n
 			limit p_limit) r;
 		exit when cardinality(o_ids) >= p_limit or not v_more;
@@ -4921,7 +4954,8 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
 --          token. Only this function raises attempt. p_capacity: [{"platform", "rate_group",
 --          "room"}] limits the rows of a group, so that no group takes all senders of the caller.
 --          An entry without a name applies to all groups; the smallest limit counts. [] means no
---          limit.
+--          limit. A channel gives its due rows by greatest(not_before, scheduled_for); a retry keeps
+--          its place.
 -- It commits without waiting for the disk, together with the rest of its transaction. If a server
 -- crash loses the claim, its calls did not start: start_call waits for the disk, and its commit
 -- comes after the claim.
@@ -11282,10 +11316,10 @@ $_$;
 
 
 --
--- Name: group_ahead(text, autopost.platform_limits, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: group_ahead(text, autopost.platform_limits, timestamp with time zone, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS jsonb
+CREATE FUNCTION autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamp with time zone, p_key_at timestamp with time zone, p_delivery_id uuid) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: queue_ahead of all channels of a rate group; null for a group without a limit.
@@ -11297,7 +11331,7 @@ begin
 	return autopost.queue_ahead(p_workspace_id, array(
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group),
-		p_due_at, p_delivery_id, autopost.slot_step(p_limit.rate_rps, 1));
+		p_due_at, p_key_at, p_delivery_id, autopost.slot_step(p_limit.rate_rps, 1));
 end
 $$;
 
@@ -13410,7 +13444,7 @@ begin
 	return (
 		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
 			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, l, p_due_at,
-				p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
+				p_due_at, p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
 end
@@ -19195,7 +19229,7 @@ begin
 				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text,
 					p_delivery.render_meta, p_now),
 				'ahead', autopost.queue_ahead(v_workspace_id, array[p_channel.channel_id], p_delivery.due_at,
-					p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)), 'group_ahead',
+					p_delivery.due_at, p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)), 'group_ahead',
 					p_limit -> 'ahead'), p_now);
 	elsif p_delivery.status = 'failed_permanent' then
 		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');
@@ -21799,15 +21833,17 @@ $$;
 
 
 --
--- Name: queue_ahead(text, text[], timestamp with time zone, uuid, interval); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: queue_ahead(text, text[], timestamp with time zone, timestamp with time zone, uuid, interval); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.queue_ahead(p_workspace_id text, p_channel_ids text[], p_due_at timestamp with time zone, p_delivery_id uuid, p_step interval) RETURNS jsonb
+CREATE FUNCTION autopost.queue_ahead(p_workspace_id text, p_channel_ids text[], p_due_at timestamp with time zone, p_key_at timestamp with time zone, p_delivery_id uuid, p_step interval) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the deliveries of channels before this due time and id, at most 10,000 of each channel:
---          {"all", "same": those of the same due time, "turn": when the queue of those that are not
---          due yet ends, if each takes a step from its due time on; null without one}.
+-- Purpose: the deliveries of channels that go before one that is due at p_due_at and has this key and
+--          id, at most 10,000 of each channel: {"all", "same": those of the same due time, "turn":
+--          when the queue of those that are not due yet ends, if each takes a step from its due time
+--          on; null without one}. Deliveries that are due before its key have an earlier key. Of the
+--          others, only retries do.
 -- Reads:   deliveries.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -21815,26 +21851,41 @@ declare
 	v_same bigint := 0;
 	v_turn timestamptz;
 begin
-	select coalesce(sum(a.n), 0) into v_all
+	select coalesce(sum(a.n + b.n), 0) into v_all
 	from unnest(p_channel_ids) u (channel_id)
 	cross join lateral (
 		select count(*) as n from (
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
 			and d.status in ('queued', 'retry')
-			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
-			limit 10000) x) a;
+			and (d.due_at, d.delivery_id) < (p_key_at, p_delivery_id)
+			limit 10000) x) a
+	cross join lateral (
+		select count(*) as n from (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+			and d.status = 'retry' and d.due_at <= p_due_at
+			and (greatest(d.not_before, d.scheduled_for), d.delivery_id) < (p_key_at, p_delivery_id)
+			and (d.due_at, d.delivery_id) >= (p_key_at, p_delivery_id)
+			limit 10000) x) b;
 	if p_due_at > v_now then
 		select count(*) filter (where l.due_at = p_due_at), max(l.due_at + l.behind * p_step) into v_same, v_turn
 		from (
 			select x.due_at, row_number() over (order by x.due_at desc, x.delivery_id desc) as behind
 			from unnest(p_channel_ids) u (channel_id)
 			cross join lateral (
-				select d.due_at, d.delivery_id from autopost.deliveries d
+				(select d.due_at, d.delivery_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
 				and d.status in ('queued', 'retry') and d.due_at > v_now
-				and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
-				order by d.due_at desc, d.delivery_id desc limit 10000) x) l;
+				and (d.due_at, d.delivery_id) < (p_key_at, p_delivery_id)
+				order by d.due_at desc, d.delivery_id desc limit 10000)
+				union all
+				(select d.due_at, d.delivery_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+				and d.status = 'retry' and d.due_at > v_now and d.due_at <= p_due_at
+				and (greatest(d.not_before, d.scheduled_for), d.delivery_id) < (p_key_at, p_delivery_id)
+				and (d.due_at, d.delivery_id) >= (p_key_at, p_delivery_id)
+				order by d.due_at desc, d.delivery_id desc limit 10000)) x) l;
 	end if;
 	return jsonb_build_object('all', v_all, 'same', v_same, 'turn', v_turn);
 end
@@ -32710,6 +32761,7 @@ declare
 	v_limit autopost.platform_limits;
 	v_gate autopost.channel_gates;
 	v_now timestamptz := autopost.now_ts();
+	v_key_at timestamptz := greatest(p_delivery.not_before, p_delivery.scheduled_for);
 	v_held jsonb;
 begin
 	select l.* into v_limit from autopost.platform_limits l
@@ -32721,10 +32773,11 @@ begin
 		'not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
 		'next_retry_at', case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		'ahead', case when isfinite(p_delivery.due_at)
-			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at,
+			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at, v_key_at,
 				p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)) else '{"all": 0, "same": 0}' end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
-			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) end,
+			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, v_key_at,
+				p_delivery.delivery_id) end,
 		'quota_until', autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id,
 			autopost.posts_claimed(p_delivery.render_meta), v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
@@ -34856,6 +34909,13 @@ CREATE INDEX credential_health_failing ON autopost.credential_health USING btree
 
 
 --
+-- Name: deliveries_again; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_again ON autopost.deliveries USING btree (workspace_id, channel_id, next_retry_at) WHERE (status = 'retry'::text);
+
+
+--
 -- Name: deliveries_batch; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -34884,13 +34944,6 @@ CREATE INDEX deliveries_ended ON autopost.deliveries USING btree (workspace_id, 
 
 
 --
--- Name: deliveries_held; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX deliveries_held ON autopost.deliveries USING btree (workspace_id, channel_id) WHERE ((status = 'retry'::text) AND (next_retry_at = 'infinity'::timestamp with time zone));
-
-
---
 -- Name: deliveries_inflight; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -34909,6 +34962,13 @@ CREATE INDEX deliveries_leased ON autopost.deliveries USING btree (workspace_id,
 --
 
 CREATE INDEX deliveries_message ON autopost.deliveries USING btree (workspace_id, message_id);
+
+
+--
+-- Name: deliveries_retry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_retry ON autopost.deliveries USING btree (workspace_id, channel_id, GREATEST(not_before, scheduled_for), delivery_id, due_at) WHERE (status = 'retry'::text);
 
 
 --

@@ -9,6 +9,7 @@ declare
 	v_limit autopost.platform_limits;
 	v_gate autopost.channel_gates;
 	v_now timestamptz := autopost.now_ts();
+	v_key_at timestamptz := greatest(p_delivery.not_before, p_delivery.scheduled_for);
 	v_held jsonb;
 begin
 	select l.* into v_limit from autopost.platform_limits l
@@ -20,10 +21,11 @@ begin
 		'not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
 		'next_retry_at', case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		'ahead', case when isfinite(p_delivery.due_at)
-			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at,
+			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at, v_key_at,
 				p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)) else '{"all": 0, "same": 0}' end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
-			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) end,
+			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, v_key_at,
+				p_delivery.delivery_id) end,
 		'quota_until', autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id,
 			autopost.posts_claimed(p_delivery.render_meta), v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
