@@ -3705,7 +3705,8 @@ begin
 		limit 1)
 		union all
 		(select false, greatest(d.not_before, d.scheduled_for), d.delivery_id, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry' and d.due_at <= p_now
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry'
+			and d.due_at <= p_now
 		order by greatest(d.not_before, d.scheduled_for), d.delivery_id
 		limit 1)) f
 	order by f.later, f.key_at, f.delivery_id
@@ -12554,6 +12555,39 @@ $$;
 
 
 --
+-- Name: pull_cursors; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.pull_cursors (
+    workspace_id text NOT NULL,
+    source_id text NOT NULL,
+    cursor_json jsonb DEFAULT '{}'::jsonb NOT NULL,
+    next_poll_at timestamp with time zone DEFAULT now() NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    last_error jsonb,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_poll_at timestamp with time zone,
+    leased_by text,
+    leased_until timestamp with time zone
+);
+
+ALTER TABLE ONLY autopost.pull_cursors FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: is_polled(autopost.pull_cursors, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_polled(p_cursor autopost.pull_cursors, p_now timestamp with time zone) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a daemon polls the source now.
+select coalesce(p_cursor.leased_by is not null and p_cursor.leased_until > p_now
+	and p_cursor.next_poll_at = p_cursor.leased_until, false)
+$$;
+
+
+--
 -- Name: is_possible_host(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13187,6 +13221,52 @@ begin
 	and (v_all or autopost.may_access(l.workspace_id))
 	limit p_limit;
 end
+$$;
+
+
+--
+-- Name: webhook_sends; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.webhook_sends (
+    workspace_id text NOT NULL,
+    webhook_id text NOT NULL,
+    event_id uuid NOT NULL,
+    event_type text NOT NULL,
+    event_at timestamp with time zone NOT NULL,
+    body text NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    claim_token text,
+    http_status integer,
+    error text,
+    created_at timestamp with time zone NOT NULL,
+    attempted_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    CONSTRAINT webhook_sends_attempt_check CHECK ((attempt >= 0)),
+    CONSTRAINT webhook_sends_check CHECK (((status = 'sending'::text) = (claim_token IS NOT NULL))),
+    CONSTRAINT webhook_sends_check1 CHECK (((status = ANY (ARRAY['delivered'::text, 'dead'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT webhook_sends_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'delivered'::text, 'dead'::text])))
+);
+
+ALTER TABLE ONLY autopost.webhook_sends FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: last_answer(autopost.webhook_sends); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.last_answer(p_send autopost.webhook_sends) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the last answer to a call in words; null before the first one.
+select case
+	when p_send.attempted_at is null or p_send.status = 'sending' and p_send.attempt = 1 then null
+	when p_send.http_status between 200 and 299 then 'the answer was ' || p_send.http_status
+	when p_send.http_status is not null then 'the last answer was ' || concat_ws(': ', p_send.http_status,
+		nullif(p_send.error, 'the answer was ' || p_send.http_status))
+	else 'no answer arrived' || coalesce(': ' || p_send.error, '') end
 $$;
 
 
@@ -15264,26 +15344,6 @@ $$;
 
 
 --
--- Name: pull_cursors; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.pull_cursors (
-    workspace_id text NOT NULL,
-    source_id text NOT NULL,
-    cursor_json jsonb DEFAULT '{}'::jsonb NOT NULL,
-    next_poll_at timestamp with time zone DEFAULT now() NOT NULL,
-    failures integer DEFAULT 0 NOT NULL,
-    last_error jsonb,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_poll_at timestamp with time zone,
-    leased_by text,
-    leased_until timestamp with time zone
-);
-
-ALTER TABLE ONLY autopost.pull_cursors FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: pull_receipts; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -15676,35 +15736,6 @@ begin
 			limit p_limit) x);
 end
 $$;
-
-
---
--- Name: webhook_sends; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.webhook_sends (
-    workspace_id text NOT NULL,
-    webhook_id text NOT NULL,
-    event_id uuid NOT NULL,
-    event_type text NOT NULL,
-    event_at timestamp with time zone NOT NULL,
-    body text NOT NULL,
-    status text DEFAULT 'pending'::text NOT NULL,
-    attempt integer DEFAULT 0 NOT NULL,
-    due_at timestamp with time zone NOT NULL,
-    claim_token text,
-    http_status integer,
-    error text,
-    created_at timestamp with time zone NOT NULL,
-    attempted_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    CONSTRAINT webhook_sends_attempt_check CHECK ((attempt >= 0)),
-    CONSTRAINT webhook_sends_check CHECK (((status = 'sending'::text) = (claim_token IS NOT NULL))),
-    CONSTRAINT webhook_sends_check1 CHECK (((status = ANY (ARRAY['delivered'::text, 'dead'::text])) = (finished_at IS NOT NULL))),
-    CONSTRAINT webhook_sends_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'delivered'::text, 'dead'::text])))
-);
-
-ALTER TABLE ONLY autopost.webhook_sends FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -27774,6 +27805,35 @@ $$;
 
 
 --
+-- Name: source_holds(text, autopost.pull_sources, autopost.pull_cursors, boolean, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_holds(p_status text, p_source autopost.pull_sources, p_cursor autopost.pull_cursors, p_endpoint_enabled boolean, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the reasons why a source is not polled now. p_status: of the workspace.
+select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts) order by h.n), '[]')
+from (values
+	(1, 'workspace', p_status <> 'active', null::timestamptz, 'an active workspace: it is ' || p_status),
+	(2, 'source_stopped', not p_source.enabled and p_source.stopped is not null, null,
+		'autopost source enable ' || p_source.source_id || ', after its address is corrected'),
+	(3, 'source_disabled', not p_source.enabled and p_source.stopped is null, null,
+		'autopost source enable ' || p_source.source_id),
+	(4, 'endpoint_disabled', p_source.enabled and not p_endpoint_enabled, null,
+		'autopost endpoint enable, for the endpoint of the source'),
+	(5, 'lease', p_source.enabled and autopost.is_polled(p_cursor, p_now), p_cursor.leased_until,
+		'the end of the running poll'),
+	(6, 'poll_failed', p_source.enabled and p_cursor.failures > 0 and not autopost.is_polled(p_cursor, p_now),
+		p_cursor.next_poll_at, 'the next poll, or autopost source set ' || p_source.source_id
+			|| ' with a corrected configuration, which polls at once'),
+	(7, 'interval', p_source.enabled and p_cursor.failures = 0 and p_cursor.next_poll_at > p_now
+		and not autopost.is_polled(p_cursor, p_now), p_cursor.next_poll_at, 'the time of the next poll')
+) h (n, gate, holds, until, lifts)
+where h.holds
+$$;
+
+
+--
 -- Name: source_host_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -27890,6 +27950,34 @@ select '{
 	"config_json": {"is": "object", "default": {}},
 	"enabled": {"is": "boolean", "default": true}}'::jsonb
 	|| jsonb_build_object('endpoint_id', jsonb_build_object('is', 'text', 'required', true, 'default', p_source_id))
+$$;
+
+
+--
+-- Name: source_sentence(autopost.pull_sources, autopost.pull_cursors, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_sentence(p_source autopost.pull_sources, p_cursor autopost.pull_cursors, p_held_by jsonb, p_now timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the state of a source in words.
+select case p_held_by -> 0 ->> 'gate'
+	when 'workspace' then 'is not polled: the workspace is not active'
+	when 'source_stopped' then 'is stopped since ' || autopost.instant_text((p_source.stopped ->> 'at')::timestamptz)
+		|| ': ' || autopost.failure_text(p_source.stopped)
+	when 'source_disabled' then 'is disabled by an operator'
+	when 'endpoint_disabled' then 'is polled, but its endpoint is disabled: its posts are refused'
+	when 'lease' then format('is being polled by run %s, lease until %s', p_cursor.leased_by,
+		autopost.instant_text(p_cursor.leased_until))
+	when 'poll_failed' then format('fails: %s failed in a row', case p_cursor.failures when 1 then '1 poll'
+		else p_cursor.failures || ' polls' end)
+		|| case when p_cursor.next_poll_at > p_now
+			then ', the next poll is at ' || autopost.instant_text(p_cursor.next_poll_at)
+			else ', the next free daemon polls it' end
+	when 'interval' then 'waits for its next poll at ' || autopost.instant_text(p_cursor.next_poll_at)
+	else 'is due: the next free daemon with the stage ingest polls it' end
+	|| case when p_source.stopped is null and p_cursor.last_error is not null
+		then ', the last error: ' || autopost.failure_text(p_cursor.last_error) else '' end
 $$;
 
 
@@ -32439,6 +32527,34 @@ $$;
 
 
 --
+-- Name: webhook_holds(text, autopost.result_webhooks, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.webhook_holds(p_status text, p_webhook autopost.result_webhooks, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the reasons why a result webhook calls nothing now. p_status: of the workspace.
+-- Reads:   cluster_identity; as calls_allowed.
+begin
+	return (
+		select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts) order by h.n), '[]')
+		from (values
+			(1, 'workspace', p_status = 'disabled', null::timestamptz, 'a workspace that is not disabled'),
+			(2, 'restored', autopost.is_restored(), null, 'autopost restore confirm: this copy was restored'),
+			(3, 'webhook_disabled', not p_webhook.enabled, null, 'autopost webhook enable ' || p_webhook.webhook_id),
+			(4, 'webhook_rate', p_webhook.enabled and p_webhook.next_send_at >= p_now + interval '1 second',
+				p_webhook.next_send_at - interval '1 second', 'its rate: rps'),
+			(5, 'webhook_capacity', p_webhook.enabled and p_webhook.next_send_at < p_now + interval '1 second'
+				and autopost.calls_allowed(p_webhook, p_now) <= 0, null, case when p_webhook.failing_since is null
+					then 'the end of a running call: max_parallel'
+					else 'the end of the running call: a failing webhook makes one at a time' end)
+		) h (n, gate, holds, until, lifts)
+		where h.holds);
+end
+$$;
+
+
+--
 -- Name: webhook_rules(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -32456,6 +32572,26 @@ select '{
 	"rps": {"is": "number", "default": 20, "min": 0.001, "max": 1000},
 	"max_parallel": {"is": "integer", "default": 4, "min": 1, "max": 100},
 	"timeout_seconds": {"is": "integer", "default": 15, "min": 1, "max": 60}}'::jsonb
+$$;
+
+
+--
+-- Name: webhook_sentence(autopost.result_webhooks); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.webhook_sentence(p_webhook autopost.result_webhooks) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the state of a result webhook in words.
+select case
+	when not p_webhook.enabled and p_webhook.disabled_reason = 'gone'
+		then 'is disabled: its address answered 410 Gone'
+	when not p_webhook.enabled and p_webhook.disabled_reason is not null
+		then 'is disabled: all its calls failed since ' || autopost.instant_text(p_webhook.failing_since)
+	when not p_webhook.enabled then 'is disabled by an operator'
+	when p_webhook.failing_since is not null
+		then 'fails since ' || autopost.instant_text(p_webhook.failing_since)
+	else 'works' end
 $$;
 
 
@@ -32625,9 +32761,10 @@ CREATE FUNCTION autopost.why(p_workspace_id text, p_delivery_id uuid) RETURNS js
 -- Returns: {"status": "found", "delivery", "message", "source", "acts": its post changes, "chain":
 --          [{"ts", "action", "attempt", "result", "sentence", "error"}], "now": {"sentence",
 --          "send_at": the estimated time, "held_by": [{"gate", "until", "lifts"}], "lifts":
---          possible remedy for an ended one}}. For a submission, or a message with a running
---          fan-out: {"status": "submission" | "fanout", "now"}, the reason why it has no deliveries
---          yet. For an ingest run {"status": "run", "now"}. Else {"status": "unknown_delivery"}.
+--          possible remedy for an ended one}}. For a submission, or a message or run with a
+--          running fan-out: {"status": "submission" | "fanout", "now"}, the reason why deliveries are
+--          missing. For another ingest run or message {"status":
+--          "run" | "message", "now"}. Else {"status": "unknown_delivery"}.
 -- Reads:   submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts,
 --          events, channel_gates, platform_limits, dispatch_runs.
 declare
@@ -32686,6 +32823,141 @@ $$;
 
 
 --
+-- Name: why_call(autopost.result_webhooks, autopost.webhook_sends, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_call(p_webhook autopost.result_webhooks, p_send autopost.webhook_sends, p_held_by jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: explains a call of a result webhook: its last answer, its next try, and why it waits.
+--          p_held_by: webhook_holds.
+-- Returns: {"sentence", "send_at", "held_by", "lifts"}.
+-- Reads:   webhook_sends, retry_policies.
+declare
+	v_most int := (autopost.retry_policy(p_webhook.workspace_id, 'result_webhook', '*')).max_attempts;
+	v_answer text := coalesce(', ' || autopost.last_answer(p_send), '');
+	v_ahead bigint;
+begin
+	if p_send.status = 'delivered' then
+		return jsonb_build_object('sentence', format('delivered at %s by call %s%s',
+			autopost.instant_text(p_send.finished_at), p_send.attempt, v_answer), 'send_at', null, 'held_by', '[]'::jsonb);
+	elsif p_send.status = 'dead' then
+		return jsonb_build_object('sentence', format('gave up at %s after %s%s',
+			autopost.instant_text(p_send.finished_at), case p_send.attempt when 1 then '1 call' else p_send.attempt || ' calls' end, v_answer), 'send_at', null,
+			'held_by', '[]'::jsonb, 'lifts', format('autopost webhook replay %s --event %s --reason fixed',
+				p_webhook.webhook_id, p_send.event_id));
+	elsif p_send.status = 'sending' and p_send.due_at > p_now then
+		return jsonb_build_object('sentence', format('call %s of %s is running, lease until %s%s',
+			p_send.attempt, v_most, autopost.instant_text(p_send.due_at), v_answer), 'send_at', null, 'held_by', '[]'::jsonb,
+			'lifts', 'the answer of the receiver, or the end of the lease');
+	end if;
+	v_ahead := (select count(*) from (
+		select 1 from autopost.webhook_sends s
+		where s.workspace_id = p_webhook.workspace_id and s.webhook_id = p_webhook.webhook_id
+		and s.status in ('pending', 'sending') and s.due_at < least(p_send.due_at, p_now)
+		limit 10000) x);
+	if p_send.due_at > p_now then
+		p_held_by := p_held_by || autopost.hold('retry', p_send.due_at, 'the end of the wait after its last call',
+			jsonb_build_object('attempt', p_send.attempt, 'max_attempts', v_most));
+	elsif v_ahead > 0 then
+		p_held_by := p_held_by
+			|| autopost.hold('queue', null, 'the calls before it', jsonb_build_object('ahead', v_ahead));
+	end if;
+	return jsonb_build_object('sentence', case
+		when p_send.attempt = 0 then 'waits for its first call'
+		else format('waits for call %s of %s%s', p_send.attempt + 1, v_most, v_answer) end
+		|| case when p_send.due_at > p_now then ', the next try is at ' || autopost.instant_text(p_send.due_at)
+			when p_held_by = '[]' then ': the next free daemon with the stage webhooks makes it' else '' end,
+		'send_at', case when not exists (select 1 from jsonb_array_elements(p_held_by) h
+			where h.value -> 'until' = 'null') then greatest(p_send.due_at, p_now) end,
+		'held_by', p_held_by);
+end
+$$;
+
+
+--
+-- Name: why_fanout(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_fanout(p_workspace_id text, p_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the progress of a running fan-out of a message or a run (p_id), and why it waits; null if
+--          none is running. One fan-out of a workspace runs at a time, in the order of their ids; one
+--          whose range failed lets the next one pass until its next try.
+-- Reads:   fanout_jobs.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_job autopost.fanout_jobs;
+	v_ahead int;
+	v_fails boolean;
+begin
+	select j.* into v_job from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.message_id = p_id and j.status = 'running'
+	order by j.job_id limit 1;
+	if v_job.job_id is null then
+		select j.* into v_job from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.run_id = p_id and j.status = 'running'
+		order by j.job_id limit 1;
+	end if;
+	if v_job.job_id is null then
+		return null;
+	end if;
+	v_fails := v_job.attempt > 0;
+	v_ahead := (select count(*) from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.status = 'running' and j.job_id < v_job.job_id
+		and j.next_attempt_at <= v_now);
+	return jsonb_build_object('status', 'fanout', 'now', jsonb_build_object('send_at', null,
+		'sentence', format('fans out: %s of %s channels are through',
+			v_job.enqueued + v_job.deduped + v_job.invalid + v_job.skipped, v_job.planned)
+			|| case when v_job.last_error is null then ''
+				else format(', the last range failed%s: %s', case when v_job.attempt > 1
+					then format(' %s times', v_job.attempt) else '' end, autopost.failure_text(v_job.last_error)) end
+			|| case when v_fails and v_job.next_attempt_at > v_now
+				then ', the next try is at ' || autopost.instant_text(v_job.next_attempt_at) else '' end
+			|| case v_ahead when 0 then '' when 1 then ', it waits for 1 earlier fan-out'
+				else format(', it waits for %s earlier fan-outs', v_ahead) end,
+		'held_by', case when v_ahead = 0 then '[]'::jsonb else jsonb_build_array(autopost.hold('earlier_fanout', null,
+				'the end of the earlier fan-outs', jsonb_build_object('ahead', v_ahead))) end
+			|| autopost.hold('fanout', v_job.next_attempt_at, 'a daemon with the stage ingest adds the next channels',
+				jsonb_build_object('attempt', v_job.attempt, 'done',
+					v_job.enqueued + v_job.deduped + v_job.invalid + v_job.skipped, 'planned', v_job.planned)),
+		'daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
+end
+$$;
+
+
+--
+-- Name: why_message(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_message(p_workspace_id text, p_message_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the result of the fan-out of a message that is over; null for an unknown message.
+-- Reads:   messages, deliveries.
+declare
+	v_count int;
+begin
+	if not exists (select 1 from autopost.messages m
+		where m.workspace_id = p_workspace_id and m.message_id = p_message_id) then
+		return null;
+	end if;
+	v_count := (select count(*) from (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p_message_id
+		limit 10000) x);
+	return jsonb_build_object('status', 'message', 'now', jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null,
+		'sentence', case v_count when 0 then 'its fan-out is over: no channel got a delivery'
+			when 1 then 'its fan-out is over: 1 channel got a delivery'
+			else format('its fan-out is over: %s channels got a delivery', case v_count when 10000 then '10000 or more'
+				else v_count::text end) end,
+		'lifts', 'ask for one of its deliveries: autopost deliveries list --message ' || p_message_id));
+end
+$$;
+
+
+--
 -- Name: why_no_delivery(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -32693,12 +32965,11 @@ CREATE FUNCTION autopost.why_no_delivery(p_workspace_id text, p_id uuid) RETURNS
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the reason why a post has no deliveries yet: its media are fetched first (p_id: a
---          submission), or its fan-out is in progress (p_id: a message); or the result of a run.
---          Null for other ids.
--- Reads:   submissions, fanout_jobs.
+--          submission), or its fan-out is in progress (p_id: a message or a run); or the result of a
+--          run or of a fan-out that is over. Null for other ids.
+-- Reads:   submissions; as why_fanout, why_run and why_message.
 declare
 	v_submission autopost.submissions;
-	v_job autopost.fanout_jobs;
 begin
 	select s.* into v_submission from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.submission_id = p_id;
@@ -32729,20 +33000,8 @@ begin
 					then 'when its media can be fetched: autopost submissions retry ' || p_id || ' --reason fixed'
 					else 'post it again' end) end);
 	end if;
-	select j.* into v_job from autopost.fanout_jobs j
-	where j.workspace_id = p_workspace_id and j.message_id = p_id and j.status = 'running'
-	order by j.job_id limit 1;
-	if v_job.job_id is not null then
-		return jsonb_build_object('status', 'fanout', 'now', jsonb_build_object('send_at', null,
-			'sentence', format('fans out: %s of %s channels are through%s',
-				v_job.enqueued + v_job.deduped + v_job.invalid + v_job.skipped, v_job.planned,
-				case when v_job.last_error is null then ''
-					else ', the last range failed: ' || autopost.failure_text(v_job.last_error) end),
-			'held_by',
-				jsonb_build_array(autopost.hold('fanout', v_job.next_attempt_at,
-				'a daemon with the stage ingest adds the next channels'))));
-	end if;
-	return autopost.why_run(p_workspace_id, p_id);
+	return coalesce(autopost.why_fanout(p_workspace_id, p_id), autopost.why_run(p_workspace_id, p_id),
+		autopost.why_message(p_workspace_id, p_id));
 end
 $$;
 
@@ -32865,6 +33124,116 @@ begin
 				+ coalesce((v_run.stats_json ->> 'payload_rejected')::bigint, 0))
 			|| coalesce('; ' || nullif(array_to_string(v_rejected, '; '), ''), ''))
 		|| case when v_rejected <> '{}' then '{"lifts": "correct the post and send it again"}' else '{}' end::jsonb);
+end
+$$;
+
+
+--
+-- Name: why_source(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_source(p_workspace_id text, p_source_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: explains a source: its polls, and why it is not polled now.
+-- Returns: {"status": "source", "source": {"source_id", "kind", "enabled", "last_poll_at", "next_poll_at",
+--          "failures", "last_error", "leased_by"}, "now": {"sentence", "held_by": [{"gate", "until",
+--          "lifts"}], "daemon_seen_at"}}; null if the source does not exist.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Reads:   pull_sources, pull_cursors, workspace_endpoints, dispatch_runs.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_source autopost.pull_sources;
+	v_cursor autopost.pull_cursors;
+	v_endpoint boolean;
+	v_now timestamptz := autopost.now_ts();
+	v_held jsonb;
+begin
+	perform autopost.require_argument('source_id', p_source_id <> '');
+	select s.* into v_source from autopost.pull_sources s
+	where s.workspace_id = p_workspace_id and s.source_id = p_source_id;
+	if v_source.source_id is null then
+		return null;
+	end if;
+	select c.* into v_cursor from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+	v_endpoint := exists (select 1 from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.source_id = p_source_id and e.kind = 'pull_source' and e.enabled);
+	v_held := autopost.source_holds(v_status, v_source, v_cursor, v_endpoint, v_now);
+	return jsonb_build_object('status', 'source',
+		'source', jsonb_build_object('source_id', p_source_id, 'kind', v_source.kind, 'enabled', v_source.enabled,
+			'last_poll_at', v_cursor.last_poll_at, 'next_poll_at', case when v_source.enabled
+				then nullif(v_cursor.next_poll_at, 'infinity') end,
+			'failures', coalesce(v_cursor.failures, 0), 'last_error', coalesce(v_source.stopped, v_cursor.last_error),
+			'leased_by', case when autopost.is_polled(v_cursor, v_now) then v_cursor.leased_by end),
+		'now', jsonb_build_object('sentence', autopost.source_sentence(v_source, v_cursor, v_held, v_now),
+			'held_by', v_held,
+			'daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
+end
+$$;
+
+
+--
+-- Name: why_webhook(text, text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_webhook(p_workspace_id text, p_webhook_id text, p_event_id uuid DEFAULT NULL::uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: explains a result webhook: its waiting calls, and why it makes none now. With p_event_id,
+--          the webhook-id of a call: that call, its last answer and its next try.
+-- Returns: {"status": "webhook", "webhook": {"webhook_id", "enabled", "disabled_reason", "failing_since",
+--          "waiting", "running": calls, 10000 means that many or more, "next_call_at"}, "call": null or
+--          {"event_id", "type", "status", "attempt", "http_status", "error", "attempted_at"}, "now":
+--          {"sentence", "send_at", "held_by": [{"gate", "until", "lifts"}], "lifts",
+--          "daemon_seen_at"}}; null if the webhook or the call does not exist.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Reads:   result_webhooks, webhook_sends, retry_policies, dispatch_runs, cluster_identity.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_webhook autopost.result_webhooks;
+	v_send autopost.webhook_sends;
+	v_queue record;
+	v_now timestamptz := autopost.now_ts();
+	v_why jsonb;
+begin
+	perform autopost.require_argument('webhook_id', p_webhook_id <> '');
+	select w.* into v_webhook from autopost.result_webhooks w
+	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+	if v_webhook.webhook_id is null then
+		return null;
+	end if;
+	select s.* into v_send from autopost.webhook_sends s
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id;
+	if p_event_id is not null and v_send.event_id is null then
+		return null;
+	end if;
+	select count(*) filter (where x.status = 'pending' or x.due_at <= v_now) as waiting,
+		count(*) filter (where x.status = 'sending' and x.due_at > v_now) as running,
+		min(x.due_at) filter (where x.status = 'pending' or x.due_at <= v_now) as next_at into v_queue
+	from (
+		select s.status, s.due_at from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.status in ('pending', 'sending')
+		order by s.due_at
+		limit 10000) x;
+	v_why := autopost.webhook_holds(v_status, v_webhook, v_now);
+	v_why := case when p_event_id is not null then autopost.why_call(v_webhook, v_send, v_why, v_now)
+		else jsonb_build_object('sentence', autopost.webhook_sentence(v_webhook) || format(', %s',
+			case v_queue.waiting when 0 then 'no call waits' when 1 then '1 call waits'
+				else v_queue.waiting || ' calls wait' end)
+			|| case when v_queue.next_at > v_now
+				then ', the next is at ' || autopost.instant_text(v_queue.next_at) else '' end,
+			'send_at', v_queue.next_at, 'held_by', v_why) end;
+	return jsonb_build_object('status', 'webhook',
+		'webhook', jsonb_build_object('webhook_id', p_webhook_id, 'enabled', v_webhook.enabled, 'disabled_reason',
+			v_webhook.disabled_reason, 'failing_since', v_webhook.failing_since, 'waiting', v_queue.waiting,
+			'running', v_queue.running, 'next_call_at', v_queue.next_at),
+		'call', case when p_event_id is not null then jsonb_build_object('event_id', v_send.event_id,
+			'type', v_send.event_type, 'status', v_send.status, 'attempt', v_send.attempt, 'http_status',
+			v_send.http_status, 'error', v_send.error, 'attempted_at', v_send.attempted_at) end,
+		'now', v_why || jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
 end
 $$;
 

@@ -377,7 +377,10 @@
 \ir admin/delivery_history.sql
 \ir admin/plan.sql
 \ir admin/why_run.sql
+\ir admin/why_fanout.sql
 \ir admin/why.sql
+\ir admin/why_source.sql
+\ir admin/why_webhook.sql
 \ir admin/get_delivery.sql
 \ir admin/set_event_strictness.sql
 \ir admin/functions_digest.sql

@@ -194,7 +194,8 @@ begin
 		limit 1)
 		union all
 		(select false, greatest(d.not_before, d.scheduled_for), d.delivery_id, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry' and d.due_at <= p_now
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry'
+			and d.due_at <= p_now
 		order by greatest(d.not_before, d.scheduled_for), d.delivery_id
 		limit 1)) f
 	order by f.later, f.key_at, f.delivery_id
