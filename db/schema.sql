@@ -2358,10 +2358,10 @@ $$;
 
 
 --
--- Name: begin_refresh(text, text, integer, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: begin_refresh(text, text, integer, text, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_version integer, p_source text, p_refused jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_version integer, p_source text, p_refused jsonb, p_run_id text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
@@ -2369,7 +2369,7 @@ CREATE FUNCTION autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_v
 --          unsealed one with the digest p_source ('' if a sealed secret has no digest). p_refused
 --          is the failure (error contract) that made it necessary, or null to renew ahead of time.
 --          One renewal runs at a time: the grant is a lease that finish_refresh or fail_refresh
---          ends. For the engine only.
+--          ends, or the silence of the run p_run_id (end_silent_leases). For the engine only.
 -- Returns: {"granted": true, "token", "version": for the new secret, "wait_ms": duration of the
 --          lease}, or {"granted": false, "reason"}: "unknown"; "other": the failure does not
 --          concern the credential; "newer": a newer secret is in force; "leased": another caller
@@ -2408,7 +2408,8 @@ begin
 	end if;
 	v_token := autopost.new_id()::text;
 	update autopost.credential_health h
-	set lease_token = v_token, lease_until = v_now + autopost.setting_interval('auth_refresh_lease_seconds')
+	set lease_token = v_token, lease_until = v_now + autopost.setting_interval('auth_refresh_lease_seconds'),
+		leased_by = p_run_id
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
 	return jsonb_build_object('granted', true, 'token', v_token, 'version', v_health.last_version + 1,
 		'wait_ms', autopost.milliseconds(autopost.setting_interval('auth_refresh_lease_seconds')));
@@ -4721,17 +4722,17 @@ $$;
 
 
 --
--- Name: claim_notices(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: claim_notices(text, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claim_notices(p_workspace_id text, p_limit integer) RETURNS SETOF jsonb
+CREATE FUNCTION autopost.claim_notices(p_workspace_id text, p_limit integer, p_run_id text DEFAULT NULL::text) RETURNS SETOF jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: leases up to p_limit (1 to 100) messages for targets of a workspace to the caller, who
 --          sends them and calls finish_notice. A target has one message in flight. A message with
---          an expired lease is sent once more and then counts as reported. Only the engine may call
---          it.
+--          an expired lease is sent once more and then counts as reported. A lease also ends when the
+--          run p_run_id is silent (end_silent_leases). Only the engine may call it.
 -- Returns: {"message_id", "token", "target_id", "kind": of the target, "address", "auth_ref",
 --          "subject", "text", "body", "attempt"} each.
 -- Locks:   alert_targets (skip locked), alerts.
@@ -4781,14 +4782,14 @@ begin
 			continue when v_message.message_id is null;
 		end if;
 		insert into autopost.alert_messages as m (workspace_id, message_id, target_id, kind, status, attempt,
-			claim_token, lease_until, subject, text, body, tells, created_at)
+			claim_token, lease_until, leased_by, subject, text, body, tells, created_at)
 		values (p_workspace_id, v_message.message_id, v_target.target_id, v_message.kind, 'sending', 1,
 			autopost.new_id()::text,
-			v_now + autopost.setting_interval('alert_lease_seconds'), v_message.subject, v_message.text, v_message.body,
-				v_message.tells, v_now)
+			v_now + autopost.setting_interval('alert_lease_seconds'), p_run_id, v_message.subject, v_message.text,
+				v_message.body, v_message.tells, v_now)
 		on conflict (workspace_id, message_id) do update
 		set status = 'sending', attempt = m.attempt + 1, claim_token = excluded.claim_token,
-			lease_until = excluded.lease_until
+			lease_until = excluded.lease_until, leased_by = excluded.leased_by
 		returning m.* into v_message;
 		return next jsonb_build_object('message_id', v_message.message_id, 'token', v_message.claim_token, 'target_id',
 			v_target.target_id, 'kind', v_target.kind,
@@ -5789,6 +5790,7 @@ CREATE TABLE autopost.alert_messages (
     attempt integer DEFAULT 0 NOT NULL,
     claim_token text,
     lease_until timestamp with time zone,
+    leased_by text,
     subject text NOT NULL,
     text text NOT NULL,
     body jsonb NOT NULL,
@@ -8066,8 +8068,9 @@ CREATE FUNCTION autopost.end_silent_leases(p_workspace_id text, p_now timestamp 
     AS $$
 -- Purpose: makes what silent daemons have leased due now (silent_leases). It skips locked rows, so
 --          it never waits.
--- Locks:   pull_cursors, submissions, post_acts, all with SKIP LOCKED.
--- Writes:  pull_cursors, submissions, post_acts.
+-- Locks:   pull_cursors, submissions, post_acts, credential_health, alert_messages, all with SKIP
+--          LOCKED.
+-- Writes:  the locked tables.
 declare
 	v_ids jsonb := (
 		select jsonb_object_agg(l.kind, l.ids) from (
@@ -8090,6 +8093,16 @@ begin
 		select x.act_id from autopost.post_acts x
 		where x.workspace_id = p_workspace_id and x.status = 'sending' and v_ids -> 'act' ? x.act_id::text
 		order by x.act_id for no key update of x skip locked);
+	update autopost.credential_health h set lease_until = p_now
+	where h.workspace_id = p_workspace_id and h.auth_ref in (
+		select x.auth_ref from autopost.credential_health x
+		where x.workspace_id = p_workspace_id and x.lease_token is not null and v_ids -> 'credential' ? x.auth_ref
+		order by x.auth_ref for no key update of x skip locked);
+	update autopost.alert_messages m set lease_until = p_now
+	where m.workspace_id = p_workspace_id and m.message_id in (
+		select x.message_id from autopost.alert_messages x
+		where x.workspace_id = p_workspace_id and x.status = 'sending' and v_ids -> 'message' ? x.message_id::text
+		order by x.message_id for no key update of x skip locked);
 end
 $$;
 
@@ -13188,7 +13201,7 @@ CREATE FUNCTION autopost.lapsed_workspaces(p_at timestamp with time zone, p_limi
     AS $$
 -- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Only
 --          claims older than the shortest of these times are read.
--- Reads:   deliveries, pull_cursors, submissions, post_acts, dispatch_runs, workspaces.
+-- Reads:   deliveries, workspaces; as silent_leases.
 declare
 	v_all boolean := autopost.may_access('*');
 	v_silent timestamptz := p_at - autopost.run_silence();
@@ -14344,6 +14357,7 @@ CREATE TABLE autopost.credential_health (
     failures integer DEFAULT 0 NOT NULL,
     lease_token text,
     lease_until timestamp with time zone,
+    leased_by text,
     checked_at timestamp with time zone,
     account text,
     rights jsonb DEFAULT '[]'::jsonb NOT NULL,
@@ -23392,14 +23406,15 @@ CREATE FUNCTION autopost.recover_sending_leases(p_workspace_id text, p_now times
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: ends expired leases of deliveries, and all leases of runs without a heartbeat: also those
---          of sources, submissions and post changes, which the next claim takes over. An unstarted call is a
+--          of sources, submissions, post changes, renewals and alert messages, which the next claim
+--          takes over. An unstarted call is a
 --          definite failure for the retry policy. A started one is an unknown outcome, except if
 --          the platform can resume it (platforms.resumes). attempt does not change. Up to 500 per
 --          call. A clock that jumped or is not confirmed ends no lease.
 -- Returns: {"recovered", "unknown", "dead"}, with "waiting": "clock" if the clock is not trusted.
--- Locks:   pull_cursors, submissions and post_acts with skip locked; platform_limits, channels,
---          deliveries, channel_gates; after a jump as follow_clock.
--- Writes:  pull_cursors, submissions, post_acts, deliveries, channel_gates, events(sending_lease_expired and those of the failure),
+-- Locks:   as end_silent_leases; platform_limits, channels, deliveries, channel_gates; after a jump as
+--          follow_clock.
+-- Writes:  as end_silent_leases; deliveries, channel_gates, events(sending_lease_expired and those of the failure),
 --          clock_observers.
 declare
 	v_now timestamptz;
@@ -27447,11 +27462,14 @@ CREATE FUNCTION autopost.silent_leases(p_at timestamp with time zone) RETURNS TA
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: leases, except those of deliveries, that go on at p_at although their daemon is silent:
---          of sources, submissions and post changes.
--- Reads:   pull_cursors, submissions, post_acts, dispatch_runs.
+--          of sources, submissions, post changes, renewals of credentials and messages of alerts.
+-- Reads:   pull_cursors, submissions, post_acts, credential_health, alert_messages, dispatch_runs.
 declare
 	v_silent timestamptz := p_at - autopost.run_silence();
 begin
+	if not exists (select 1 from autopost.dispatch_runs r where r.seen_at <= v_silent) then
+		return;
+	end if;
 	return query
 	select c.workspace_id, 'source', c.source_id
 	from autopost.pull_cursors c
@@ -27466,7 +27484,17 @@ begin
 	select a.workspace_id, 'act', a.act_id::text
 	from autopost.post_acts a
 	join autopost.dispatch_runs r on r.run_id = a.claimed_by and r.seen_at <= v_silent
-	where a.status = 'sending' and a.next_at > p_at;
+	where a.status = 'sending' and a.next_at > p_at
+	union all
+	select h.workspace_id, 'credential', h.auth_ref
+	from autopost.credential_health h
+	join autopost.dispatch_runs r on r.run_id = h.leased_by and r.seen_at <= v_silent
+	where h.lease_token is not null and h.lease_until > p_at
+	union all
+	select m.workspace_id, 'message', m.message_id::text
+	from autopost.alert_messages m
+	join autopost.dispatch_runs r on r.run_id = m.leased_by and r.seen_at <= v_silent
+	where m.status = 'sending' and m.lease_until > p_at;
 end
 $$;
 
@@ -35275,6 +35303,13 @@ CREATE INDEX credential_health_expiring ON autopost.credential_health USING btre
 --
 
 CREATE INDEX credential_health_failing ON autopost.credential_health USING btree (workspace_id, auth_ref) WHERE ((failures > 0) AND (lost_at IS NULL));
+
+
+--
+-- Name: credential_health_leased; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX credential_health_leased ON autopost.credential_health USING btree (workspace_id, auth_ref) WHERE (lease_token IS NOT NULL);
 
 
 --
