@@ -1149,6 +1149,46 @@ $$;
 
 
 --
+-- Name: settings; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.settings (
+    key text NOT NULL,
+    value jsonb NOT NULL,
+    meaning text NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    default_value jsonb,
+    "least" bigint,
+    most bigint,
+    internal boolean DEFAULT false NOT NULL,
+    CONSTRAINT settings_check CHECK (("least" <= most))
+);
+
+
+--
+-- Name: all_settings(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.all_settings() RETURNS SETOF autopost.settings
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the settings and the upload policies of the platforms.
+-- Reads:   settings, platforms.
+begin
+	return query
+	select s.* from autopost.settings s;
+	return query
+	select 'upload_policy_' || p.platform, p.upload_policy, format(
+		'whether %s gets media by upload_required or, for images of max, url_allowed: the platform fetches the source URL',
+		p.platform), null::timestamptz, d.policy, null::bigint, null::bigint, false
+	from autopost.platforms p
+	cross join (select jsonb_object_agg(t.type, 'upload_required') as policy
+		from unnest('{image,video,file,audio,other}'::text[]) t (type)) d;
+end
+$$;
+
+
+--
 -- Name: allowed_rate(text, autopost.channels, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1429,16 +1469,17 @@ CREATE FUNCTION autopost.apply_settings(p_values jsonb, p_operator text, p_reaso
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: changes several settings, {key: value}; null restores the default. A dry run does the
---          same and rolls back. Changes are in the audit log of the operator's workspace. Works
+-- Purpose: changes several settings, {key: value}; null restores the default. The upload policies of
+--          platforms are settings too: {"upload_policy_max": {"image": "url_allowed"}}. A dry run does
+--          the same and rolls back. Changes are in the audit log of the operator's workspace. Works
 --          across workspaces.
 -- Returns: {"applied": true, "dry_run", "changes": [{"key", "before", "after"}]}; or {"applied":
 --          false, "dry_run", "reason": "unchanged"}.
 -- Raises:  AP001 for an unknown key, a value that guard_setting rejects, a retention that conflicts
 --          with another rule, and without operator or reason.
--- Locks:   settings, audit_heads.
+-- Locks:   settings, platforms, audit_heads.
 -- Reads:   channels, workspaces.
--- Writes:  settings, admin_audit_log.
+-- Writes:  settings, platforms, admin_audit_log.
 declare
 	v_act jsonb;
 	v_changes jsonb;
@@ -3317,9 +3358,9 @@ CREATE FUNCTION autopost.change_settings(p_values jsonb, p_function text, p_act 
 --          workspace; without any workspace there is no log. Call it before a workspace is entered.
 -- Returns: [{"key", "before", "after"}].
 -- Raises:  AP001 as apply_settings.
--- Locks:   settings (key), quotas, channels and channel_gates for settings of Global X, audit_heads.
+-- Locks:   settings (key), platforms, quotas, channels and channel_gates for settings of Global X, audit_heads.
 -- Reads:   workspaces, x_post_config.
--- Writes:  settings, admin_audit_log; as apply_x_config.
+-- Writes:  settings, platforms (upload policies), admin_audit_log; as apply_x_config.
 declare
 	v_log text;
 	v_setting record;
@@ -3327,7 +3368,7 @@ declare
 	v_bad text;
 begin
 	select v.key into v_bad from jsonb_object_keys(p_values) v (key)
-	where not exists (select 1 from autopost.settings s where s.key = v.key) order by 1 limit 1;
+	where not exists (select 1 from autopost.all_settings() s where s.key = v.key) order by 1 limit 1;
 	if v_bad is not null then
 		perform autopost.raise_argument('key', format('unknown setting %L', v_bad), 'run autopost setting list');
 	end if;
@@ -3346,6 +3387,10 @@ begin
 		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before,
 			'after', v_setting.after);
 	end loop;
+	v_changes := v_changes || (
+		select coalesce(jsonb_agg(u.change order by u.key) filter (where u.change is not null), '[]') from (
+			select v.key, autopost.set_upload_policy(v.key, coalesce(nullif(v.value, 'null'), '{}')) as change
+			from jsonb_each(p_values) v where v.key like 'upload\_policy\_%' order by v.key) u);
 	perform autopost.check_retention(c.value ->> 'key') from jsonb_array_elements(v_changes) c
 		where c.value ->> 'key' like '%\_retention\_days';
 	perform autopost.apply_x_config(c.workspace_id) from (
@@ -5991,7 +6036,7 @@ where p_kind = 'retry_policy' and (r.workspace_id = p_workspace_id or (r.workspa
 	where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
 union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
-from autopost.settings s
+from autopost.all_settings() s
 where p_kind = 'setting'
 $$;
 
@@ -15323,23 +15368,6 @@ $$;
 
 
 --
--- Name: settings; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.settings (
-    key text NOT NULL,
-    value jsonb NOT NULL,
-    meaning text NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    default_value jsonb,
-    "least" bigint,
-    most bigint,
-    internal boolean DEFAULT false NOT NULL,
-    CONSTRAINT settings_check CHECK (("least" <= most))
-);
-
-
---
 -- Name: list_settings(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15347,11 +15375,12 @@ CREATE FUNCTION autopost.list_settings() RETURNS SETOF autopost.settings
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: lists the settings of the installation, with meaning and default.
--- Reads:   settings.
+-- Purpose: lists the settings of the installation, with meaning and default. The settings
+--          upload_policy_PLATFORM are the upload policies of the platforms.
+-- Reads:   settings, platforms.
 begin
 	return query
-	select s.* from autopost.settings s
+	select s.* from autopost.all_settings() s
 	order by s.key;
 end
 $$;
@@ -26728,6 +26757,47 @@ begin
 	return '{"applied": true}';
 end
 $_$;
+
+
+--
+-- Name: set_upload_policy(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.set_upload_policy(p_key text, p_value jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: changes the upload policy of a platform. p_key: upload_policy_PLATFORM. p_value: {type:
+--          policy}; missing types are upload_required.
+-- Returns: {"key", "before", "after"}; null if nothing changes.
+-- Raises:  AP001 for an unknown type or policy, and for url_allowed where the adapter sends no URLs.
+-- Locks:   platforms.
+-- Writes:  platforms.
+declare
+	v_platform text := substr(p_key, length('upload_policy_') + 1);
+	v_before jsonb;
+	v_after jsonb;
+	v_bad text;
+begin
+	select a.value, a.default_value || case jsonb_typeof(p_value) when 'object' then p_value else '{}' end
+	into v_before, v_after
+	from autopost.all_settings() a where a.key = p_key;
+	v_bad := case when jsonb_typeof(p_value) <> 'object' then p_value::text else (
+		select format('%s: %s', e.key, e.value) from jsonb_each(v_after) e
+		where e.key not in ('image', 'video', 'file', 'audio', 'other')
+			or e.value <> '"upload_required"' and (e.value <> '"url_allowed"' or e.key <> 'image' or v_platform <> 'max')
+		order by e.key limit 1) end;
+	if v_bad is not null then
+		perform autopost.raise_argument('value', format('%s must be an object of image, video, file, audio and other with '
+			'upload_required, or url_allowed for images of max, got %s', p_key, left(v_bad, 100)),
+			'write {"image": "url_allowed"} for max, or {} for the default');
+	end if;
+	if v_after = v_before then
+		return null;
+	end if;
+	update autopost.platforms p set upload_policy = v_after where p.platform = v_platform;
+	return jsonb_build_object('key', p_key, 'before', v_before, 'after', v_after);
+end
+$$;
 
 
 --

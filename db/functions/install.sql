@@ -35,6 +35,7 @@
 \ir core/constants.sql
 \ir core/raise_argument.sql
 \ir core/setting.sql
+\ir core/upload_policies.sql
 \ir core/guard_setting.sql
 \ir core/enter_workspace.sql
 \ir core/redact.sql
