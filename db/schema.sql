@@ -23912,7 +23912,8 @@ begin
 		and c.channel_id = p_delivery.channel_id;
 	v_error := '{"category": "TRANSIENT", "scope": "delivery", "code": "lease_expired", "known": false, "message": "released by hand before an outcome was committed"}';
 	perform autopost.emit_event(p_workspace_id, 'sending_lease_expired', 'error', p_delivery, v_error, p_meta);
-	return autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, v_error) ->> 'status';
+	-- the process of the call may still run
+	return autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, v_error, 15) ->> 'status';
 end
 $$;
 
@@ -23928,7 +23929,7 @@ CREATE FUNCTION autopost.release_stale(p_workspace_id text, p_older_than_seconds
 -- Purpose: emergency stop for deliveries in claimed or sending longer than p_older_than_seconds (at
 --          least 600), also with a valid lease. An unstarted claim is released: due at once, its
 --          attempt granted again. A started call is an unknown outcome and follows on_unknown of
---          the channel. Handles the oldest 500 per call.
+--          the channel, after 15 seconds at least. Handles the oldest 500 per call.
 -- Returns: {"applied", "dry_run", "released", "unknown", "results": [{"delivery_id", "channel_id",
 --          "before", "after", "started"}]}; a dry run changes nothing and has no "after".
 -- Raises:  AP001 without operator or reason.
@@ -27314,10 +27315,10 @@ $$;
 
 
 --
--- Name: settle_unknown(text, autopost.deliveries, autopost.channels, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: settle_unknown(text, autopost.deliveries, autopost.channels, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb, p_least_seconds integer DEFAULT 0) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
 -- Purpose: settles a call with an unknown outcome by the channel's on_unknown. hold waits for a
@@ -27325,7 +27326,7 @@ CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost
 --          resend sends again while attempts are left; so does reconcile where a repeated call has
 --          no effect (platforms.idempotent). A delivery that may not be sent again becomes
 --          failed_permanent with the code unknown_outcome. Nothing is sent again before
---          platforms.settle_seconds and the platform's own wait are over.
+--          platforms.settle_seconds, p_least_seconds and the platform's own wait are over.
 -- Reads:   platforms, events.
 -- Writes:  deliveries, channel_gates, events (unknown_outcome, retry_scheduled, failed_permanent,
 --          send_attempt).
@@ -27359,7 +27360,7 @@ begin
 	v_next := case v_on_unknown when 'hold' then 'infinity'::timestamptz
 		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt,
 			(p_error ->> 'retry_after_ms')::numeric, random()::numeric),
-			make_interval(secs => v_platform.settle_seconds)) end;
+			make_interval(secs => greatest(v_platform.settle_seconds, p_least_seconds))) end;
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error,
 		jsonb_build_object('next_retry_at', v_next));
 	return autopost.finish_attempt(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
