@@ -57,7 +57,9 @@ func TestMemoryOfStoresAndTokenEndpoints(t *testing.T) {
 		w.Header().Set("Content-Type", "application/xml")
 		fmt.Fprint(w, `<ListBucketResult>`, strings.Repeat(`<Contents/>`, 90_000), `</ListBucketResult>`)
 		lists.Add(1)
-	}, func(func() bool) { h.Until("the monitor has read a list and asks again", func() bool { return lists.Load() > 1 }) })
+	}, func(func() bool) {
+		h.Until("the monitor has read a list and asks again", func() bool { return lists.Load() > 1 })
+	})
 	all := answers()
 	all["an error"] = func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
