@@ -59,7 +59,7 @@ func TestSettingsPage(t *testing.T) {
 		"| setting | default | least | most | for | meaning |\n| --- | --- | --- | --- | --- | --- |\n" +
 		strings.Join(pgtest.Column[string](pgtest.New(t), `
 			select format(E'| `+"`%s` | `%s`"+` | %s | %s | %s | %s |\n', s.key, s.default_value, s.least, s.most, case when s.internal then 'internal' else 'operators' end, s.meaning)
-			from autopost.settings s order by s.internal, s.key`), "")
+			from autopost.list_settings() s order by s.internal, s.key`), "")
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(page), 0o644))
 	}

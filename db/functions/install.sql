@@ -35,6 +35,7 @@
 \ir core/constants.sql
 \ir core/raise_argument.sql
 \ir core/setting.sql
+\ir core/upload_policies.sql
 \ir core/guard_setting.sql
 \ir core/enter_workspace.sql
 \ir core/redact.sql
@@ -398,7 +399,10 @@
 \ir admin/delivery_history.sql
 \ir admin/plan.sql
 \ir admin/why_run.sql
+\ir admin/why_fanout.sql
 \ir admin/why.sql
+\ir admin/why_source.sql
+\ir admin/why_webhook.sql
 \ir admin/get_delivery.sql
 \ir admin/set_event_strictness.sql
 \ir admin/functions_digest.sql

@@ -44,6 +44,7 @@ create table autopost.credential_health (
 	failures        int not null default 0, -- failed renewals in a row
 	lease_token     text, -- of the daemon that renews it now
 	lease_until     timestamptz,
+	leased_by       text, -- run id of that daemon
 	checked_at      timestamptz,
 	account         text, -- account name from the platform
 	rights          jsonb not null default '[]', -- [{"target", "title", "may_post", "reason"}]
@@ -58,6 +59,8 @@ create table autopost.credential_health (
 );
 create index credential_health_due on autopost.credential_health (workspace_id, next_refresh_at)
 	where next_refresh_at is not null and lost_at is null;
+create index credential_health_leased on autopost.credential_health (workspace_id, auth_ref)
+	where lease_token is not null;
 create index credential_health_failing on autopost.credential_health (workspace_id, auth_ref)
 	where failures > 0 and lost_at is null;
 create index credential_health_expiring on autopost.credential_health (workspace_id, valid_until)

@@ -57,6 +57,11 @@ alter table autopost.deliveries alter column workspace_id set statistics 0; -- a
 -- Claim and gates: the next due delivery of a channel.
 create index deliveries_due on autopost.deliveries (workspace_id, channel_id, due_at, delivery_id)
 	where status in ('queued', 'retry');
+-- Claim: whether a channel has a due retry, and which goes first. Retries that wait are passed in the index.
+-- Alerts: retries that wait for a person (infinity).
+create index deliveries_again on autopost.deliveries (workspace_id, channel_id, next_retry_at) where status = 'retry';
+create index deliveries_retry on autopost.deliveries
+	(workspace_id, channel_id, (greatest(not_before, scheduled_for)), delivery_id, due_at) where status = 'retry';
 -- Enqueue: at most one open delivery per content and channel.
 create unique index deliveries_inflight on autopost.deliveries (workspace_id, content_hash, channel_id, hash_version)
 	where status in ('queued', 'claimed', 'sending', 'retry');
@@ -73,8 +78,6 @@ create index deliveries_doubted on autopost.deliveries (workspace_id, channel_id
 	where unknown_outcomes > 0;
 create index deliveries_unknown on autopost.deliveries (workspace_id, updated_at)
 	where status = 'failed_permanent' and outcome_unknown_at is not null;
-create index deliveries_held on autopost.deliveries (workspace_id, channel_id)
-	where status = 'retry' and next_retry_at = 'infinity';
 -- Lists of finished deliveries, newest first.
 create index deliveries_ended on autopost.deliveries (workspace_id, channel_id, delivery_id)
 	where status in ('sent', 'deduped', 'failed_permanent', 'dead');

@@ -69,6 +69,7 @@ create table autopost.alert_messages (
 	attempt      int not null default 0,
 	claim_token  text,
 	lease_until  timestamptz,
+	leased_by    text, -- run id of the daemon that sends it
 	subject      text not null,
 	text         text not null,
 	body         jsonb not null, -- for programs

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(26);
+select plan(27);
 
 select test.channel('started');
 select test.channel('idle');
@@ -28,6 +28,7 @@ select is((test.row('started')).unknown_outcomes, 1);
 select is((test.row('started')).last_error ->> 'code', 'unknown_outcome');
 select is((test.row('started')).last_call_at, '2026-06-01 12:00:00+00'::timestamptz,
 	'the start time is kept for the lookup');
+select ok((test.row('started')).next_retry_at - (test.row('started')).last_call_at >= interval '15 seconds');
 select is(test.actions('started'), '{send_attempt,sending_lease_expired,unknown_outcome,retry_scheduled}');
 select is((select array_agg(d.claim_token) from autopost.deliveries d), array[null, null]::text[], 'the claim is over');
 select is((test.gate('idle')).inflight, 0, 'and its place free');

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(36);
+select plan(37);
 
 select test.channel('a', p_max_parallel => 10);
 create function test.state() returns jsonb
@@ -76,6 +76,9 @@ select is((select array_agg(status || ' ' || unknown_outcomes || ' ' || granted_
 	from autopost.deliveries), '{retry 0 2,retry 1 0}',
 	'the attempt that never began is granted again; the other may stand there already');
 select is(test.actions('a'), '{send_attempt,sending_lease_expired,unknown_outcome,retry_scheduled}');
+select is((select array_agg(d.due_at - autopost.now_ts() >= case when d.unknown_outcomes > 0 then interval '15 seconds'
+	else '0' end and (d.unknown_outcomes > 0 or d.due_at <= autopost.now_ts())) from autopost.deliveries d), '{t,t}',
+	'a row without a begun call is due at once, a begun call waits 15 seconds at least');
 select is((select e.meta - '{trace_id,run_id}'::text[] from autopost.events e where e.action = 'released'),
 	'{"manual": true, "operator": "olga", "reason": "host lost", "from_status": "sending"}');
 select is((test.logged()).action, 'release_stale');

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(17);
+select plan(22);
 
 select test.channel(c) from unnest('{a,b,c}'::text[]) c;
 select test.say('x');
@@ -60,6 +60,31 @@ select is((select count(*)::int from autopost.claim_acts('w', 'other', 10)), 1);
 select autopost.touch_run('other'), autopost.recover_sending_leases('w');
 select is((select count(*)::int from autopost.pull_cursors where next_poll_at <= autopost.now_ts()), 0,
 	'a daemon that lives keeps its leases');
+
+-- The renewal of a credential, and the message of an alert.
+select test.bind();
+select autopost.put_alert_target('w', 'ops', '{"kind": "telegram", "address": "-100", "auth_ref": "bot"}', 'o', 'r', false);
+create function test.renewal(p_run_id text) returns text
+language sql
+as $$
+select a ->> 'granted' || coalesce(' ' || (a ->> 'reason'), '') from autopost.begin_refresh('w', 'bot', 0, '', null, p_run_id) a
+$$;
+create function test.messages(p_run_id text) returns int
+language sql
+as $$
+select count(*)::int from autopost.claim_notices('w', 10, p_run_id)
+$$;
+select autopost.touch_run('dead'), autopost.raise_alert('w', 'duty_failing', 'x', null, '{}');
+select is(array[test.renewal('dead'), test.messages('dead')::text], '{true,1}');
+select test.tick('44 seconds');
+select autopost.recover_sending_leases('w');
+select is(array[test.renewal('other'), test.messages('other')::text], '{false leased,0}', 'the leases go on');
+select test.tick('1 second');
+select is((select array_agg(w) from autopost.lapsed_workspaces(autopost.now_ts(), 10) w), '{w}');
+select autopost.touch_run('other'), autopost.recover_sending_leases('w');
+select is(array[test.renewal('other'), test.messages('other')::text], '{true,1}', 'another daemon takes both over');
+select autopost.touch_run('other'), autopost.recover_sending_leases('w');
+select is(array[test.renewal('dead'), test.messages('dead')::text], '{false leased,0}', 'and keeps them');
 
 select * from finish();
 rollback;

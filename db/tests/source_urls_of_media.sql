@@ -26,8 +26,7 @@ $$;
 create function test.policy(p_image text) returns void
 language sql
 as $$
-update autopost.platforms set upload_policy = upload_policy || jsonb_build_object('image', p_image)
-where platform = 'max'
+select autopost.apply_settings(jsonb_build_object('upload_policy_max', jsonb_build_object('image', p_image)), 'test', 'test', false)
 $$;
 
 select is((select count(*)::int from autopost.platforms p, jsonb_each_text(p.upload_policy) e

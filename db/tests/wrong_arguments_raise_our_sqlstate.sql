@@ -408,6 +408,8 @@ insert into calls values
 	('plan', $c$autopost.plan(null, '{}', null)$c$, 'workspace_id'),
 	('plan', $c$autopost.plan('w', '{}', 'infinity')$c$, 'now'),
 	('why', $c$autopost.why('w', null)$c$, 'delivery_id'),
+	('why_source', $c$autopost.why_source('w', '')$c$, 'source_id'),
+	('why_webhook', $c$autopost.why_webhook('w', null)$c$, 'webhook_id'),
 	('begin_dispatch', $c$autopost.begin_dispatch('', 60)$c$, 'run_id'),
 	('begin_dispatch', $c$autopost.begin_dispatch('r', 0)$c$, 'lease_seconds'),
 	('begin_dispatch', $c$autopost.begin_dispatch('r', 3601)$c$, 'lease_seconds'),

@@ -39,6 +39,7 @@ func registerAll(d *server, media Media) {
 	registerWebhooks(d)
 	registerWebhookDeliveries(d)
 	registerWebhookActs(d)
+	registerWhy(d)
 	registerQuotas(d)
 	registerBudgets(d)
 	registerRetryPolicies(d)

@@ -35,6 +35,10 @@ type reads interface {
 	// ListEventTypes returns an array.
 	ListEventTypes(ctx context.Context, workspace string) (json.RawMessage, error)
 	GetDelivery(ctx context.Context, workspace, delivery string) (json.RawMessage, error)
+	Why(ctx context.Context, workspace, id string) (json.RawMessage, error)
+	WhySource(ctx context.Context, workspace, source string) (json.RawMessage, error)
+	// WhyWebhook explains the call for an event, or the whole webhook if event is "".
+	WhyWebhook(ctx context.Context, workspace, webhook, event string) (json.RawMessage, error)
 	Forecast(ctx context.Context, workspace string) (json.RawMessage, error)
 	HealthSnapshot(ctx context.Context, workspace string) (json.RawMessage, error)
 	// Plan takes an instant in RFC 3339; "" is now.

@@ -34,10 +34,10 @@ func registerWorkspaces(d *server) {
 }
 
 type setting struct {
-	Key       string    `json:"key" example:"max_attempts"`
-	Value     any       `json:"value"`
-	Meaning   string    `json:"meaning"`
-	UpdatedAt time.Time `json:"updated_at"`
+	Key       string  `json:"key" example:"max_attempts"`
+	Value     any     `json:"value"`
+	Meaning   string  `json:"meaning"`
+	UpdatedAt instant `json:"updated_at" nullable:"true" doc:"null for an upload policy, which is kept with its platform."`
 }
 
 func registerSettings(d *server) {

@@ -19,7 +19,7 @@ import (
 
 func sourceCommand() *cobra.Command {
 	return parentCommand("source", "Manage the feeds, APIs and databases that are polled",
-		sourceAddCommand(), sourceSetCommand(), sourceListCommand(), sourceShowCommand(),
+		sourceAddCommand(), sourceSetCommand(), sourceListCommand(), sourceShowCommand(), sourceWhyCommand(),
 		sourceSwitchCommand("enable", "Enable the polls of a source", true), sourceSwitchCommand("disable", "Disable the polls of a source; its posts stay", false),
 		sourceFetchCommand(), sourceTestCommand(), sourceImportCommand())
 }

@@ -21,7 +21,7 @@ func webhookCommand() *cobra.Command {
 		webhookListCommand(), webhookPutCommand("add", "Add a result webhook",
 			`  autopost webhook add crm --url https://crm.example.org/hook --signing-ref crm-key --reason "new CRM"`, mustNotExist), webhookShowCommand(),
 		webhookPutCommand("set", "Change a result webhook", `  autopost webhook set crm --event-types 'post.*' --reason "less traffic"`, mustExist), webhookRemoveCommand(), webhookTestCommand(),
-		webhookDeliveriesCommand(), webhookReplayCommand())...)
+		webhookDeliveriesCommand(), webhookWhyCommand(), webhookReplayCommand())...)
 }
 
 // webhookRow is one row of the list.

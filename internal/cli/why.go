@@ -81,7 +81,7 @@ func printWhy(raw json.RawMessage, workspace, id string, asJSON bool) error {
 			return err
 		}
 	}
-	if !asJSON && slices.Contains([]string{"submission", "fanout", "run"}, e.Status) {
+	if !asJSON && slices.Contains([]string{"submission", "fanout", "run", "message"}, e.Status) {
 		return e.printNow()
 	}
 	if e.Status == "unknown_delivery" {

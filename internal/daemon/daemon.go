@@ -57,6 +57,7 @@ type Daemon struct {
 	db       *Database
 	store    *pg.Store
 	blobs    *media.Store
+	runID    string // names this daemon in its leases
 	vault    *credential.Vault
 	raw      *rawpayload.Keeper
 	adapters map[autopost.Platform]autopost.Adapter
@@ -100,6 +101,8 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 	if restored {
 		log.ErrorContext(ctx, "daemon.restored_copy", "error", "this database was restored from a backup and sends nothing", "remedy", RestoreRemedy)
 	}
+	d.runID = uuid.NewString()
+	d.store = d.store.ForRun(d.runID)
 	if err := writeSettings(ctx, d.store, cfg); err != nil {
 		return nil, err
 	}
@@ -147,9 +150,8 @@ func writeSettings(ctx context.Context, store *pg.Store, cfg config.Config) erro
 
 func (d *Daemon) addStages(only []string) error {
 	on := func(stage string) bool { return len(only) == 0 || slices.Contains(only, stage) }
-	runID := uuid.NewString()
 	d.group.Panicked = func(ctx context.Context, stage string, failure *worker.Panic) {
-		d.reportPanic(ctx, runID, stage, failure)
+		d.reportPanic(ctx, stage, failure)
 	}
 	if d.db.Private != nil {
 		d.group.Add("private postgres", worker.Func(d.db.awaitEnd))
@@ -161,17 +163,17 @@ func (d *Daemon) addStages(only []string) error {
 		d.group.Add("due", worker.Func(func(ctx context.Context) error { return pg.Poll(ctx, d.store, d.wakeups, dueInterval, d.log) }))
 	}
 	if on("ingest") {
-		if err := d.addIngest(runID); err != nil {
+		if err := d.addIngest(); err != nil {
 			return err
 		}
 	}
 	if on("dispatch") {
-		if err := d.addDispatch(runID); err != nil {
+		if err := d.addDispatch(); err != nil {
 			return err
 		}
 	}
 	if on("monitor") {
-		return d.addMonitor(runID)
+		return d.addMonitor()
 	}
 	return nil
 }
@@ -200,13 +202,13 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 	return d.watch.Served(area, authlimit.New(mux, d.log))
 }
 
-func (d *Daemon) addIngest(runID string) error {
+func (d *Daemon) addIngest() error {
 	limits := mediaLimits(d.cfg)
 	guard := outbound.GuardedConfig{
 		Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout, MaxBytes: max(limits.ImageBytes, limits.VideoBytes) + 1,
 	}
 	worker, err := ingest.NewWorker(ingest.Config{
-		Store: instrumentedSubmissions{d.store, d.watch.Recorder}, Origins: d.workspaceMedia(), RunID: runID, Wake: d.wakeups.Submissions, Interval: fallbackInterval, Log: d.log,
+		Store: instrumentedSubmissions{d.store, d.watch.Recorder}, Origins: d.workspaceMedia(), RunID: d.runID, Wake: d.wakeups.Submissions, Interval: fallbackInterval, Log: d.log,
 		Budget:  max(submissionBudget, d.cfg.DownloadTimeout+submissionBudget/4),
 		Fetcher: &media.Fetcher{Store: d.blobs, Doer: outbound.Guarded(guard), Limits: limits, Timeout: d.cfg.DownloadTimeout},
 	})
@@ -222,7 +224,7 @@ func (d *Daemon) addIngest(runID string) error {
 		return err
 	}
 	loop, err := pull.NewLoop(pull.Config{
-		Store: rejectedItems{d.store, d.raw}, RunID: runID, ChunkSize: d.cfg.PullChunkSize,
+		Store: rejectedItems{d.store, d.raw}, RunID: d.runID, ChunkSize: d.cfg.PullChunkSize,
 		Wake: d.wakeups.Sources, Interval: fallbackInterval, Log: d.log,
 		Fetchers: instrumentedFetchers(d.watch.Recorder, Fetchers(guard, d.vault)),
 	})
@@ -253,9 +255,9 @@ func (d *Daemon) mediaProvider() media.Provider {
 	return media.Provider{Store: d.blobs, Blobs: d.store}
 }
 
-func (d *Daemon) addDispatch(runID string) error {
+func (d *Daemon) addDispatch() error {
 	dispatcher, err := dispatch.New(dispatch.Config{
-		RunID: runID, Host: Hostname(), LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Senders: d.cfg.DispatcherSenders,
+		RunID: d.runID, Host: Hostname(), LimitPerWorkspace: d.cfg.DispatcherLimitPerWorkspace, Senders: d.cfg.DispatcherSenders,
 		Lease: d.cfg.SendingLease, AdapterTimeout: d.cfg.AdapterTimeout, Poll: dispatchInterval,
 	}, dispatch.Deps{
 		Store: d.store, Credentials: d.vault, Media: d.mediaProvider(), Raw: d.raw, Adapters: d.adapters,
@@ -277,13 +279,13 @@ func (d *Daemon) addDispatch(runID string) error {
 	return nil
 }
 
-func (d *Daemon) addMonitor(runID string) error {
+func (d *Daemon) addMonitor() error {
 	notifier, err := newNotifier(d.cfg, d.vault)
 	if err != nil {
 		return err
 	}
 	maintenance, err := monitor.New(monitor.Config{
-		Interval: d.cfg.MonitorInterval, RunID: runID, LeaseWake: d.wakeups.Leases, AlertWake: d.wakeups.Alerts, Fingerprint: d.cfg.Fingerprint(),
+		Interval: d.cfg.MonitorInterval, RunID: d.runID, LeaseWake: d.wakeups.Leases, AlertWake: d.wakeups.Alerts, Fingerprint: d.cfg.Fingerprint(),
 	}, monitor.Deps{
 		Store: d.store, Bucket: d.blobs, Renewer: d.vault, Disks: d.disks, Notifier: notifier, Recorder: d.watch.Recorder, Log: d.log,
 		Bots: monitor.Bots{Credentials: d.vault, Adapters: d.adapters, PublicURL: d.cfg.PublicURL},
@@ -296,12 +298,12 @@ func (d *Daemon) addMonitor(runID string) error {
 }
 
 // reportPanic counts a panic in a stage and records it in the database, which raises an alert.
-func (d *Daemon) reportPanic(ctx context.Context, runID, stage string, failure *worker.Panic) {
+func (d *Daemon) reportPanic(ctx context.Context, stage string, failure *worker.Panic) {
 	d.watch.Panicked(stage)
 	d.log.ErrorContext(ctx, "stage.panicked", "stage", stage, "error", failure, "stack", failure.Stack)
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	report := monitor.DutyReport{RunID: runID, Duty: "stage:" + stage, At: time.Now(), Err: failure.Error(), Config: d.cfg.Fingerprint()}
+	report := monitor.DutyReport{RunID: d.runID, Duty: "stage:" + stage, At: time.Now(), Err: failure.Error(), Config: d.cfg.Fingerprint()}
 	if err := d.store.ReportDuty(ctx, report); err != nil {
 		d.log.ErrorContext(ctx, "stage.panic_not_recorded", "stage", stage, "error", err)
 	}

@@ -79,8 +79,11 @@ func OpenStore(ctx context.Context, rawURL string) (*Store, error) {
 }
 
 func openBucket(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
-	if u.Scheme == "gs" {
+	switch u.Scheme {
+	case "gs":
 		return openGoogle(ctx, u.Host, u.Query())
+	case "s3":
+		return openS3(ctx, u)
 	}
 	return blob.OpenBucket(ctx, u.String())
 }

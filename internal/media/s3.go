@@ -94,6 +94,7 @@ func openGoogle(ctx context.Context, name string, query url.Values) (*blob.Bucke
 	client := s3.NewFromConfig(config, func(o *s3.Options) {
 		o.UsePathStyle = true
 		o.APIOptions = append(o.APIOptions, leaveEncodingUnsigned)
+		bounded(o)
 	})
 	bucket, err := s3blob.OpenBucket(ctx, client, name, nil)
 	if err != nil {

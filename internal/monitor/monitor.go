@@ -118,7 +118,8 @@ type duty struct {
 	name  string
 	every time.Duration
 	run   func(ctx context.Context) error
-	// delay is the pause before the first run. A start leaves the processor to the posts; what is days old can wait.
+	// delay is the pause before the first run. A start leaves the processor to the posts; what is days old can wait, one duty
+	// after another.
 	delay time.Duration
 	// wake runs the duty before its time. It may be nil.
 	wake <-chan struct{}
@@ -138,13 +139,13 @@ func (m *Monitor) duties() []duty {
 		{name: "gates", every: m.cfg.GateSweep, run: m.rearmGates},
 		{name: "partitions", every: m.cfg.Partitions, run: m.ensurePartitions},
 		{name: "statistics", every: min(m.cfg.Interval, statisticsInterval), run: m.refreshStatistics},
-		{name: "retention", every: m.cfg.Retention, delay: m.cfg.Interval, run: m.purgeAll},
-		{name: "media", every: m.cfg.Retention, delay: m.cfg.Interval, run: m.sweepMedia},
-		{name: "stray_media", every: m.cfg.Integrity, delay: m.cfg.Interval, run: m.sweepStrays},
+		{name: "retention", every: m.cfg.Retention, delay: 2 * m.cfg.Interval, run: m.purgeAll},
+		{name: "media", every: m.cfg.Retention, delay: 3 * m.cfg.Interval, run: m.sweepMedia},
+		{name: "stray_media", every: m.cfg.Integrity, delay: 4 * m.cfg.Interval, run: m.sweepStrays},
 		{name: "disks", every: m.cfg.Interval, run: m.checkDisks},
 		{name: "watch", every: m.cfg.Interval, run: m.checkAlerts, sign: true},
 		{name: "tell", every: m.cfg.Interval, run: m.sendNotices, wake: m.cfg.AlertWake},
-		{name: "integrity", every: m.cfg.Integrity, delay: m.cfg.Interval, run: m.checkIntegrity},
+		{name: "integrity", every: m.cfg.Integrity, delay: 5 * m.cfg.Interval, run: m.checkIntegrity},
 	}
 }
 

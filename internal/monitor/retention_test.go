@@ -84,7 +84,7 @@ func (s *store) AuditHead(ctx context.Context, workspace string) (int64, string,
 
 func TestExpiredRowsAreRemovedInTheOrderOfReferences(t *testing.T) {
 	s := newStore()
-	watch(t, s, time.Minute+time.Second)
+	watch(t, s, 2*time.Minute+time.Second)
 	var order []string
 	for _, what := range s.order {
 		name, workspace, _ := strings.Cut(what, " ")
@@ -115,7 +115,7 @@ func TestAPurgeContinuesUntilNothingIsLeft(t *testing.T) {
 	s := newStore()
 	s.found = 5
 	s.more = map[string]int{"drop": 2, "receipts acme": 3, "deliveries zeta ": 1, "deliveries zeta +": 1}
-	watch(t, s, time.Minute+time.Second)
+	watch(t, s, 2*time.Minute+time.Second)
 	require.Equal(t, 3, s.count("drop"))
 	require.Equal(t, 4, s.count("receipts acme"))
 	require.Equal(t, 1, s.count("receipts zeta"))
@@ -130,7 +130,7 @@ func TestBusyPartitionsAreLeftForTheNextRun(t *testing.T) {
 	s := newStore()
 	s.more = map[string]int{"drop": 1000}
 	s.inDefault = 3
-	watch(t, s, time.Minute+time.Second)
+	watch(t, s, 2*time.Minute+time.Second)
 	require.Equal(t, 1, s.count("drop"))
 	require.Contains(t, s.logged(), `"msg":"monitor.events_without_partition","rows":3`)
 }
@@ -139,10 +139,10 @@ func TestAFailedPurgeStopsNothingElse(t *testing.T) {
 	s := newStore()
 	s.fails["drop"], s.fails["runs acme"], s.fails["orphans acme"] = true, true, true
 	s.more = map[string]int{"runs acme": 1000}
-	watch(t, s, 210*time.Second)
-	require.Equal(t, 3, s.count("runs acme"), "repeated soon, and not at once")
-	require.Equal(t, 3, s.count("runs zeta"))
-	require.Equal(t, 3, s.count("audit acme"))
+	watch(t, s, 450*time.Second)
+	require.Equal(t, 6, s.count("runs acme"), "repeated soon, and not at once")
+	require.Equal(t, 6, s.count("runs zeta"))
+	require.Equal(t, 6, s.count("audit acme"))
 	require.Equal(t, 3, s.count("orphans zeta"))
 	require.Equal(t, 3, s.count("head acme"))
 }
@@ -150,12 +150,12 @@ func TestAFailedPurgeStopsNothingElse(t *testing.T) {
 func TestOrphansAndAuditHeadsAreLogged(t *testing.T) {
 	s := newStore()
 	s.found = 2
-	watch(t, s, time.Minute+time.Second)
+	watch(t, s, 5*time.Minute+time.Second)
 	require.Contains(t, s.logged(), `"level":"ERROR","msg":"monitor.orphans","workspace_id":"acme","found":{"kind":"events.message_id","count":7}`)
 	require.Contains(t, s.logged(), `"level":"ERROR","msg":"monitor.audit_chain","workspace_id":"acme","found":{"seq":3}`)
 	require.Contains(t, s.logged(), `"msg":"monitor.audit_head","workspace_id":"zeta","seq":2,"hash":"abc"`)
 
 	quiet := newStore()
-	watch(t, quiet, time.Minute+time.Second)
+	watch(t, quiet, 5*time.Minute+time.Second)
 	require.NotContains(t, quiet.logged(), "audit_head", "the audit log is empty")
 }

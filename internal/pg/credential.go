@@ -21,7 +21,8 @@ func (s *Store) GetCredential(ctx context.Context, workspace, authRef string) (*
 
 // BeginRefresh asks for the lease of a renewal. refused is the failure that caused it; nil for a renewal ahead of time.
 func (s *Store) BeginRefresh(ctx context.Context, workspace string, use credential.InUse, refused *autopost.Error) (credential.Lease, error) {
-	l, err := call[credential.Lease](ctx, s, `select * from autopost.begin_refresh($1, $2, $3, $4, $5)`, workspace, use.AuthRef, use.Version, use.Source, refused)
+	l, err := call[credential.Lease](ctx, s, `select * from autopost.begin_refresh($1, $2, $3, $4, $5, nullif($6, ''))`,
+		workspace, use.AuthRef, use.Version, use.Source, refused, s.runID)
 	if err != nil {
 		return l, fmt.Errorf("begin refresh ws=%s: %w", workspace, err)
 	}

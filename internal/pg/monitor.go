@@ -398,7 +398,7 @@ func (s *Store) CheckInstallation(ctx context.Context) (monitor.AlertChange, err
 
 // ClaimNotices leases due notices of a workspace; limit is 1 to 100.
 func (s *Store) ClaimNotices(ctx context.Context, workspace string, limit int) ([]autopost.Notice, error) {
-	rows, err := query(ctx, s, `select * from autopost.claim_notices($1, $2)`, workspace, limit)
+	rows, err := query(ctx, s, `select * from autopost.claim_notices($1, $2, nullif($3, ''))`, workspace, limit, s.runID)
 	if err != nil {
 		return nil, fmt.Errorf("claim notices ws=%s: %w", workspace, err)
 	}

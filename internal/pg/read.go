@@ -62,6 +62,24 @@ func (s *Store) Why(ctx context.Context, workspace, delivery string) (json.RawMe
 	return a, nil
 }
 
+// WhySource explains a source as JSON; nil if it does not exist.
+func (s *Store) WhySource(ctx context.Context, workspace, source string) (json.RawMessage, error) {
+	raw, err := call[json.RawMessage](ctx, s, `select * from autopost.why_source($1, $2)`, workspace, source)
+	if err != nil {
+		return nil, fmt.Errorf("why source=%s ws=%s: %w", source, workspace, err)
+	}
+	return raw, nil
+}
+
+// WhyWebhook explains a result webhook as JSON, or its call for an event if event is not ""; nil if there is none.
+func (s *Store) WhyWebhook(ctx context.Context, workspace, webhook, event string) (json.RawMessage, error) {
+	raw, err := call[json.RawMessage](ctx, s, `select * from autopost.why_webhook($1, $2, nullif($3::text, '')::uuid)`, workspace, webhook, event)
+	if err != nil {
+		return nil, fmt.Errorf("why webhook=%s ws=%s: %w", webhook, workspace, err)
+	}
+	return raw, nil
+}
+
 // Forecast predicts when the queue of a workspace is empty.
 func (s *Store) Forecast(ctx context.Context, workspace string) (json.RawMessage, error) {
 	a, err := call[json.RawMessage](ctx, s, `select * from autopost.forecast($1)`, workspace)

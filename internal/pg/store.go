@@ -52,6 +52,14 @@ const trusted = 15 * time.Second
 type Store struct {
 	pool  *pgxpool.Pool
 	calls Querier
+	runID string // "" for a caller that is not a daemon
+}
+
+// ForRun returns a Store that names a run in its leases of renewals and alert messages: they end when the run is silent.
+func (s *Store) ForRun(runID string) *Store {
+	of := *s
+	of.runID = runID
+	return &of
 }
 
 // Open connects lazily. On a direct connection it sets the role autopost_engine, so that the login has no more rights than

@@ -91,9 +91,10 @@ func (w *world) describe() {
 		}
 	}
 	require.Greater(w.t, len(w.operations), 50)
-	// Operations that remove a credential or an endpoint run after those that need it. After an event or a retry the daemon changes
+	// Operations that remove a credential or an endpoint run after those that need it, those that create what they do not find after those
+	// that explain it. After an event or a retry the daemon changes
 	// the submission.
-	last := []string{"rotate-channel-auth", "rotate-endpoint", "disable-endpoint", "skip-post", "submit-event", "retry-submission"}
+	last := []string{"put-source", "put-webhook", "rotate-channel-auth", "rotate-endpoint", "disable-endpoint", "skip-post", "submit-event", "retry-submission"}
 	slices.SortStableFunc(w.operations, func(a, b operation) int {
 		return cmp.Compare(slices.Index(last, a.ID), slices.Index(last, b.ID))
 	})

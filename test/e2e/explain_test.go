@@ -84,6 +84,14 @@ func TestPostIsPlannedPostedAndExplained(t *testing.T) {
 	require.Contains(t, explained, "now: sent at")
 	chain := decode[struct{ Chain []struct{ Action string } }](t, ok(t, h, "why", id, "--json"))
 	require.Len(t, chain.Chain, 3)
+	require.Contains(t, ok(t, h, "why", pgtest.Value[string](h.DB, `select message_id::text from autopost.deliveries`)), "its fan-out is over: 1 channel got a delivery")
+	h.DB.Exec(`insert into autopost.pull_sources (workspace_id, source_id, kind, enabled) values ('news', 'blog', 'rss', false)`)
+	off := ok(t, h, "source", "why", "blog")
+	require.Contains(t, off, "source blog: is disabled by an operator")
+	require.Contains(t, off, "autopost source enable blog")
+	h.DB.Exec(`insert into autopost.result_webhooks (workspace_id, webhook_id, url, signing_ref, enabled, enabled_at, next_send_at) values ('news', 'crm', 'https://crm.example', 'key', false, now(), now())`)
+	require.Contains(t, ok(t, h, "webhook", "why", "crm"), "result webhook crm: is disabled by an operator, no call waits")
+	require.Contains(t, h.Run(nil, "webhook", "why", "crm", "--event", "00000000-0000-7000-8000-000000000000").Stderr, "unknown event 00000000-0000-7000-8000-000000000000 of the result webhook crm")
 	require.Equal(t, "enqueue", chain.Chain[0].Action)
 	require.Contains(t, ok(t, h, "post", file), "1 duplicate,")
 	rejected := h.RunWithInput(`{"text": "", "source_ref": "empty"}`, "post")
@@ -123,6 +131,9 @@ func TestExplainMisuse(t *testing.T) {
 	}{
 		{[]string{"why"}, 2, "one delivery id"},
 		{[]string{"why", "x"}, 2, "must be a UUID"},
+		{[]string{"source", "why", "nope"}, 1, "unknown source nope"},
+		{[]string{"webhook", "why", "nope"}, 1, "unknown result webhook nope"},
+		{[]string{"webhook", "why", "crm", "--event", "x"}, 2, "event id must be a UUID"},
 		{[]string{"media", "upload", "sha256:12", "--platform", "max", "--auth-ref", "max-bot", "--kind", "image", because}, 2, `blob_ref must be sha256: and 64 lower-case hexadecimal digits, got "sha256:12"`},
 		{[]string{"why", "00000000-0000-7000-8000-000000000000"}, 1, "unknown delivery 00000000-0000-7000-8000-000000000000 in workspace news"},
 		{[]string{"why", "00000000-0000-7000-8000-000000000000", "--workspace", "none"}, 1, "none"},

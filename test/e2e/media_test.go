@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -100,7 +102,12 @@ func TestTextTooLongForACaption(t *testing.T) {
 func TestSourceURLAndNameOfAMedium(t *testing.T) {
 	t.Parallel()
 	h, _, _ := newsroom(t)
-	h.Exec(`update autopost.platforms set upload_policy = upload_policy || '{"image": "url_allowed"}' where platform = 'max'`)
+	ok(t, h, "setting", "set", "upload_policy_max", `{"image": "url_allowed"}`, because)
+	saved := filepath.Join(t.TempDir(), "saved.yaml")
+	require.NoError(t, os.WriteFile(saved, []byte(ok(t, h, "config", "export")), 0o600))
+	ok(t, h, "setting", "set", "upload_policy_max", "{}", because)
+	require.Contains(t, h.Run(nil, "config", "diff", saved).Stdout, "upload_policy_max")
+	ok(t, h, "config", "apply", saved, "--yes", because)
 	d := h.Serve()
 	h.Push(d, "secret-cms", harness.Post("text", "Fetched by MAX", "media", picture(h, "photo-1.png")))
 	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)

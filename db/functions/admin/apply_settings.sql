@@ -2,16 +2,17 @@ create or replace function autopost.apply_settings(p_values jsonb, p_operator te
 	returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Purpose: changes several settings, {key: value}; null restores the default. A dry run does the
---          same and rolls back. Changes are in the audit log of the operator's workspace. Works
+-- Purpose: changes several settings, {key: value}; null restores the default. The upload policies of
+--          platforms are settings too: {"upload_policy_max": {"image": "url_allowed"}}. A dry run does
+--          the same and rolls back. Changes are in the audit log of the operator's workspace. Works
 --          across workspaces.
 -- Returns: {"applied": true, "dry_run", "changes": [{"key", "before", "after"}]}; or {"applied":
 --          false, "dry_run", "reason": "unchanged"}.
 -- Raises:  AP001 for an unknown key, a value that guard_setting rejects, a retention that conflicts
 --          with another rule, and without operator or reason.
--- Locks:   settings, audit_heads.
+-- Locks:   settings, platforms, audit_heads.
 -- Reads:   channels, workspaces.
--- Writes:  settings, admin_audit_log.
+-- Writes:  settings, platforms, admin_audit_log.
 declare
 	v_act jsonb;
 	v_changes jsonb;

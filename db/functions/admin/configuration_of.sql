@@ -103,6 +103,6 @@ where p_kind = 'retry_policy' and (r.workspace_id = p_workspace_id or (r.workspa
 	where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
 union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
-from autopost.settings s
+from autopost.all_settings() s
 where p_kind = 'setting'
 $$;

@@ -119,7 +119,7 @@ begin
 	return (
 		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
 			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, l, p_due_at,
-				p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
+				p_due_at, p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
 end
@@ -154,7 +154,7 @@ begin
 				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text,
 					p_delivery.render_meta, p_now),
 				'ahead', autopost.queue_ahead(v_workspace_id, array[p_channel.channel_id], p_delivery.due_at,
-					p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)), 'group_ahead',
+					p_delivery.due_at, p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)), 'group_ahead',
 					p_limit -> 'ahead'), p_now);
 	elsif p_delivery.status = 'failed_permanent' then
 		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');

@@ -25,7 +25,8 @@ begin
 		and c.channel_id = p_delivery.channel_id;
 	v_error := '{"category": "TRANSIENT", "scope": "delivery", "code": "lease_expired", "known": false, "message": "released by hand before an outcome was committed"}';
 	perform autopost.emit_event(p_workspace_id, 'sending_lease_expired', 'error', p_delivery, v_error, p_meta);
-	return autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, v_error) ->> 'status';
+	-- the process of the call may still run
+	return autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, v_error, 15) ->> 'status';
 end
 $$;
 
@@ -36,7 +37,7 @@ as $$
 -- Purpose: emergency stop for deliveries in claimed or sending longer than p_older_than_seconds (at
 --          least 600), also with a valid lease. An unstarted claim is released: due at once, its
 --          attempt granted again. A started call is an unknown outcome and follows on_unknown of
---          the channel. Handles the oldest 500 per call.
+--          the channel, after 15 seconds at least. Handles the oldest 500 per call.
 -- Returns: {"applied", "dry_run", "released", "unknown", "results": [{"delivery_id", "channel_id",
 --          "before", "after", "started"}]}; a dry run changes nothing and has no "after".
 -- Raises:  AP001 without operator or reason.

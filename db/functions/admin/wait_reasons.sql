@@ -15,12 +15,14 @@ select jsonb_build_object('gate', p_gate, 'until', case when isfinite(p_until) t
 $$;
 
 create or replace function autopost.queue_ahead(p_workspace_id text, p_channel_ids text[], p_due_at timestamptz,
-	p_delivery_id uuid, p_step interval) returns jsonb
+	p_key_at timestamptz, p_delivery_id uuid, p_step interval) returns jsonb
 language plpgsql stable
 as $$
--- Purpose: the deliveries of channels before this due time and id, at most 10,000 of each channel:
---          {"all", "same": those of the same due time, "turn": when the queue of those that are not
---          due yet ends, if each takes a step from its due time on; null without one}.
+-- Purpose: the deliveries of channels that go before one that is due at p_due_at and has this key and
+--          id, at most 10,000 of each channel: {"all", "same": those of the same due time, "turn":
+--          when the queue of those that are not due yet ends, if each takes a step from its due time
+--          on; null without one}. Deliveries that are due before its key have an earlier key. Of the
+--          others, only retries do.
 -- Reads:   deliveries.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -28,33 +30,48 @@ declare
 	v_same bigint := 0;
 	v_turn timestamptz;
 begin
-	select coalesce(sum(a.n), 0) into v_all
+	select coalesce(sum(a.n + b.n), 0) into v_all
 	from unnest(p_channel_ids) u (channel_id)
 	cross join lateral (
 		select count(*) as n from (
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
 			and d.status in ('queued', 'retry')
-			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
-			limit 10000) x) a;
+			and (d.due_at, d.delivery_id) < (p_key_at, p_delivery_id)
+			limit 10000) x) a
+	cross join lateral (
+		select count(*) as n from (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+			and d.status = 'retry' and d.due_at <= p_due_at
+			and (greatest(d.not_before, d.scheduled_for), d.delivery_id) < (p_key_at, p_delivery_id)
+			and (d.due_at, d.delivery_id) >= (p_key_at, p_delivery_id)
+			limit 10000) x) b;
 	if p_due_at > v_now then
 		select count(*) filter (where l.due_at = p_due_at), max(l.due_at + l.behind * p_step) into v_same, v_turn
 		from (
 			select x.due_at, row_number() over (order by x.due_at desc, x.delivery_id desc) as behind
 			from unnest(p_channel_ids) u (channel_id)
 			cross join lateral (
-				select d.due_at, d.delivery_id from autopost.deliveries d
+				(select d.due_at, d.delivery_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
 				and d.status in ('queued', 'retry') and d.due_at > v_now
-				and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
-				order by d.due_at desc, d.delivery_id desc limit 10000) x) l;
+				and (d.due_at, d.delivery_id) < (p_key_at, p_delivery_id)
+				order by d.due_at desc, d.delivery_id desc limit 10000)
+				union all
+				(select d.due_at, d.delivery_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+				and d.status = 'retry' and d.due_at > v_now and d.due_at <= p_due_at
+				and (greatest(d.not_before, d.scheduled_for), d.delivery_id) < (p_key_at, p_delivery_id)
+				and (d.due_at, d.delivery_id) >= (p_key_at, p_delivery_id)
+				order by d.due_at desc, d.delivery_id desc limit 10000)) x) l;
 	end if;
 	return jsonb_build_object('all', v_all, 'same', v_same, 'turn', v_turn);
 end
 $$;
 
 create or replace function autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits,
-	p_due_at timestamptz, p_delivery_id uuid) returns jsonb
+	p_due_at timestamptz, p_key_at timestamptz, p_delivery_id uuid) returns jsonb
 language plpgsql stable
 as $$
 -- Purpose: queue_ahead of all channels of a rate group; null for a group without a limit.
@@ -66,7 +83,7 @@ begin
 	return autopost.queue_ahead(p_workspace_id, array(
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group),
-		p_due_at, p_delivery_id, autopost.slot_step(p_limit.rate_rps, 1));
+		p_due_at, p_key_at, p_delivery_id, autopost.slot_step(p_limit.rate_rps, 1));
 end
 $$;
 

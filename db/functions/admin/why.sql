@@ -9,6 +9,7 @@ declare
 	v_limit autopost.platform_limits;
 	v_gate autopost.channel_gates;
 	v_now timestamptz := autopost.now_ts();
+	v_key_at timestamptz := greatest(p_delivery.not_before, p_delivery.scheduled_for);
 	v_held jsonb;
 begin
 	select l.* into v_limit from autopost.platform_limits l
@@ -20,10 +21,11 @@ begin
 		'not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
 		'next_retry_at', case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		'ahead', case when isfinite(p_delivery.due_at)
-			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at,
+			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at, v_key_at,
 				p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)) else '{"all": 0, "same": 0}' end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
-			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) end,
+			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, v_key_at,
+				p_delivery.delivery_id) end,
 		'quota_until', autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id,
 			autopost.posts_claimed(p_delivery.render_meta), v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
@@ -80,12 +82,11 @@ create or replace function autopost.why_no_delivery(p_workspace_id text, p_id uu
 language plpgsql stable
 as $$
 -- Purpose: the reason why a post has no deliveries yet: its media are fetched first (p_id: a
---          submission), or its fan-out is in progress (p_id: a message); or the result of a run.
---          Null for other ids.
--- Reads:   submissions, fanout_jobs.
+--          submission), or its fan-out is in progress (p_id: a message or a run); or the result of a
+--          run or of a fan-out that is over. Null for other ids.
+-- Reads:   submissions; as why_fanout, why_run and why_message.
 declare
 	v_submission autopost.submissions;
-	v_job autopost.fanout_jobs;
 begin
 	select s.* into v_submission from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.submission_id = p_id;
@@ -116,20 +117,8 @@ begin
 					then 'when its media can be fetched: autopost submissions retry ' || p_id || ' --reason fixed'
 					else 'post it again' end) end);
 	end if;
-	select j.* into v_job from autopost.fanout_jobs j
-	where j.workspace_id = p_workspace_id and j.message_id = p_id and j.status = 'running'
-	order by j.job_id limit 1;
-	if v_job.job_id is not null then
-		return jsonb_build_object('status', 'fanout', 'now', jsonb_build_object('send_at', null,
-			'sentence', format('fans out: %s of %s channels are through%s',
-				v_job.enqueued + v_job.deduped + v_job.invalid + v_job.skipped, v_job.planned,
-				case when v_job.last_error is null then ''
-					else ', the last range failed: ' || autopost.failure_text(v_job.last_error) end),
-			'held_by',
-				jsonb_build_array(autopost.hold('fanout', v_job.next_attempt_at,
-				'a daemon with the stage ingest adds the next channels'))));
-	end if;
-	return autopost.why_run(p_workspace_id, p_id);
+	return coalesce(autopost.why_fanout(p_workspace_id, p_id), autopost.why_run(p_workspace_id, p_id),
+		autopost.why_message(p_workspace_id, p_id));
 end
 $$;
 
@@ -140,9 +129,10 @@ as $$
 -- Returns: {"status": "found", "delivery", "message", "source", "acts": its post changes, "chain":
 --          [{"ts", "action", "attempt", "result", "sentence", "error"}], "now": {"sentence",
 --          "send_at": the estimated time, "held_by": [{"gate", "until", "lifts"}], "lifts":
---          possible remedy for an ended one}}. For a submission, or a message with a running
---          fan-out: {"status": "submission" | "fanout", "now"}, the reason why it has no deliveries
---          yet. For an ingest run {"status": "run", "now"}. Else {"status": "unknown_delivery"}.
+--          possible remedy for an ended one}}. For a submission, or a message or run with a
+--          running fan-out: {"status": "submission" | "fanout", "now"}, the reason why deliveries are
+--          missing. For another ingest run or message {"status":
+--          "run" | "message", "now"}. Else {"status": "unknown_delivery"}.
 -- Reads:   submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts,
 --          events, channel_gates, platform_limits, dispatch_runs.
 declare

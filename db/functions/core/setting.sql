@@ -43,9 +43,9 @@ as $$
 --          workspace; without any workspace there is no log. Call it before a workspace is entered.
 -- Returns: [{"key", "before", "after"}].
 -- Raises:  AP001 as apply_settings.
--- Locks:   settings (key), quotas, channels and channel_gates for settings of Global X, audit_heads.
+-- Locks:   settings (key), platforms, quotas, channels and channel_gates for settings of Global X, audit_heads.
 -- Reads:   workspaces, x_post_config.
--- Writes:  settings, admin_audit_log; as apply_x_config.
+-- Writes:  settings, platforms (upload policies), admin_audit_log; as apply_x_config.
 declare
 	v_log text;
 	v_setting record;
@@ -53,7 +53,7 @@ declare
 	v_bad text;
 begin
 	select v.key into v_bad from jsonb_object_keys(p_values) v (key)
-	where not exists (select 1 from autopost.settings s where s.key = v.key) order by 1 limit 1;
+	where not exists (select 1 from autopost.all_settings() s where s.key = v.key) order by 1 limit 1;
 	if v_bad is not null then
 		perform autopost.raise_argument('key', format('unknown setting %L', v_bad), 'run autopost setting list');
 	end if;
@@ -72,6 +72,10 @@ begin
 		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before,
 			'after', v_setting.after);
 	end loop;
+	v_changes := v_changes || (
+		select coalesce(jsonb_agg(u.change order by u.key) filter (where u.change is not null), '[]') from (
+			select v.key, autopost.set_upload_policy(v.key, coalesce(nullif(v.value, 'null'), '{}')) as change
+			from jsonb_each(p_values) v where v.key like 'upload\_policy\_%' order by v.key) u);
 	perform autopost.check_retention(c.value ->> 'key') from jsonb_array_elements(v_changes) c
 		where c.value ->> 'key' like '%\_retention\_days';
 	perform autopost.apply_x_config(c.workspace_id) from (

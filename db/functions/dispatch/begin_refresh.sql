@@ -1,12 +1,12 @@
 create or replace function autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_version int, p_source text,
-	p_refused jsonb) returns jsonb
+	p_refused jsonb, p_run_id text default null) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: asks for the right to renew a secret: the sealed one of p_version, or for version 0 the
 --          unsealed one with the digest p_source ('' if a sealed secret has no digest). p_refused
 --          is the failure (error contract) that made it necessary, or null to renew ahead of time.
 --          One renewal runs at a time: the grant is a lease that finish_refresh or fail_refresh
---          ends. For the engine only.
+--          ends, or the silence of the run p_run_id (end_silent_leases). For the engine only.
 -- Returns: {"granted": true, "token", "version": for the new secret, "wait_ms": duration of the
 --          lease}, or {"granted": false, "reason"}: "unknown"; "other": the failure does not
 --          concern the credential; "newer": a newer secret is in force; "leased": another caller
@@ -45,7 +45,8 @@ begin
 	end if;
 	v_token := autopost.new_id()::text;
 	update autopost.credential_health h
-	set lease_token = v_token, lease_until = v_now + autopost.setting_interval('auth_refresh_lease_seconds')
+	set lease_token = v_token, lease_until = v_now + autopost.setting_interval('auth_refresh_lease_seconds'),
+		leased_by = p_run_id
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
 	return jsonb_build_object('granted', true, 'token', v_token, 'version', v_health.last_version + 1,
 		'wait_ms', autopost.milliseconds(autopost.setting_interval('auth_refresh_lease_seconds')));

@@ -7,9 +7,11 @@ as $$
 -- Purpose: picks and locks up to p_limit due deliveries of one rate group. It locks the group, then
 --          the gates of its channels in ready order. Each channel gives at most as many rows as it
 --          has free capacity and slots. Rows are taken in turns: the first row of every channel,
---          then the second, and so on. It never waits: all locks use SKIP LOCKED. A join by key is
---          written as a lateral probe with a limit, because a plain join may read all channels of a
---          workspace for each row.
+--          then the second, and so on. Rows of a channel go by greatest(not_before, scheduled_for),
+--          a retry too. They are the first of the due retries by this key, and the queued ones among
+--          the first due rows: a row that is due earlier than a queued one also has an earlier key.
+--          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
+--          with a limit, because a plain join may read all channels of a workspace for each row.
 -- Returns: o_ids; o_slots {delivery_id: send_at} of the rows with a slot; o_visited {channel_id:
 --          [rows picked, the group's next slot]} of each visited gate; o_quotas, the subjects with
 --          quotas, which the caller spends after the claim; o_denied, the posts of the first row
@@ -129,16 +131,38 @@ begin
 		into o_ids, v_places, v_costs, v_more
 		from (
 			select d.delivery_id, u.n::int as n, u.room, d.cost,
-				row_number() over (partition by u.n order by d.due_at, d.delivery_id) as turn
+				row_number() over (partition by u.n order by d.key_at, d.delivery_id) as turn
 			from unnest(v_open, v_rooms) with ordinality u (channel_id, room, n)
 			cross join lateral (
-				select d.delivery_id, d.due_at, case when v_limited then autopost.step_cost(d.render_meta) end as cost
-				from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-				and d.status in ('queued', 'retry') and d.due_at <= v_now
-				order by d.due_at, d.delivery_id
-				limit least(v_turns, u.room)
-				for no key update of d skip locked) d
+				select p.delivery_id, p.key_at, case when v_limited then autopost.step_cost(p.render_meta) end as cost
+				from (
+					select q.delivery_id, q.due_at as key_at, q.render_meta
+					from (
+						select d.delivery_id, d.due_at, d.status, d.render_meta from autopost.deliveries d
+						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+						and d.status in ('queued', 'retry') and d.due_at <= v_now
+						order by d.due_at, d.delivery_id
+						limit least(v_turns, u.room)
+						for no key update of d skip locked) q
+					where q.status = 'queued'
+					union all
+					select q.delivery_id, q.key_at, q.render_meta
+					from (
+						select from autopost.deliveries d
+						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+						and d.status = 'retry' and d.next_retry_at <= v_now
+						order by d.next_retry_at
+						limit 1) a
+					cross join lateral (
+						select d.delivery_id, greatest(d.not_before, d.scheduled_for) as key_at, d.render_meta
+						from autopost.deliveries d
+						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+						and d.status = 'retry' and d.due_at <= v_now
+						order by greatest(d.not_before, d.scheduled_for), d.delivery_id
+						limit least(v_turns, u.room)
+						for no key update of d skip locked) q) p
+				order by p.key_at, p.delivery_id
+				limit least(v_turns, u.room)) d
 			order by turn, n
 			limit p_limit) r;
 		exit when cardinality(o_ids) >= p_limit or not v_more;

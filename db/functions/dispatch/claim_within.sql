@@ -7,7 +7,8 @@ as $$
 --          token. Only this function raises attempt. p_capacity: [{"platform", "rate_group",
 --          "room"}] limits the rows of a group, so that no group takes all senders of the caller.
 --          An entry without a name applies to all groups; the smallest limit counts. [] means no
---          limit.
+--          limit. A channel gives its due rows by greatest(not_before, scheduled_for); a retry keeps
+--          its place.
 -- It commits without waiting for the disk, together with the rest of its transaction. If a server
 -- crash loses the claim, its calls did not start: start_call waits for the disk, and its commit
 -- comes after the claim.

@@ -1,10 +1,11 @@
-create or replace function autopost.claim_notices(p_workspace_id text, p_limit int) returns setof jsonb
+create or replace function autopost.claim_notices(p_workspace_id text, p_limit int, p_run_id text default null)
+	returns setof jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: leases up to p_limit (1 to 100) messages for targets of a workspace to the caller, who
 --          sends them and calls finish_notice. A target has one message in flight. A message with
---          an expired lease is sent once more and then counts as reported. Only the engine may call
---          it.
+--          an expired lease is sent once more and then counts as reported. A lease also ends when the
+--          run p_run_id is silent (end_silent_leases). Only the engine may call it.
 -- Returns: {"message_id", "token", "target_id", "kind": of the target, "address", "auth_ref",
 --          "subject", "text", "body", "attempt"} each.
 -- Locks:   alert_targets (skip locked), alerts.
@@ -54,14 +55,14 @@ begin
 			continue when v_message.message_id is null;
 		end if;
 		insert into autopost.alert_messages as m (workspace_id, message_id, target_id, kind, status, attempt,
-			claim_token, lease_until, subject, text, body, tells, created_at)
+			claim_token, lease_until, leased_by, subject, text, body, tells, created_at)
 		values (p_workspace_id, v_message.message_id, v_target.target_id, v_message.kind, 'sending', 1,
 			autopost.new_id()::text,
-			v_now + autopost.setting_interval('alert_lease_seconds'), v_message.subject, v_message.text, v_message.body,
-				v_message.tells, v_now)
+			v_now + autopost.setting_interval('alert_lease_seconds'), p_run_id, v_message.subject, v_message.text,
+				v_message.body, v_message.tells, v_now)
 		on conflict (workspace_id, message_id) do update
 		set status = 'sending', attempt = m.attempt + 1, claim_token = excluded.claim_token,
-			lease_until = excluded.lease_until
+			lease_until = excluded.lease_until, leased_by = excluded.leased_by
 		returning m.* into v_message;
 		return next jsonb_build_object('message_id', v_message.message_id, 'token', v_message.claim_token, 'target_id',
 			v_target.target_id, 'kind', v_target.kind,

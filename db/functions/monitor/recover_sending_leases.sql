@@ -3,8 +3,9 @@ language plpgsql
 as $$
 -- Purpose: makes what silent daemons have leased due now (silent_leases). It skips locked rows, so
 --          it never waits.
--- Locks:   pull_cursors, submissions, post_acts, all with SKIP LOCKED.
--- Writes:  pull_cursors, submissions, post_acts.
+-- Locks:   pull_cursors, submissions, post_acts, credential_health, alert_messages, all with SKIP
+--          LOCKED.
+-- Writes:  the locked tables.
 declare
 	v_ids jsonb := (
 		select jsonb_object_agg(l.kind, l.ids) from (
@@ -27,6 +28,16 @@ begin
 		select x.act_id from autopost.post_acts x
 		where x.workspace_id = p_workspace_id and x.status = 'sending' and v_ids -> 'act' ? x.act_id::text
 		order by x.act_id for no key update of x skip locked);
+	update autopost.credential_health h set lease_until = p_now
+	where h.workspace_id = p_workspace_id and h.auth_ref in (
+		select x.auth_ref from autopost.credential_health x
+		where x.workspace_id = p_workspace_id and x.lease_token is not null and v_ids -> 'credential' ? x.auth_ref
+		order by x.auth_ref for no key update of x skip locked);
+	update autopost.alert_messages m set lease_until = p_now
+	where m.workspace_id = p_workspace_id and m.message_id in (
+		select x.message_id from autopost.alert_messages x
+		where x.workspace_id = p_workspace_id and x.status = 'sending' and v_ids -> 'message' ? x.message_id::text
+		order by x.message_id for no key update of x skip locked);
 end
 $$;
 
@@ -35,14 +46,15 @@ create or replace function autopost.recover_sending_leases(p_workspace_id text, 
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: ends expired leases of deliveries, and all leases of runs without a heartbeat: also those
---          of sources, submissions and post changes, which the next claim takes over. An unstarted call is a
+--          of sources, submissions, post changes, renewals and alert messages, which the next claim
+--          takes over. An unstarted call is a
 --          definite failure for the retry policy. A started one is an unknown outcome, except if
 --          the platform can resume it (platforms.resumes). attempt does not change. Up to 500 per
 --          call. A clock that jumped or is not confirmed ends no lease.
 -- Returns: {"recovered", "unknown", "dead"}, with "waiting": "clock" if the clock is not trusted.
--- Locks:   pull_cursors, submissions and post_acts with skip locked; platform_limits, channels,
---          deliveries, channel_gates; after a jump as follow_clock.
--- Writes:  pull_cursors, submissions, post_acts, deliveries, channel_gates, events(sending_lease_expired and those of the failure),
+-- Locks:   as end_silent_leases; platform_limits, channels, deliveries, channel_gates; after a jump as
+--          follow_clock.
+-- Writes:  as end_silent_leases; deliveries, channel_gates, events(sending_lease_expired and those of the failure),
 --          clock_observers.
 declare
 	v_now timestamptz;

@@ -156,11 +156,14 @@ create or replace function autopost.silent_leases(p_at timestamptz)
 language plpgsql stable
 as $$
 -- Purpose: leases, except those of deliveries, that go on at p_at although their daemon is silent:
---          of sources, submissions and post changes.
--- Reads:   pull_cursors, submissions, post_acts, dispatch_runs.
+--          of sources, submissions, post changes, renewals of credentials and messages of alerts.
+-- Reads:   pull_cursors, submissions, post_acts, credential_health, alert_messages, dispatch_runs.
 declare
 	v_silent timestamptz := p_at - autopost.run_silence();
 begin
+	if not exists (select 1 from autopost.dispatch_runs r where r.seen_at <= v_silent) then
+		return;
+	end if;
 	return query
 	select c.workspace_id, 'source', c.source_id
 	from autopost.pull_cursors c
@@ -175,7 +178,17 @@ begin
 	select a.workspace_id, 'act', a.act_id::text
 	from autopost.post_acts a
 	join autopost.dispatch_runs r on r.run_id = a.claimed_by and r.seen_at <= v_silent
-	where a.status = 'sending' and a.next_at > p_at;
+	where a.status = 'sending' and a.next_at > p_at
+	union all
+	select h.workspace_id, 'credential', h.auth_ref
+	from autopost.credential_health h
+	join autopost.dispatch_runs r on r.run_id = h.leased_by and r.seen_at <= v_silent
+	where h.lease_token is not null and h.lease_until > p_at
+	union all
+	select m.workspace_id, 'message', m.message_id::text
+	from autopost.alert_messages m
+	join autopost.dispatch_runs r on r.run_id = m.leased_by and r.seen_at <= v_silent
+	where m.status = 'sending' and m.lease_until > p_at;
 end
 $$;
 
@@ -184,7 +197,7 @@ language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
 -- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Only
 --          claims older than the shortest of these times are read.
--- Reads:   deliveries, pull_cursors, submissions, post_acts, dispatch_runs, workspaces.
+-- Reads:   deliveries, workspaces; as silent_leases.
 declare
 	v_all boolean := autopost.may_access('*');
 	v_silent timestamptz := p_at - autopost.run_silence();

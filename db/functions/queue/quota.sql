@@ -186,9 +186,19 @@ begin
 		where q.workspace_id = p_workspace_id and q.subject = v_subject) then
 		return null;
 	end if;
-	select autopost.posts_claimed(d.render_meta) into v_posts from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
-	order by d.due_at, d.delivery_id
+	select autopost.posts_claimed(f.render_meta) into v_posts
+	from (
+		(select d.due_at > p_now as later, d.due_at as key_at, d.delivery_id, d.render_meta from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
+		order by d.due_at, d.delivery_id
+		limit 1)
+		union all
+		(select false, greatest(d.not_before, d.scheduled_for), d.delivery_id, d.render_meta from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry'
+			and d.due_at <= p_now
+		order by greatest(d.not_before, d.scheduled_for), d.delivery_id
+		limit 1)) f
+	order by f.later, f.key_at, f.delivery_id
 	limit 1;
 	return autopost.quota_free_at(p_workspace_id, v_subject, greatest(p_posts, v_posts), p_now);
 end

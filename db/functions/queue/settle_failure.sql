@@ -105,7 +105,7 @@ end
 $$;
 
 create or replace function autopost.settle_unknown(p_workspace_id text, p_delivery autopost.deliveries,
-	p_channel autopost.channels, p_error jsonb) returns jsonb
+	p_channel autopost.channels, p_error jsonb, p_least_seconds int default 0) returns jsonb
 language plpgsql
 as $$
 -- Purpose: settles a call with an unknown outcome by the channel's on_unknown. hold waits for a
@@ -113,7 +113,8 @@ as $$
 --          resend sends again while attempts are left; so does reconcile where a repeated call has
 --          no effect (platforms.idempotent). A delivery that may not be sent again becomes
 --          failed_permanent with the code unknown_outcome, or sent if only its first comment is missing.
---          Nothing is sent again before platforms.settle_seconds and the platform's own wait are over.
+--          Nothing is sent again before platforms.settle_seconds, p_least_seconds and the platform's own
+--          wait are over.
 -- Reads:   platforms, events.
 -- Writes:  deliveries, channel_gates, events (unknown_outcome, retry_scheduled, failed_permanent,
 --          send_attempt); as settle_comment.
@@ -152,7 +153,7 @@ begin
 	v_next := case v_on_unknown when 'hold' then 'infinity'::timestamptz
 		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt,
 			(p_error ->> 'retry_after_ms')::numeric, random()::numeric),
-			make_interval(secs => v_platform.settle_seconds)) end;
+			make_interval(secs => greatest(v_platform.settle_seconds, p_least_seconds))) end;
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error,
 		jsonb_build_object('next_retry_at', v_next));
 	return autopost.finish_attempt(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);

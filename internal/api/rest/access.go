@@ -72,6 +72,7 @@ var access = map[string]Need{
 	"list-deliveries":       {Viewer, "deliveries:read"},
 	"get-delivery":          {Viewer, "deliveries:read"},
 	"preview-delivery":      {Viewer, "deliveries:read"},
+	"why-post":              {Viewer, "posts:read"},
 
 	"requeue-deliveries": {Operator, "deliveries:write"},
 	"skip-deliveries":    {Operator, "deliveries:write"},
@@ -117,6 +118,7 @@ var access = map[string]Need{
 	"disable-endpoint":        {Owner, "endpoints:write"},
 	"put-workspace":           {Owner, "workspaces:write"},
 	"list-sources":            {Viewer, "sources:read"},
+	"why-source":              {Viewer, "sources:read"},
 	"get-source":              {Viewer, "sources:read"},
 	"put-source":              {Operator, "sources:write"},
 	"list-webhooks":           {Viewer, "webhooks:read"},
@@ -125,6 +127,7 @@ var access = map[string]Need{
 	"test-webhook":            {Operator, "webhooks:write"},
 	"replay-webhook":          {Operator, "webhooks:write"},
 	"list-webhook-deliveries": {Viewer, "webhooks:read"},
+	"why-webhook":             {Viewer, "webhooks:read"},
 	"list-quotas":             {Viewer, "quotas:read"},
 	"get-quota":               {Viewer, "quotas:read"},
 	"put-quota":               {Operator, "quotas:write"},

@@ -345,7 +345,7 @@ func (s *Server) getChat(c call) (outcome, *refusal) {
 	}
 	info := map[string]any{
 		"chat_id": in.ID, "type": in.Type, "status": status, "title": in.Title, "participants_count": 2,
-		"is_public": in.Username != "", "description": nil, "messages_count": len(in.order), "last_event_time": time.Now().UnixMilli(),
+		"is_public": in.Username != "", "description": nil, "icon": nil, "messages_count": len(in.order), "last_event_time": time.Now().UnixMilli(),
 	}
 	if in.Username != "" {
 		info["link"] = "https://max.ru/" + in.Username

@@ -291,7 +291,7 @@ var readers = []string{
 	"list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "list_x_posts", "manual_requeue_preview",
 	"preview_template", "preview_x_post", "queue_metrics", "queue_snapshot", "raw_kept_since", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources",
 	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces", "report_orphans",
-	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "verify_audit", "why", "x_post_stats", "x_post_metrics",
+	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "verify_audit", "why", "why_source", "why_webhook", "x_post_stats", "x_post_metrics",
 }
 
 func TestEveryWritingFunctionMeetsTheOthers(t *testing.T) {
@@ -400,6 +400,8 @@ func TestReadersWriteNothing(t *testing.T) {
 		"verify":                      `'w'`,
 		"verify_audit":                `'w', null`,
 		"why":                         `'w', {dead}`,
+		"why_source":                  `'w', 'feed'`,
+		"why_webhook":                 `'w', 'crm'`,
 	}
 	for _, function := range readers {
 		require.Contains(t, calls, function, "give it a call here")
