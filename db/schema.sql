@@ -761,6 +761,30 @@ $$;
 
 
 --
+-- Name: alert_items(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_items(p_workspace_id text, p_from timestamp with time zone, p_most integer) RETURNS TABLE(item jsonb)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the alerts that were raised, acknowledged or ended after an instant, at most p_most.
+-- Reads:   alerts.
+select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', greatest(a.raised_at, a.acknowledged_at, a.ended_at),
+	'data', jsonb_build_object('alert_id', a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity,
+	'what', a.what, 'state', case when a.ended_at is not null then 'ended' when a.acknowledged_at is not null
+		then 'acknowledged' else 'open' end))
+from autopost.alerts a
+where a.workspace_id = p_workspace_id and a.ended_at is null and greatest(a.raised_at, a.acknowledged_at) > p_from
+union all
+select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', a.ended_at, 'data', jsonb_build_object('alert_id',
+	a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity, 'what', a.what, 'state', 'ended'))
+from autopost.alerts a
+where a.workspace_id = p_workspace_id and a.ended_at > p_from
+limit p_most
+$$;
+
+
+--
 -- Name: alert_kinds(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1472,21 +1496,22 @@ CREATE FUNCTION autopost.apply_x_config(p_workspace_id text) RETURNS void
     LANGUAGE plpgsql
     AS $$
 -- Purpose: gives the channel of Global X its caps, at most so many posts per hour and per day, and
---          holds it if the configuration says so.
+--          holds it if the configuration says so. Other channels lose them.
 -- Locks:   quotas, channels, channel_gates.
 -- Writes:  quotas, channels, channel_gates.
 declare
 	v_config jsonb := autopost.x_config(p_workspace_id);
 	v_channel text := autopost.x_channel(p_workspace_id);
 begin
+	perform autopost.release_x_channels(p_workspace_id);
 	if v_channel is null then
 		return;
 	end if;
-	insert into autopost.quotas as q (workspace_id, channel_id, window_seconds, max_sends, created_at)
-	values (p_workspace_id, v_channel, 3600, (v_config ->> 'rate.perHour')::int, autopost.now_ts()),
-		(p_workspace_id, v_channel, 86400, (v_config ->> 'rate.perDay')::int, autopost.now_ts())
-	on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends
-	where q.max_sends <> excluded.max_sends;
+	insert into autopost.quotas as q (workspace_id, channel_id, window_seconds, max_sends, created_at, global_x)
+	values (p_workspace_id, v_channel, 3600, (v_config ->> 'rate.perHour')::int, autopost.now_ts(), true),
+		(p_workspace_id, v_channel, 86400, (v_config ->> 'rate.perDay')::int, autopost.now_ts(), true)
+	on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends, global_x = true
+	where q.max_sends <> excluded.max_sends or not q.global_x;
 	update autopost.channels c set held_until = case when (v_config -> 'held')::boolean then timestamptz 'infinity' end
 	where c.workspace_id = p_workspace_id and c.channel_id = v_channel
 		and (c.held_until is not null) <> (v_config -> 'held')::boolean;
@@ -5936,6 +5961,10 @@ select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
 from autopost.alert_targets t
 where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
 union all
+select a.avatar_id, to_jsonb(a) - 'workspace_id'
+from autopost.avatars a
+where p_kind = 'avatar' and a.workspace_id = p_workspace_id
+union all
 select q.subject || '/' || q.window_seconds,
 	to_jsonb(q) || jsonb_build_object('quota_id', q.subject || '/' || q.window_seconds,
 	'free_at', case when isfinite(q.free_at) then q.free_at end)
@@ -8851,6 +8880,32 @@ $$;
 
 
 --
+-- Name: event_items(text, autopost.events[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_items(p_workspace_id text, p_events autopost.events[]) RETURNS TABLE(item jsonb)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the deliveries of some events, each with its present state and last event, and the posts
+--          that got deliveries.
+-- Reads:   deliveries.
+select jsonb_build_object('kind', 'delivery', 'id', d.delivery_id, 'at', l.ts, 'data', jsonb_build_object(
+	'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id', d.channel_id, 'status', d.status,
+	'attempt', d.attempt, 'action', l.action))
+from (select distinct on (e.delivery_id) e.delivery_id, e.ts, e.action
+	from unnest(p_events) e
+	where e.delivery_id is not null
+	order by e.delivery_id, e.ts desc, e.id desc) l
+join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = l.delivery_id
+union all
+select jsonb_build_object('kind', 'post', 'id', e.id, 'at', e.ts, 'data', jsonb_build_object('message_id', e.message_id,
+	'enqueued', e.meta -> 'enqueued', 'deduped', e.meta -> 'deduped', 'invalid', e.meta -> 'invalid'))
+from unnest(p_events) e
+where e.action = 'enqueue' and e.delivery_id is null
+$$;
+
+
+--
 -- Name: event_medium(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8996,6 +9051,37 @@ select case p_event.action
 		coalesce(' by decision of ' || (p_event.meta ->> 'operator'), ''), p_event.meta ->> 'why')
 	else replace(p_event.action, '_', ' ') || coalesce(': ' || autopost.failure_text(p_event.error), '')
 	end
+$$;
+
+
+--
+-- Name: event_twin(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_twin(p_submission autopost.submissions) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the delivery by which the X channel has the content of an enqueued event that made no
+--          delivery. null if the channel would take it now, by another text, or because the dedup
+--          window is over, for example.
+-- Returns: {"delivery_id", "status", "sent_at", "again_at"}.
+-- Reads:   messages, channels, deliveries.
+declare
+	v_channel autopost.channels;
+	v_twin jsonb;
+begin
+	if autopost.event_facts(p_submission.workspace_id, p_submission.event) #> '{raw,text}'
+		is distinct from p_submission.raw_payload -> 'text' and p_submission.decision is null then
+		return null;
+	end if;
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_submission.workspace_id and c.channel_id = autopost.x_channel(p_submission.workspace_id);
+	select autopost.twin_of(p_submission.workspace_id, v_channel, m.content_hash) -> 'twin' into v_twin
+	from autopost.messages m
+	where m.workspace_id = p_submission.workspace_id and m.message_id = p_submission.message_id;
+	return case when (v_twin ->> 'again_at')::timestamptz > autopost.now_ts() or v_twin -> 'sent_at' = 'null'
+		then v_twin end;
+end
 $$;
 
 
@@ -10534,20 +10620,10 @@ CREATE FUNCTION autopost.follow_x_channel() RETURNS trigger
     AS $$
 -- Purpose: moves the caps and the hold of Global X when an X channel gets or loses its avatar.
 -- Locks:   as apply_x_config.
--- Writes:  as apply_x_config and release_x_channel.
-declare
-	v_avatar text := (select s.value #>> '{}' from autopost.settings s where s.key = 'global_x_account_avatar_id');
-	v_config jsonb := (select c.config from autopost.x_post_config c
-		where c.workspace_id = new.workspace_id and c.key = 'global');
+-- Writes:  as apply_x_config.
 begin
-	if v_config is null then
-		return null;
-	end if;
-	if tg_op = 'UPDATE' and not v_config ? 'channel_id' and old.settings ->> 'avatar_id' = v_avatar
-		and new.settings ->> 'avatar_id' is distinct from v_avatar then
-		perform autopost.release_x_channel(new.workspace_id, new.channel_id);
-	end if;
-	perform autopost.apply_x_config(new.workspace_id);
+	perform autopost.apply_x_config(new.workspace_id) where exists (select 1 from autopost.x_post_config c
+		where c.workspace_id = new.workspace_id);
 	return null;
 end
 $$;
@@ -14174,19 +14250,19 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
 --          (itself), channel, group (id "platform/rate_group"), chat (id
 --          "platform/auth_ref/target_id"), endpoint, source, credential (name and health), quota
 --          (id "subject/window_seconds"), budget, retry_policy (id "platform/code"), webhook (result webhook), alert (open ones),
---          alert_target, setting (of the installation). All keys of p_filter are optional: id,
+--          alert_target, avatar (name for {avatar_name}), setting (of the installation). All keys of p_filter are optional: id,
 --          after (ids after this one: the next page). Secrets and their hashes are not shown.
 -- Raises:  AP001 for an unknown kind or key, or a limit outside 1 to 10000.
 -- Reads:   workspaces, channels, channel_gates, channel_auth, discovered_chats, platform_limits,
 --          workspace_endpoints, pull_sources, pull_cursors, credential_bindings, quotas,
---          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets, settings.
+--          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets, avatars, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
 	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'quota',
-		'budget', 'retry_policy', 'webhook', 'alert', 'alert_target', 'setting'), true) then
+		'budget', 'retry_policy', 'webhook', 'alert', 'alert_target', 'avatar', 'setting'), true) then
 		perform autopost.raise_argument('kind', format('%s is unknown', coalesce(p_kind, 'null')),
-			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, retry_policy, webhook, alert, alert_target or setting');
+			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, retry_policy, webhook, alert, alert_target, avatar or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
@@ -16325,6 +16401,7 @@ END) STORED NOT NULL,
     rate_group text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    global_x boolean DEFAULT false NOT NULL,
     CONSTRAINT quotas_check CHECK (
 CASE
     WHEN (channel_id IS NOT NULL) THEN ((platform IS NULL) AND (rate_group IS NULL))
@@ -17970,6 +18047,42 @@ begin
 		exit when v_open = p_at or (v_offset >= 1 and isfinite(v_open));
 	end loop;
 	return v_open;
+end
+$$;
+
+
+--
+-- Name: next_position(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.next_position(p_position jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the position of the next read of a stream. Transactions do not commit in the order of
+--          their times: when every transaction before the mark has ended, all up to the mark is read
+--          once more, and done_at moves there. Until then the read begins at the read before it.
+--          Times that a transaction reads before its first write are at most two seconds older.
+--          p_position null, of another server, or of a clock that was turned back: the present.
+-- Returns: {"from": read what is newer, "done_at": everything before is complete, "read_at", "mark_at",
+--          "mark_xid", "new": true for the present}.
+declare
+	v_overlap constant interval := '2 seconds';
+	v_now constant timestamptz := autopost.now_ts(); -- before the snapshot
+	v_snapshot pg_snapshot;
+	v_mark constant xid8 := (p_position ->> 'mark_xid')::xid8;
+	v_mark_at constant timestamptz := (p_position ->> 'mark_at')::timestamptz;
+	v_read_at constant timestamptz := (p_position ->> 'read_at')::timestamptz;
+	v_done constant timestamptz := (p_position ->> 'done_at')::timestamptz;
+begin
+	v_snapshot := pg_current_snapshot();
+	if pg_snapshot_xmin(v_snapshot) < v_mark and v_mark <= pg_snapshot_xmax(v_snapshot) and v_read_at <= v_now then
+		return p_position || jsonb_build_object('from', greatest(v_read_at - v_overlap, v_done), 'read_at', v_now);
+	elsif v_mark <= pg_snapshot_xmax(v_snapshot) and v_read_at <= v_now then
+		return jsonb_build_object('from', v_done, 'done_at', greatest(v_mark_at - v_overlap, v_done), 'read_at', v_now,
+			'mark_at', v_now, 'mark_xid', pg_snapshot_xmax(v_snapshot)::text);
+	end if;
+	return jsonb_build_object('from', v_now - v_overlap, 'done_at', v_now - v_overlap, 'read_at', v_now, 'mark_at', v_now,
+		'mark_xid', pg_snapshot_xmax(v_snapshot)::text, 'new', true);
 end
 $$;
 
@@ -20614,6 +20727,57 @@ $$;
 
 
 --
+-- Name: put_avatar(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_avatar(p_workspace_id text, p_avatar_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: names an avatar for {avatar_name} of events that bring no name. p_fields: {"name"}; null
+--          removes it. Later events use it.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
+--          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
+--          "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, audit_heads.
+-- Writes:  avatars, admin_audit_log.
+declare
+	v_rules constant jsonb := '{"name": {"is": "text"}}';
+	v_act jsonb;
+	v_before jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('avatar_id', p_avatar_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(a), v_rules) from autopost.avatars a
+		where a.workspace_id = p_workspace_id and a.avatar_id = p_avatar_id);
+	perform autopost.check_new_id('avatar_id', p_avatar_id) where v_before is null;
+	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	v_answer := autopost.put_answer(v_put, case when length(v_put -> 'after' ->> 'name') > 100
+		or btrim(v_put -> 'after' ->> 'name') = '' then autopost.field_error('name', 'must have 1 to 100 characters',
+		'write a shorter name, or null to remove it') end, p_dry_run);
+	if v_before is null and v_put -> 'after' -> 'name' = 'null' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');
+	elsif v_answer -> 'applied' = 'true' and not p_dry_run then
+		delete from autopost.avatars a
+		where a.workspace_id = p_workspace_id and a.avatar_id = p_avatar_id and v_put -> 'after' -> 'name' = 'null';
+		insert into autopost.avatars (workspace_id, avatar_id, name)
+		select p_workspace_id, p_avatar_id, v_put -> 'after' ->> 'name'
+		where v_put -> 'after' -> 'name' <> 'null'
+		on conflict (workspace_id, avatar_id) do update set name = excluded.name;
+		perform autopost.audit(p_workspace_id, 'put_avatar', 'avatar:' || p_avatar_id, v_act, v_answer -> 'before',
+			v_answer -> 'after');
+	end if;
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: put_budget(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -21761,7 +21925,6 @@ declare
 	v_given jsonb := autopost.flat_fields(case when jsonb_typeof(p_fields) = 'object' then p_fields else '{}' end);
 	v_defaults jsonb := autopost.x_defaults() || (select jsonb_object_agg('templates.' || b.template_id, b.body)
 		from autopost.x_default_templates(p_workspace_id) b);
-	v_channel text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -21775,7 +21938,6 @@ begin
 	v_answer := autopost.put_answer(v_put, autopost.x_config_errors(p_workspace_id, v_given), p_dry_run) - 'created';
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
 		perform autopost.ensure_x_config(p_workspace_id);
-		v_channel := autopost.x_channel(p_workspace_id);
 		update autopost.x_post_config c
 		set updated_at = autopost.now_ts(), config = autopost.nested_fields((
 			select coalesce(jsonb_object_agg(f.key, f.value), '{}')
@@ -21786,8 +21948,6 @@ begin
 			f.value #>> '{}'),
 			p_operator, p_reason)
 		from jsonb_each(v_answer -> 'after') f where f.key like 'templates.%';
-		perform autopost.release_x_channel(p_workspace_id, v_channel)
-			where v_channel is distinct from autopost.x_channel(p_workspace_id);
 		perform autopost.apply_x_config(p_workspace_id);
 		perform autopost.audit(p_workspace_id, 'x_post_config_update', 'x_post_config:global', v_act,
 			v_answer -> 'before', v_answer -> 'after');
@@ -23895,20 +24055,23 @@ $$;
 
 
 --
--- Name: release_x_channel(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: release_x_channels(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.release_x_channel(p_workspace_id text, p_channel_id text) RETURNS void
+CREATE FUNCTION autopost.release_x_channels(p_workspace_id text) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: ends the caps and the hold of a channel that posts no events any more.
+-- Purpose: ends the caps and the hold of channels that do not post events any more. While several
+--          channels have the avatar, none of them is released. Quotas that an operator set stay.
 -- Locks:   quotas, channels, channel_gates.
 -- Writes:  quotas, channels, channel_gates.
+declare
+	v_kept text[] := autopost.x_channels(p_workspace_id);
 begin
 	delete from autopost.quotas q
-	where q.workspace_id = p_workspace_id and q.channel_id = p_channel_id and q.window_seconds in (3600, 86400);
+	where q.workspace_id = p_workspace_id and q.global_x and q.channel_id <> all (v_kept);
 	update autopost.channels c set held_until = null
-	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and c.held_until is not null;
+	where c.workspace_id = p_workspace_id and c.held_until is not null and c.channel_id <> all (v_kept);
 end
 $$;
 
@@ -25725,11 +25888,12 @@ CREATE FUNCTION autopost.retry_submission(p_workspace_id text, p_submission_id u
 --          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
 --          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
 --          final. An event is evaluated again, and goes out even in mode shadow; the failed delivery
---          of an enqueued event is queued again.
+--          of an enqueued event is queued again. One without a delivery is evaluated again, unless the X
+--          channel still has its content.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
 --          false, "dry_run", "reason"}: unknown_submission, not_failed (with "status" and "decision"),
---          for an event also duplicate (with the submission that has its hash), invalid (with
---          "errors"), and what manual_requeue says.
+--          for an event also duplicate (with the submission that has its hash, or the delivery by
+--          which the channel has its content), invalid (with "errors"), and what manual_requeue says.
 -- Raises:  AP001 without operator or reason.
 -- Locks:   submissions, event_hashes, messages, channel_gates, audit_heads, in this order; for a
 --          delivery as manual_requeue.
@@ -25739,6 +25903,7 @@ declare
 	v_submission autopost.submissions;
 	v_before jsonb;
 	v_answer jsonb;
+	v_unsent boolean; -- an event that was enqueued, but made no delivery
 	v_after constant jsonb := '{"status": "fetching", "attempt": 0}';
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -25750,11 +25915,16 @@ begin
 	end if;
 	select s.* into v_submission from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
-	if v_submission.kind = 'event' and v_submission.status = 'enqueued' then
+	v_unsent := v_submission.kind = 'event' and v_submission.status = 'enqueued'
+		and not exists (select 1 from autopost.event_delivery(v_submission));
+	if v_submission.kind = 'event' and v_submission.status = 'enqueued' and not v_unsent then
 		return autopost.retry_event_delivery(v_submission, v_act, p_dry_run);
+	elsif v_unsent and autopost.event_twin(v_submission) is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'duplicate', 'delivery_id',
+			autopost.event_twin(v_submission) -> 'delivery_id');
 	elsif v_submission.submission_id is null or v_submission.event_facts ? 'backfill'
 		or v_submission.claim_token is not null
-		or v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') then
+		or (v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') and not v_unsent) then
 		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_submission.submission_id is null then 'unknown_submission' else 'not_failed' end, 'status',
 			v_submission.status, 'decision', autopost.decision_of(v_submission)));
@@ -25769,7 +25939,8 @@ begin
 	if not p_dry_run then
 		update autopost.submissions s
 		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
-			updated_at = autopost.now_ts(), digest = null
+			updated_at = autopost.now_ts(), digest = null, answer = null, message_id = case when not v_unsent
+			then s.message_id end
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 		returning s.* into v_submission;
 		perform autopost.start_event(v_submission) where v_submission.kind = 'event';
@@ -28482,6 +28653,69 @@ $$;
 
 
 --
+-- Name: stream_items(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.stream_items(p_watched jsonb, p_position jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: what changed since a position, for all open streams of a daemon in one call. p_watched:
+--          [{"workspace_id", "key_id"}], one per stream; without a key_id only the workspace is read.
+--          p_position: "position" of the call before; null begins now. Nothing is missed, even if
+--          its transaction commits late; items near the position are returned again. Works across
+--          workspaces. Only the engine may call it.
+-- Returns: {"position", "done_at": items up to it are not returned again, "items": [{"workspace_id", "kind": submission, delivery, post or alert, "id",
+--          "at", "data"}], "lost": workspaces with too many changes for one call, or all if the position
+--          is not of this server or time, whose items are left out, "ended": ids of keys that are not valid any more}.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   events, deliveries, submissions, alerts, api_keys.
+declare
+	v_most constant int := 1000; -- per kind and workspace
+	v_position jsonb;
+	v_workspace_id text;
+	v_from timestamptz;
+	v_events autopost.events[];
+	v_items jsonb[];
+	v_all jsonb := '[]';
+	v_lost text[] := '{}';
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('watched', jsonb_typeof(p_watched) = 'array'),
+		autopost.require_argument('position', coalesce(jsonb_typeof(p_position), 'object') = 'object');
+	v_position := autopost.next_position(p_position);
+	v_from := v_position ->> 'from';
+	for v_workspace_id in
+		select distinct w.value ->> 'workspace_id' from jsonb_array_elements(p_watched) w order by 1
+	loop
+		continue when not autopost.may_access(v_workspace_id);
+		v_events := array(select e from autopost.events e
+			where e.workspace_id = v_workspace_id and e.ts > v_from
+			order by e.ts, e.id limit v_most + 1);
+		v_items := array(select i.item from autopost.submission_items(v_workspace_id, v_from, v_most + 1) i);
+		if greatest(cardinality(v_events), cardinality(v_items)) > v_most
+			or (v_position ? 'new' and p_position is not null) then
+			v_lost := v_lost || v_workspace_id;
+		else
+			v_all := v_all || coalesce((select jsonb_agg(i || jsonb_build_object('workspace_id', v_workspace_id)
+				order by (i ->> 'at')::timestamptz) from (
+				select unnest(v_items) as i union all
+				select e.item from autopost.event_items(v_workspace_id, v_events) e union all
+				select a.item from autopost.alert_items(v_workspace_id, v_from, v_most) a) x), '[]');
+		end if;
+	end loop;
+	return jsonb_build_object('position', v_position - 'new', 'done_at', v_position -> 'done_at', 'items', v_all, 'lost', to_jsonb(v_lost), 'ended', (
+		select coalesce(jsonb_agg(w.value -> 'key_id'), '[]') from jsonb_array_elements(p_watched) w
+		where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
+			where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
+			and (k.expires_at is null or k.expires_at > autopost.now_ts()))));
+end
+$$;
+
+
+--
 -- Name: strings_error(jsonb, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28548,6 +28782,25 @@ select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submiss
 		then jsonb_build_object('channels', p_submission.channels, 'part_of', p_submission.message_id) else '{}' end
 	|| case when p_submission.event_type in ('image', 'video', 'combat') then jsonb_build_object('channels',
 		to_jsonb(array_remove(array[autopost.x_channel(p_submission.workspace_id)], null))) else '{}' end
+$$;
+
+
+--
+-- Name: submission_items(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.submission_items(p_workspace_id text, p_from timestamp with time zone, p_most integer) RETURNS TABLE(item jsonb)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the submissions that changed after an instant, at most p_most, the oldest change first.
+-- Reads:   submissions.
+select jsonb_build_object('kind', 'submission', 'id', s.submission_id, 'at', s.updated_at, 'data', jsonb_build_object(
+	'submission_id', s.submission_id, 'kind', s.kind, 'status', s.status, 'message_id', s.message_id, 'decision',
+	s.decision, 'decided_by', s.decided_by, 'event_type', s.event_type))
+from autopost.submissions s
+where s.workspace_id = p_workspace_id and s.updated_at > p_from
+order by s.updated_at
+limit p_most
 $$;
 
 
@@ -33185,7 +33438,7 @@ CREATE FUNCTION autopost.without_urls(p_raw jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $_$
 -- Purpose: the raw payload without the URLs of media whose content is in the media store.
-select case when not p_raw -> 'media' @? '$[*].url' then p_raw else p_raw || jsonb_build_object('media', (
+select case when not coalesce(p_raw -> 'media' @? '$[*].url', false) then p_raw else p_raw || jsonb_build_object('media', (
 	select jsonb_agg(case when m.value ? 'blob_ref' then m.value - 'url' else m.value end order by m.ordinality)
 	from jsonb_array_elements(p_raw -> 'media') with ordinality m)) end
 $_$;
@@ -33296,14 +33549,24 @@ CREATE FUNCTION autopost.x_channel(p_workspace_id text) RETURNS text
     AS $$
 -- Purpose: the channel of Global X: the configured one, else the only X channel with the avatar of
 --          the setting; null if neither exists.
+select case when cardinality(c.ids) = 1 then c.ids[1] end from (select autopost.x_channels(p_workspace_id) as ids) c
+$$;
+
+
+--
+-- Name: x_channels(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_channels(p_workspace_id text) RETURNS text[]
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the configured channel of Global X, else all X channels with the avatar of the setting.
 -- Reads:   x_post_config, settings, channels.
-select case when x.configured is not null
-	then (select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = x.configured and c.platform = 'x')
-	else (select min(c.channel_id) from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.platform = 'x' and c.settings ->> 'avatar_id' = (
-			select nullif(s.value #>> '{}', '') from autopost.settings s where s.key = 'global_x_account_avatar_id')
-		having count(*) = 1) end
+select array(select c.channel_id from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.platform = 'x' and case when x.configured is not null
+		then c.channel_id = x.configured
+		else c.settings ->> 'avatar_id' = (select nullif(s.value #>> '{}', '') from autopost.settings s
+			where s.key = 'global_x_account_avatar_id') end)
 from (select (select c.config ->> 'channel_id' from autopost.x_post_config c
 	where c.workspace_id = p_workspace_id and c.key = 'global') as configured) x
 $$;
@@ -33380,10 +33643,10 @@ CREATE FUNCTION autopost.x_default_templates(p_workspace_id text) RETURNS SETOF 
 select p_workspace_id, b.template_id, 'x', 0, b.body, '{}'::jsonb, b.vars::text[], b.sanitize::text[], 'None',
 	null::int, true, null::timestamptz
 from (values
-	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{prompt}'),
-	('video', 'New video drop: {title}', '{title,avatar_name}', '{title}'),
+	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{avatar_name,prompt,short_hash}'),
+	('video', 'New video drop: {title}', '{title,avatar_name}', '{title,avatar_name}'),
 	('combat', '{winner_name} defeated {loser_name} in {rounds} rounds!', '{winner_name,loser_name,rounds,summary}',
-		'{summary}')
+		'{winner_name,loser_name,rounds,summary}')
 ) b (template_id, body, vars, sanitize)
 $$;
 
@@ -35248,13 +35511,6 @@ CREATE INDEX submissions_expiry ON autopost.submissions USING btree (workspace_i
 
 
 --
--- Name: submissions_final; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX submissions_final ON autopost.submissions USING btree (workspace_id, updated_at) WHERE (status = ANY (ARRAY['skipped'::text, 'enqueued'::text, 'rejected'::text, 'expired'::text, 'failed'::text]));
-
-
---
 -- Name: submissions_open; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -35280,6 +35536,13 @@ CREATE INDEX submissions_run ON autopost.submissions USING btree (workspace_id, 
 --
 
 CREATE INDEX submissions_status ON autopost.submissions USING btree (workspace_id, status, submission_id DESC);
+
+
+--
+-- Name: submissions_updated; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_updated ON autopost.submissions USING btree (workspace_id, updated_at);
 
 
 --

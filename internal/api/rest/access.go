@@ -49,6 +49,9 @@ var access = map[string]Need{
 	"get-x-post-stats":   {Viewer, "xposts:read"},
 	"list-event-types":   {Viewer, "eventtypes:read"},
 	"put-event-type":     {Operator, "eventtypes:write"},
+	"list-avatars":       {Viewer, "eventtypes:read"},
+	"get-avatar":         {Viewer, "eventtypes:read"},
+	"put-avatar":         {Operator, "eventtypes:write"},
 	"submit-event":       {Editor, "posts:write"},
 	"approve-submission": {Approver, "submissions:write"},
 	"reject-submission":  {Approver, "submissions:write"},
@@ -145,6 +148,7 @@ var access = map[string]Need{
 	"list-events":  {Viewer, "events:read"},
 	"link-raw":     {Owner, "events:write"},
 	"list-audit":   {Operator, "audit:read"},
+	"open-stream":  {Viewer, "stream:read"},
 
 	"list-keys":   {Owner, "keys:read"},
 	"get-key":     {Owner, "keys:read"},

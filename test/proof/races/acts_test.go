@@ -186,6 +186,7 @@ var acts = []act{
 	{"decide_submission", "reject it", `select autopost.decide_submission('w', {pending}, 'reject', '{}', {by})`, false},
 	{"edit_submission", "a waiting one", `select autopost.edit_submission('w', {pending}, '{"text": "edited"}', {by}, false)`, false},
 	{"put_x_post_config", "", `select autopost.put_x_post_config('w', '{"mode": "hold"}', {by}, false)`, false},
+	{"put_avatar", "", `select autopost.put_avatar('w', 'a1', '{"name": "Nyx"}', {by}, false)`, false},
 	{"put_event_type", "", `select autopost.put_event_type('w', 'offer', '{"enabled": false}', {by}, false)`, false},
 	{"backfill_x_posts", "", `select autopost.backfill_x_posts('w', 'in', jsonb_build_array(jsonb_build_object('event', 'offer', 'payload', '{"title": "fresh"}'::jsonb,
 		'posted_at', autopost.utc(clock_timestamp()), 'tweet_id', '1')), {by}, false)`, false},
@@ -280,7 +281,7 @@ var readers = []string{
 	"list_messages", "list_quotas", "list_rate_groups", "list_runs", "list_sealed_secrets", "list_settings", "list_sources", "list_submissions", "list_templates",
 	"list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "list_x_posts", "manual_requeue_preview",
 	"preview_template", "preview_x_post", "queue_metrics", "queue_snapshot", "raw_kept_since", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources",
-	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces", "report_orphans",
+	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces", "report_orphans", "stream_items",
 	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "verify_audit", "why", "x_post_stats", "x_post_metrics",
 }
 
@@ -380,6 +381,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"resolve_api_key":             `repeat('a', 64)`,
 		"resolve_endpoint":            `'webhook_push', repeat('a', 64)`,
 		"resolve_signed_endpoint":     `now(), 'w', 'in'`,
+		"stream_items":                `'[{"workspace_id": "w"}]', null`,
 		"verify":                      `'w'`,
 		"verify_audit":                `'w', null`,
 		"why":                         `'w', {dead}`,
