@@ -18081,8 +18081,8 @@ begin
 		return jsonb_build_object('from', v_done, 'done_at', greatest(v_mark_at - v_overlap, v_done), 'read_at', v_now,
 			'mark_at', v_now, 'mark_xid', pg_snapshot_xmax(v_snapshot)::text);
 	end if;
-	return jsonb_build_object('from', v_now - v_overlap, 'done_at', v_now - v_overlap, 'read_at', v_now, 'mark_at', v_now,
-		'mark_xid', pg_snapshot_xmax(v_snapshot)::text, 'new', true);
+	return jsonb_build_object('from', v_now - v_overlap, 'done_at', v_now - v_overlap, 'read_at', v_now,
+		'mark_at', v_now, 'mark_xid', pg_snapshot_xmax(v_snapshot)::text, 'new', true);
 end
 $$;
 
@@ -26546,9 +26546,12 @@ CREATE FUNCTION autopost.sanitize_value(p_value text) RETURNS text
     AS $$
 -- Purpose: a value in one line without @mentions, control characters and invisible characters.
 declare
-	v_value text := regexp_replace(p_value,
-		'[\u0001-\u001F\u007F-\u009F\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]+', ' ', 'g');
+	v_value text := regexp_replace(p_value, '[\u0001-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5'
+		'\u180B-\u180F\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB'
+		'\U000E0000-\U000E0FFF]+', ' ', 'g');
 begin
+	-- Joiners and variation selectors stay in emoji, not behind an @.
+	v_value := regexp_replace(v_value, '([@＠])[\u200C\u200D\uFE00-\uFE0F]+', '\1', 'g');
 	while v_value ~ '(?<![A-Za-z0-9_])[@＠]+[A-Za-z0-9_]' loop
 		v_value := regexp_replace(v_value, '(?<![A-Za-z0-9_])(?:[@＠]+[A-Za-z0-9_]+)+', '', 'g');
 	end loop;
@@ -28667,9 +28670,10 @@ CREATE FUNCTION autopost.stream_items(p_watched jsonb, p_position jsonb) RETURNS
 --          p_position: "position" of the call before; null begins now. Nothing is missed, even if
 --          its transaction commits late; items near the position are returned again. Works across
 --          workspaces. Only the engine may call it.
--- Returns: {"position", "done_at": items up to it are not returned again, "items": [{"workspace_id", "kind": submission, delivery, post or alert, "id",
---          "at", "data"}], "lost": workspaces with too many changes for one call, or all if the position
---          is not of this server or time, whose items are left out, "ended": ids of keys that are not valid any more}.
+-- Returns: {"position", "done_at": items up to it are not returned again, "items":
+--          [{"workspace_id", "kind": submission, delivery, post or alert, "id", "at", "data"}], "lost":
+--          workspaces with too many changes for one call, or all if the position is not of this server
+--          or time, whose items are left out, "ended": ids of keys that are not valid any more}.
 -- Raises:  AP001 for a wrong argument.
 -- Reads:   events, deliveries, submissions, alerts, api_keys.
 declare
@@ -28706,7 +28710,8 @@ begin
 				select a.item from autopost.alert_items(v_workspace_id, v_from, v_most) a) x), '[]');
 		end if;
 	end loop;
-	return jsonb_build_object('position', v_position - 'new', 'done_at', v_position -> 'done_at', 'items', v_all, 'lost', to_jsonb(v_lost), 'ended', (
+	return jsonb_build_object('position', v_position - 'new', 'done_at', v_position -> 'done_at', 'items', v_all,
+		'lost', to_jsonb(v_lost), 'ended', (
 		select coalesce(jsonb_agg(w.value -> 'key_id'), '[]') from jsonb_array_elements(p_watched) w
 		where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
 			where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled

@@ -20,13 +20,15 @@ declare
 	v_seq bigint := 0;
 begin
 	update autopost.admin_audit_log l set seq = -o.n
-	from (select x.id, row_number() over (order by x.seq, x.id) as n from autopost.admin_audit_log x) o where o.id = l.id;
+	from (select x.id, row_number() over (order by x.seq, x.id) as n from autopost.admin_audit_log x) o
+	where o.id = l.id;
 	for v_row in select l.* from autopost.admin_audit_log l order by l.seq desc loop
 		v_seq := v_seq + 1;
 		v_row.seq := v_seq;
 		v_row.prev_hash := v_prev;
 		v_prev := autopost.audit_hash(v_row);
-		update autopost.admin_audit_log l set seq = v_seq, prev_hash = v_row.prev_hash, hash = v_prev where l.id = v_row.id;
+		update autopost.admin_audit_log l set seq = v_seq, prev_hash = v_row.prev_hash, hash = v_prev
+		where l.id = v_row.id;
 	end loop;
 	update autopost.audit_heads h set seq = v_seq, hash = v_prev where h.workspace_id = 'w';
 end
@@ -70,7 +72,8 @@ insert into forgeries values
 	('fork', $$update autopost.admin_audit_log set subject = 'channel:b', reason = 'another story' where seq > 2$$);
 select is(test.forged(f.change, false), 'chain', f.name) from forgeries f;
 select is(test.forged(f.change, true), 'kept head', f.name || ', with all hashes computed again') from forgeries f;
-select is(test.forged($$insert into autopost.admin_audit_log select (jsonb_populate_record(l, jsonb_build_object('id', gen_random_uuid(), 'seq', 6))).*
+select is(test.forged($$insert into autopost.admin_audit_log
+	select (jsonb_populate_record(l, jsonb_build_object('id', gen_random_uuid(), 'seq', 6))).*
 	from autopost.admin_audit_log l where l.seq = 5$$, false), 'chain', 'a second row after the same one');
 
 select * from finish();

@@ -91,8 +91,8 @@ select is(autopost.put_avatar('w', 'a-7', '{"name": " "}', 'olga', 'new', false)
 select is(autopost.list_configuration('w', 'avatar', '{}', 10), '{"avatar_id": "a-7", "name": "Nyx"}');
 select is(autopost.put_avatar('w', 'a-7', '{"name": null}', 'olga', 'gone', false) -> 'applied', 'true');
 select is(autopost.put_avatar('w', 'a-7', '{"name": null}', 'olga', 'gone', false) ->> 'reason', 'unchanged');
-select is((select array_agg(l.after ->> 'name' order by l.seq) from autopost.admin_audit_log l where l.action = 'put_avatar'),
-	array['Nyx', null]);
+select is((select array_agg(l.after ->> 'name' order by l.seq) from autopost.admin_audit_log l
+	where l.action = 'put_avatar'), array['Nyx', null]);
 
 -- The caps follow the channel of the avatar. A quota that an operator set stays.
 select test.put('{"channel_id": null}');
@@ -110,7 +110,8 @@ select test.set('global_x_account_avatar_id', '"one"');
 select is(test.caps(), '{"x1 3600 8 global","x1 86400 30 global","x2 60 3"}', 'the caps move, the quota of x2 stays');
 select is(array(select c.channel_id from autopost.channels c where c.held_until is not null), '{x1}', 'so does the hold');
 update autopost.channels set settings = '{"avatar_id": "one"}' where channel_id = 'x2';
-select is(test.caps(), '{"x1 3600 8 global","x1 86400 30 global","x2 60 3"}', 'two channels with the avatar: the caps stay');
+select is(test.caps(), '{"x1 3600 8 global","x1 86400 30 global","x2 60 3"}',
+	'two channels with the avatar: the caps stay');
 select test.set('global_x_account_avatar_id', '""');
 select is(test.caps(), '{"x2 60 3"}');
 select is(array(select c.channel_id from autopost.channels c where c.held_until is not null), '{}');

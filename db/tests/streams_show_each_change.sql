@@ -78,7 +78,8 @@ select autopost.raise_alert('v', 'auth_lost', 'credential:bot', '{"message": "no
 select is(test.read() -> 'items', '[]', 'of a workspace that is not watched');
 select autopost.raise_alert('v', 'auth_lost', 'credential:two', '{"message": "no"}', '{}');
 select autopost.raise_alert('w', 'auth_lost', 'credential:two', '{"message": "no"}', '{}');
-select is(array(select i ->> 'workspace_id' from jsonb_array_elements(test.read('[{"workspace_id": "v"}, {"workspace_id": "w"},
+select is(array(select i ->> 'workspace_id' from jsonb_array_elements(test.read(
+	'[{"workspace_id": "v"}, {"workspace_id": "w"},
 	{"workspace_id": "v"}, {"workspace_id": "nowhere"}]') -> 'items') i order by 1), '{v,w}');
 
 -- Keys that end.

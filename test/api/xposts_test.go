@@ -129,7 +129,7 @@ func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
 			r.problem(t, 401)
 			require.Empty(t, r.header.Get("Access-Control-Allow-Origin"))
 		}
-		// With a key, which a page of another site does not have, a simple request is no JSON.
+		// With a key, which a page of another site does not have, a simple request is refused: its content type is not JSON.
 		w.ask(call{method: http.MethodPost, path: path, key: w.keys["owner"], body: `{"reason": "forged"}`, header: map[string]string{"Content-Type": "text/plain"}}).problem(t, 415)
 		// A preflight request allows nothing.
 		r, err := w.try(call{method: http.MethodOptions, path: path, header: map[string]string{"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}})

@@ -97,3 +97,37 @@ func TestDecisionsAreVisibleToEveryReader(t *testing.T) {
 		})
 	}
 }
+
+// Two hundred open streams cost the database one query a second at most, and a few megabytes of memory. One key may not
+// have all of them.
+func TestManyStreamsCostOneQueryASecond(t *testing.T) {
+	t.Parallel()
+	h := moderated(t)
+	d := h.Serve()
+	var streams []*harness.Stream
+	for n := range 200 {
+		if n%50 == 0 {
+			keyed(h, "news", fmt.Sprint("key", n/50), "viewer")
+		}
+		streams = append(streams, h.Follow(d, fmt.Sprint("key", n/50), ""))
+		require.Equal(t, http.StatusOK, streams[n].Status)
+	}
+	keyed(h, "news", "fresh", "viewer")
+	require.Equal(t, http.StatusTooManyRequests, h.Follow(d, "key0", "").Status, "one more of a key")
+	require.Equal(t, http.StatusTooManyRequests, h.Follow(d, "fresh", "").Status, "one more of the workspace")
+	for _, stream := range streams {
+		stream.Await("reset", nil)
+	}
+	reads := func() float64 { return h.Metrics(d.URL)[`autopost_database_seconds_count{function="stream_items"}`] }
+	began, before := time.Now(), reads()
+	require.Positive(t, before)
+	for n := range 4 { // each wakes the hub
+		h.Push(d, "secret-news", harness.Post("text", fmt.Sprint("Post ", n)))
+		h.Until("the next read", func() bool { return reads() > before+float64(n) })
+	}
+	require.LessOrEqual(t, reads()-before, time.Since(began).Seconds()+1)
+	for _, stream := range streams {
+		stream.Await("submission", map[string]any{"status": "pending"})
+	}
+	require.Zero(t, d.Stop())
+}

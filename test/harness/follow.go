@@ -127,7 +127,7 @@ func (s *Stream) Close() {
 	<-s.over
 }
 
-// TryAPI posts a body to the API. Any goroutine may call it; a refusal is no error.
+// TryAPI posts a body to the API. Any goroutine may call it; a refusal is an answer, not an error.
 func (h *Harness) TryAPI(d *Daemon, path, key, body string) (Answer, error) {
 	return h.request(http.MethodPost, d.URL+path, key, strings.NewReader(body))
 }

@@ -157,7 +157,7 @@ func names(text string) string {
 	return strings.Join(all, " ")
 }
 
-// judge checks a rendered text: others is how often the other value may be in it, besides in the value.
+// judge checks a rendered text: others is how often the text may have the other value, apart from those in the value.
 func judge(t *testing.T, what string, shown pg.Preview, others int, value string) {
 	t.Helper()
 	if shown.Status != "ok" {
