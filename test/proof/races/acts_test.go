@@ -202,7 +202,7 @@ var acts = []act{
 	{"requeue_auth_lost", "", `select autopost.requeue_auth_lost('w', 'bot', {by}, false)`, false},
 	{"manual_requeue", "", `select autopost.manual_requeue('w', array[{dead}, {failed}]::uuid[], {by})`, false},
 	{"skip_deliveries", "", `select autopost.skip_deliveries('w', array[{held}, {waiting}, {failed}]::uuid[], {by}, false)`, false},
-	{"skip_post", "", `select autopost.skip_post('w', (select d.message_id from autopost.deliveries d where d.delivery_id = {waiting}), {by}, false)`, false},
+	{"skip_post", "", `select autopost.skip_post('w', {waiting.message}, {by}, false)`, false},
 	{"pause_channel", "", `select autopost.pause_channel('w', 'a', 3600, {by}, false)`, false},
 	{"resume_channel", "", `select autopost.resume_channel('w', 'a', {by}, false)`, false},
 	{"disable_group", "", `select autopost.disable_group('w', null, 'g', {by}, false)`, false},

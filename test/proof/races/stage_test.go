@@ -76,6 +76,7 @@ func open(t *testing.T) *stage {
 		require.NoError(t, s.db.QueryRow(claimed).Scan(&id, &token), name)
 		words = append(words, "{"+name+"}", "'"+id+"'", "{"+name+".token}", "'"+token+"'")
 	}
+	words = append(words, "{waiting.message}", pgtest.Value[string](s.db, strings.NewReplacer(words...).Replace(`select quote_literal(d.message_id) from autopost.deliveries d where d.delivery_id = {waiting}`)))
 	words = append(words, "{alert}", pgtest.Value[string](s.db, `select quote_literal(alert_id) from autopost.alerts order by kind limit 1`))
 	s.words = strings.NewReplacer(words...)
 	// A fan-out that has yet to begin.
