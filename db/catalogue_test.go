@@ -31,7 +31,7 @@ var engineOnly = []string{
 	"list_sealed_secrets", "list_unasked_chats", "list_unknown_media", "note_cluster", "observe_clock", "put_alert_target", "confirm_alert_target", "put_credential_binding",
 	"put_sealed_secret", "queue_metrics", "x_post_metrics", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload", "refresh_statistics",
 	"release_lost", "touch_run", "remove_alert_target", "remove_media_origin", "report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key",
-	"set_event_strictness", "test_alert_target", "touch_api_key",
+	"set_event_strictness", "stream_items", "test_alert_target", "touch_api_key",
 }
 
 // crossWorkspace are the public functions without a workspace as their first
@@ -42,7 +42,7 @@ var crossWorkspace = []string{
 	"end_media_removal", "ensure_event_partitions", "functions_digest", "list_all_workspaces", "list_daemons", "list_master_keys",
 	"list_media_removals", "list_settings", "list_unknown_media", "list_workspaces", "note_cluster", "observe_clock", "queue_metrics",
 	"raw_kept_since", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work",
-	"ready_workspaces", "refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "set_event_strictness", "touch_run", "x_post_metrics",
+	"ready_workspaces", "refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "set_event_strictness", "stream_items", "touch_run", "x_post_metrics",
 }
 
 // One finding is let pass: the implicit cast of a text. In PL/pgSQL a bare literal

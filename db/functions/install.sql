@@ -383,9 +383,11 @@
 \ir admin/put_x_post_config.sql
 \ir admin/preview_x_post.sql
 \ir admin/list_x_posts.sql
+\ir admin/stream_items.sql
 \ir admin/x_post_stats.sql
 \ir admin/backfill_x_posts.sql
 \ir admin/put_event_type.sql
+\ir admin/put_avatar.sql
 \ir admin/list_event_types.sql
 \ir admin/list_audit.sql
 \ir admin/get_message.sql

@@ -216,6 +216,7 @@ create table autopost.quotas (
 	rate_group     text,
 	created_at     timestamptz not null default now(),
 	updated_at     timestamptz not null default now(),
+	global_x       boolean not null default false, -- a cap of Global X, which ends with it
 	primary key (workspace_id, subject, window_seconds),
 	foreign key (workspace_id, channel_id) references autopost.channels (workspace_id, channel_id) on delete cascade,
 	check (case when channel_id is not null then platform is null and rate_group is null

@@ -201,8 +201,7 @@ create index submissions_events on autopost.submissions (workspace_id, submissio
 create index submissions_due on autopost.submissions (workspace_id, next_attempt_at) where status = 'fetching';
 create index submissions_claimed on autopost.submissions (workspace_id, submission_id) where claim_token is not null;
 create index submissions_run on autopost.submissions (workspace_id, run_id);
-create index submissions_final on autopost.submissions (workspace_id, updated_at)
-	where status in ('skipped', 'enqueued', 'rejected', 'expired', 'failed');
+create index submissions_updated on autopost.submissions (workspace_id, updated_at);
 -- Their media must stay.
 create index submissions_open on autopost.submissions (workspace_id, submission_id)
 	where status in ('new', 'fetching', 'pending');

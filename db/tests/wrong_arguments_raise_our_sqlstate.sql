@@ -212,6 +212,8 @@ insert into calls values
 	('check_integrity', $c$autopost.check_integrity(null)$c$, 'workspace_id'),
 	('due_stages', $c$autopost.due_stages(-1)$c$, 'within_ms'),
 	('due_stages', $c$autopost.due_stages(null)$c$, 'within_ms'),
+	('stream_items', $c$autopost.stream_items('{}', null)$c$, 'watched'),
+	('stream_items', $c$autopost.stream_items('[]', '[]')$c$, 'position'),
 	('report_duty', $c$autopost.report_duty('', 'd', now(), '', null)$c$, 'run_id'),
 	('report_duty', $c$autopost.report_duty('r', '', now(), '', null)$c$, 'duty'),
 	('report_duty', $c$autopost.report_duty('r', 'd', null, '', null)$c$, 'at'),

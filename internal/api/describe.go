@@ -37,7 +37,7 @@ func complete(document *huma.OpenAPI) {
 			if response.Headers == nil {
 				response.Headers = map[string]*huma.Param{}
 			}
-			if code != http.StatusUnauthorized {
+			if code != http.StatusUnauthorized && response.Content["text/event-stream"] == nil {
 				response.Headers["RateLimit"] = &huma.Param{Ref: "#/components/headers/RateLimit"}
 				response.Headers["RateLimit-Policy"] = &huma.Param{Ref: "#/components/headers/RateLimit-Policy"}
 			}

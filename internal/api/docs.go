@@ -125,8 +125,13 @@ func show(schemas huma.Registry, one *huma.Operation) (operation, error) {
 			}
 			continue
 		}
-		shown.Columns = fieldsOf(schemas, response.Content["application/json"].Schema, "", nil)
-		text, err := json.MarshalIndent(response.Content["application/json"].Example, "", "  ")
+		media := response.Content["application/json"]
+		if media == nil { // server-sent events
+			shown.Success, shown.Answered = status, response.Content["text/event-stream"].Example.(string)
+			continue
+		}
+		shown.Columns = fieldsOf(schemas, media.Schema, "", nil)
+		text, err := json.MarshalIndent(media.Example, "", "  ")
 		if err != nil {
 			return shown, err
 		}

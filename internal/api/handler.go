@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"autopost/internal/api/rest"
+	"autopost/internal/api/stream"
 	"autopost/internal/problem"
 )
 
@@ -26,6 +27,8 @@ type Deps struct {
 	Media Media
 	// Raw reads raw payloads.
 	Raw RawPayloads
+	// Stream serves GET /api/v1/stream.
+	Stream *stream.Hub
 	// Checks are the checks of /readyz. Their names are public.
 	Checks []Check
 	Log    *slog.Logger
@@ -76,7 +79,7 @@ type server struct {
 // newAPI registers every operation on mux.
 func newAPI(mux *http.ServeMux, deps Deps) *server {
 	d := &server{Server: &rest.Server{API: humago.New(mux, apiConfig()), Store: deps.Store, Log: deps.Log}, db: deps.Store}
-	registerAll(d, deps.Media)
+	registerAll(d, deps)
 	complete(d.API.OpenAPI())
 	return d
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // registerAll adds every operation of the API, in the order of the document.
-func registerAll(d *server, media Media) {
+func registerAll(d *server, deps Deps) {
 	registerPosts(d)
 	registerDrafts(d)
 	registerRecurrences(d)
@@ -19,6 +19,7 @@ func registerAll(d *server, media Media) {
 	registerSubmissions(d)
 	registerXPosts(d)
 	registerEventTypes(d)
+	registerAvatars(d)
 	registerRuns(d)
 	registerDeliveries(d)
 	registerDeliveryActs(d)
@@ -26,8 +27,8 @@ func registerAll(d *server, media Media) {
 	registerQueue(d)
 	registerEvents(d)
 	registerRaw(d)
-	registerMedia(d, media)
-	registerProxy(d, media.Platforms)
+	registerMedia(d, deps.Media)
+	registerProxy(d, deps.Media.Platforms)
 	registerChannels(d)
 	registerChannelActs(d)
 	registerChats(d)
@@ -51,6 +52,7 @@ func registerAll(d *server, media Media) {
 	registerAlerts(d)
 	registerAlertTargets(d)
 	registerHealth(d)
+	registerStream(d, deps.Stream)
 }
 
 // Window limits a list to a time range.

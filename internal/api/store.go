@@ -70,6 +70,7 @@ type postWrites interface {
 	SkipDeliveries(ctx context.Context, a rest.OperatorAction, deliveries []string) (rest.Written, error)
 	PutXPostConfig(ctx context.Context, a rest.OperatorAction, fields any) (rest.Written, error)
 	PutEventType(ctx context.Context, a rest.OperatorAction, event string, fields any) (rest.Written, error)
+	PutAvatar(ctx context.Context, a rest.OperatorAction, avatar string, fields any) (rest.Written, error)
 	// SubmitEvent takes the only endpoint of the workspace if endpoint is "".
 	SubmitEvent(ctx context.Context, a rest.OperatorAction, endpoint string, event json.RawMessage) (rest.Written, error)
 	RetrySubmission(ctx context.Context, a rest.OperatorAction, submission string) (rest.Written, error)

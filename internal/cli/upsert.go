@@ -226,6 +226,11 @@ func (m *operatorFlags) printPut(subject string, a pg.PutAnswer) error {
 	case "enabled":
 		kind, id := subject[:strings.LastIndex(subject, " ")], subject[strings.LastIndex(subject, " ")+1:]
 		return fmt.Errorf("%s was not removed, because it is enabled: run autopost %s disable %s first", subject, kind, id)
+	case "duplicate":
+		if a.DeliveryID != "" {
+			return fmt.Errorf("nothing was changed: the channel has this content already, by delivery %s: run autopost why %s", a.DeliveryID, a.DeliveryID)
+		}
+		return fmt.Errorf("nothing was changed: submission %s has the same event: run autopost why %s", a.SubmissionID, a.SubmissionID)
 	default:
 		return fmt.Errorf("nothing was changed: %s", reasonText(a.Reason, subject))
 	}

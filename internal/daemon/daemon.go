@@ -19,6 +19,7 @@ import (
 
 	"autopost"
 	"autopost/internal/api"
+	"autopost/internal/api/stream"
 	"autopost/internal/authlimit"
 	"autopost/internal/config"
 	"autopost/internal/credential"
@@ -65,6 +66,7 @@ type Daemon struct {
 	http     net.Listener
 	watch    *watch
 	disks    *disks
+	stream   *stream.Hub
 	group    worker.Supervisor
 	log      *slog.Logger
 }
@@ -156,7 +158,11 @@ func (d *Daemon) addStages(only []string) error {
 	if d.db.Private != nil {
 		d.group.Add("private postgres", worker.Func(d.db.awaitEnd))
 	}
+	d.stream = stream.New(stream.Config{Store: d.store, Wake: d.wakeups.Streams, Log: d.log})
 	d.group.Add("http", worker.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), on("web"))) }))
+	if on("web") {
+		d.group.Add("stream", d.stream) // it stops first: the end of the HTTP server waits for open streams
+	}
 	d.watch.serve(&d.group)
 	d.group.Add("listen", worker.Func(func(ctx context.Context) error { return pg.Listen(ctx, d.db.DirectURL, d.wakeups, d.log) }))
 	if on("ingest") || on("dispatch") || on("monitor") {
@@ -188,7 +194,7 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
 	}
 	api := api.Handler(api.Deps{
-		Store: d.store, Log: d.log, Raw: d.raw,
+		Store: d.store, Log: d.log, Raw: d.raw, Stream: d.stream,
 		Media:  api.Media{Uploads: d.workspaceMedia(), Limits: mediaLimits(d.cfg), Platforms: MediaProxy{d.adapters, d.vault, d.workspaceMedia(), d.mediaProvider(), new(singleflight.Group)}},
 		Checks: d.checks(),
 	})

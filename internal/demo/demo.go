@@ -91,6 +91,7 @@ func (d *demo) parts() []part {
 		{"2. 429 with retry_after: waited out, retried, sent", d.criterionRetryAfter},
 		{"3. Per-channel dedup: two channels get it, a repeat is suppressed", d.criterionDedup},
 		{"4. Bad channel: paused, then disabled; the others keep sending", d.criterionBadChannel},
+		{"Domain event: waits for a decision, is approved, arrives once", d.decision},
 		{"Invariants of the database", d.verify},
 	}
 }

@@ -24,6 +24,9 @@ type PutAnswer struct {
 	// Before and After contain the changed columns.
 	Before Fields `json:"before"`
 	After  Fields `json:"after"`
+	// SubmissionID or DeliveryID is set if Reason is duplicate: it has the same event, or the same content in the channel.
+	SubmissionID string `json:"submission_id"`
+	DeliveryID   string `json:"delivery_id"`
 	// Note is a warning; usually "".
 	Note string `json:"note"`
 	// References counts the rows that refer to the row to remove, by table.

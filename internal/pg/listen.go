@@ -31,13 +31,15 @@ type Wakeups struct {
 	Leases chan struct{}
 	// Alerts: a notice is due.
 	Alerts chan struct{}
+	// Streams: something changed, whatever it is.
+	Streams chan struct{}
 }
 
 // NewWakeups makes the channels.
 func NewWakeups() Wakeups {
 	one := func() chan struct{} { return make(chan struct{}, 1) }
 	return Wakeups{
-		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Recurrences: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(),
+		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Recurrences: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(), Streams: one(),
 	}
 }
 
@@ -67,7 +69,7 @@ func (w Wakeups) named(name string) chan struct{} {
 }
 
 func (w Wakeups) wakeAll() {
-	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Recurrences, w.Sources, w.Webhooks, w.Leases, w.Alerts} {
+	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Recurrences, w.Sources, w.Webhooks, w.Leases, w.Alerts, w.Streams} {
 		worker.Wake(c)
 	}
 }
@@ -108,6 +110,7 @@ func listenOnce(ctx context.Context, url string, wakeups Wakeups) error {
 			return err
 		}
 		worker.Wake(wakeups.named(notification.Payload))
+		worker.Wake(wakeups.Streams)
 	}
 }
 

@@ -44,6 +44,11 @@ func (s *Store) PutEventType(ctx context.Context, a OperatorAction, event string
 	return s.write(ctx, a, `autopost.put_event_type(@workspace, @event, @fields, @operator, @reason, @dry_run)`, args{"event": event, "fields": fields})
 }
 
+// PutAvatar names an avatar.
+func (s *Store) PutAvatar(ctx context.Context, a OperatorAction, avatar string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_avatar(@workspace, @avatar, @fields, @operator, @reason, @dry_run)`, args{"avatar": avatar, "fields": fields})
+}
+
 // SubmitEvent stores one domain event of a caller of the API. endpoint "" is the only one of the workspace.
 func (s *Store) SubmitEvent(ctx context.Context, a OperatorAction, endpoint string, event json.RawMessage) (Written, error) {
 	return s.write(ctx, a, `autopost.receive_event(@workspace, nullif(@endpoint, ''), @event)`, args{"endpoint": endpoint, "event": event})

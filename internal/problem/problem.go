@@ -20,11 +20,12 @@ type Problem struct {
 	Status int    `json:"status" example:"422" doc:"The HTTP status."`
 	Detail string `json:"detail" example:"The request is refused." doc:"The cause and the remedy, for people."`
 	Reason string `json:"reason,omitempty" example:"unknown_channel" doc:"The code of a refusal by the database, for programs."`
-	// Decision, Digest, Plan and SubmissionID explain a refused change of a submission.
+	// Decision, Digest, Plan, SubmissionID and DeliveryID explain a refused change of a submission.
 	Decision     *Decision      `json:"decision,omitempty" doc:"The decision about the submission: it was taken before."`
 	Digest       string         `json:"digest,omitempty" doc:"The digest of the present plan, if it is another one than the given one."`
 	Plan         map[string]any `json:"plan,omitempty" doc:"The present plan."`
 	SubmissionID string         `json:"submission_id,omitempty" doc:"The submission with the same event."`
+	DeliveryID   string         `json:"delivery_id,omitempty" doc:"The delivery by which the channel has the same content."`
 	Errors       []Fault        `json:"errors,omitempty" nullable:"false" doc:"Each thing that is wrong with the request."`
 }
 

@@ -29,7 +29,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		return r
 	}
 	for _, o := range w.operations {
-		if o.Method == http.MethodGet {
+		if o.Method == http.MethodGet && o.ID != "open-stream" { // test/e2e follows a stream
 			r := judge(o, w.request(o, "acme"))
 			if items, list := r.body["items"].([]any); list {
 				require.NotEmpty(t, items, "%s shows nothing to be judged", o.ID)

@@ -125,6 +125,8 @@ func (w *world) populate(workspace string) {
 	ids["event-types"] = "offer." + word
 	w.Exec(`select autopost.put_template($1, 'offer', '*', jsonb_build_object('body', $2 || ' {title}'), 'ann', $2)`, workspace, word)
 	w.Exec(`select autopost.put_event_type($1, $2, '{"template_id": "offer", "moderated": true}', 'ann', $3, false)`, workspace, ids["event-types"], word)
+	ids["avatars"] = "avatar-" + workspace
+	w.Exec(`select autopost.put_avatar($1, $2, jsonb_build_object('name', $3::text), 'ann', $3, false)`, workspace, ids["avatars"], word)
 	for _, operation := range []string{"approve-x-post", "reject-x-post", "retry-x-post", "approve-submission", "reject-submission", "edit-submission"} {
 		ids[operation] = w.JSON(`select autopost.receive_event($1, $2, jsonb_build_object('event', $3::text, 'payload', jsonb_build_object('title', $4 || $5)))`,
 			workspace, posttest.Endpoint, ids["event-types"], word, operation)["submission_id"].(string)

@@ -27,7 +27,7 @@ const recurrenceID = "01989f3a-7c1e-7a2b-8d3e-0123456789ab"
 // listings are all commands with the flag --wide. TestEachListIsTested in internal/cli compares.
 var listings = map[string]listing{
 	"workspace list": {}, "channel list": {}, "channel discover": {}, "chat list": {}, "credential list": {}, "endpoint list": {}, "source list": {},
-	"template list": {}, "webhook list": {}, "webhook deliveries": {args: []string{"crm"}}, "group list": {}, "quota list": {}, "budget list": {}, "retry-policy list": {}, "apikey list": {},
+	"template list": {}, "webhook list": {}, "webhook deliveries": {args: []string{"crm"}}, "group list": {}, "quota list": {}, "budget list": {}, "retry-policy list": {}, "avatar list": {}, "apikey list": {},
 	"setting list": {}, "alert list": {}, "alert target list": {}, "events list": {}, "audit list": {},
 	"posts list": {}, "drafts list": {}, "recurring list": {}, "recurring show": {args: []string{recurrenceID}}, "submissions list": {}, "moderation list": {}, "x-posts list": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
 	"migrate status": {}, "verify": {}, "doctor": {code: 1}, "credential check": {args: []string{"telegram"}, code: 1}, "channel check": {args: []string{"on-max"}},
@@ -103,7 +103,7 @@ func crowded(t *testing.T) *harness.Harness {
 		{"channel", "set", "on-max", "--title", strings.Repeat("Заголовок ", 12), "--route-filter", `{"exclude": ["none"]}`, "--tags", "a,b"},
 		{"channel", "disable", "a-channel-with-a-rather-long-name-for-a-narrow-terminal"},
 		{"template", "put", "digest", "--body", strings.Repeat("{title} and more text ", 20)}, {"quota", "set", "--channel", "on-max", "--per", "1d", "--max-sends", "100"},
-		{"budget", "set", "telegram", "--month-usd", "5"}, {"apikey", "add", "--workspace", "news", "--name", "a key for all scopes", "--role", "owner", "--scope", "posts:read"},
+		{"budget", "set", "telegram", "--month-usd", "5"}, {"avatar", "set", "avatar-1", "--name", "An avatar with a long name"}, {"apikey", "add", "--workspace", "news", "--name", "a key for all scopes", "--role", "owner", "--scope", "posts:read"},
 		{"alert", "target", "add", "ops", "--kind", "telegram", "--address", "-1009", "--auth-ref", "telegram", "--quiet-hours", "22:00-07:30"},
 	} {
 		ok(t, h, args...)

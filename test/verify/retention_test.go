@@ -30,6 +30,16 @@ var inKeeping = []planted{
 		h.acted()
 		h.raw(`delete from autopost.admin_audit_log where seq > 2`)
 	}},
+	{invariant: "I35", bug: "two rows of the audit log change places", plant: func(h *fixture) {
+		h.acted()
+		h.raw(`update autopost.admin_audit_log set seq = case seq when 2 then -3 else -2 end where seq in (2, 3)`)
+		h.raw(`update autopost.admin_audit_log set seq = -seq where seq < 0`)
+	}},
+	{invariant: "I35", bug: "the audit log forks: other rows follow an earlier one", plant: func(h *fixture) {
+		h.acted()
+		h.raw(`update autopost.admin_audit_log l set reason = 'another story', hash = autopost.audit_hash(jsonb_populate_record(l, '{"reason": "another story"}')) where seq = 2`)
+		h.raw(`delete from autopost.admin_audit_log where seq > 2`)
+	}},
 	{invariant: "I35", bug: "an act does not move the head", plant: func(h *fixture) {
 		h.breaks("audit", "set hash = v_row.hash", "set hash = h.hash")
 		h.acted()

@@ -61,7 +61,6 @@ declare
 	v_given jsonb := autopost.flat_fields(case when jsonb_typeof(p_fields) = 'object' then p_fields else '{}' end);
 	v_defaults jsonb := autopost.x_defaults() || (select jsonb_object_agg('templates.' || b.template_id, b.body)
 		from autopost.x_default_templates(p_workspace_id) b);
-	v_channel text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -75,7 +74,6 @@ begin
 	v_answer := autopost.put_answer(v_put, autopost.x_config_errors(p_workspace_id, v_given), p_dry_run) - 'created';
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
 		perform autopost.ensure_x_config(p_workspace_id);
-		v_channel := autopost.x_channel(p_workspace_id);
 		update autopost.x_post_config c
 		set updated_at = autopost.now_ts(), config = autopost.nested_fields((
 			select coalesce(jsonb_object_agg(f.key, f.value), '{}')
@@ -86,8 +84,6 @@ begin
 			f.value #>> '{}'),
 			p_operator, p_reason)
 		from jsonb_each(v_answer -> 'after') f where f.key like 'templates.%';
-		perform autopost.release_x_channel(p_workspace_id, v_channel)
-			where v_channel is distinct from autopost.x_channel(p_workspace_id);
 		perform autopost.apply_x_config(p_workspace_id);
 		perform autopost.audit(p_workspace_id, 'x_post_config_update', 'x_post_config:global', v_act,
 			v_answer -> 'before', v_answer -> 'after');

@@ -31,6 +31,32 @@ begin
 end
 $$;
 
+create or replace function autopost.event_twin(p_submission autopost.submissions) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the delivery by which the X channel has the content of an enqueued event that made no
+--          delivery. null if the channel would take it now, by another text, or because the dedup
+--          window is over, for example.
+-- Returns: {"delivery_id", "status", "sent_at", "again_at"}.
+-- Reads:   messages, channels, deliveries.
+declare
+	v_channel autopost.channels;
+	v_twin jsonb;
+begin
+	if autopost.event_facts(p_submission.workspace_id, p_submission.event) #> '{raw,text}'
+		is distinct from p_submission.raw_payload -> 'text' and p_submission.decision is null then
+		return null;
+	end if;
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_submission.workspace_id and c.channel_id = autopost.x_channel(p_submission.workspace_id);
+	select autopost.twin_of(p_submission.workspace_id, v_channel, m.content_hash) -> 'twin' into v_twin
+	from autopost.messages m
+	where m.workspace_id = p_submission.workspace_id and m.message_id = p_submission.message_id;
+	return case when (v_twin ->> 'again_at')::timestamptz > autopost.now_ts() or v_twin -> 'sent_at' = 'null'
+		then v_twin end;
+end
+$$;
+
 create or replace function autopost.retry_submission(p_workspace_id text, p_submission_id uuid, p_operator text,
 	p_reason text, p_dry_run boolean) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
@@ -39,11 +65,12 @@ as $$
 --          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
 --          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
 --          final. An event is evaluated again, and goes out even in mode shadow; the failed delivery
---          of an enqueued event is queued again.
+--          of an enqueued event is queued again. One without a delivery is evaluated again, unless the X
+--          channel still has its content.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
 --          false, "dry_run", "reason"}: unknown_submission, not_failed (with "status" and "decision"),
---          for an event also duplicate (with the submission that has its hash), invalid (with
---          "errors"), and what manual_requeue says.
+--          for an event also duplicate (with the submission that has its hash, or the delivery by
+--          which the channel has its content), invalid (with "errors"), and what manual_requeue says.
 -- Raises:  AP001 without operator or reason.
 -- Locks:   submissions, event_hashes, messages, channel_gates, audit_heads, in this order; for a
 --          delivery as manual_requeue.
@@ -53,6 +80,7 @@ declare
 	v_submission autopost.submissions;
 	v_before jsonb;
 	v_answer jsonb;
+	v_unsent boolean; -- an event that was enqueued, but made no delivery
 	v_after constant jsonb := '{"status": "fetching", "attempt": 0}';
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -64,11 +92,16 @@ begin
 	end if;
 	select s.* into v_submission from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
-	if v_submission.kind = 'event' and v_submission.status = 'enqueued' then
+	v_unsent := v_submission.kind = 'event' and v_submission.status = 'enqueued'
+		and not exists (select 1 from autopost.event_delivery(v_submission));
+	if v_submission.kind = 'event' and v_submission.status = 'enqueued' and not v_unsent then
 		return autopost.retry_event_delivery(v_submission, v_act, p_dry_run);
+	elsif v_unsent and autopost.event_twin(v_submission) is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'duplicate', 'delivery_id',
+			autopost.event_twin(v_submission) -> 'delivery_id');
 	elsif v_submission.submission_id is null or v_submission.event_facts ? 'backfill'
 		or v_submission.claim_token is not null
-		or v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') then
+		or (v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') and not v_unsent) then
 		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_submission.submission_id is null then 'unknown_submission' else 'not_failed' end, 'status',
 			v_submission.status, 'decision', autopost.decision_of(v_submission)));
@@ -83,7 +116,8 @@ begin
 	if not p_dry_run then
 		update autopost.submissions s
 		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
-			updated_at = autopost.now_ts(), digest = null
+			updated_at = autopost.now_ts(), digest = null, answer = null, message_id = case when not v_unsent
+			then s.message_id end
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 		returning s.* into v_submission;
 		perform autopost.start_event(v_submission) where v_submission.kind = 'event';

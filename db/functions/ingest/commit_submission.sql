@@ -17,7 +17,7 @@ create or replace function autopost.without_urls(p_raw jsonb) returns jsonb
 language sql immutable parallel safe
 as $$
 -- Purpose: the raw payload without the URLs of media whose content is in the media store.
-select case when not p_raw -> 'media' @? '$[*].url' then p_raw else p_raw || jsonb_build_object('media', (
+select case when not coalesce(p_raw -> 'media' @? '$[*].url', false) then p_raw else p_raw || jsonb_build_object('media', (
 	select jsonb_agg(case when m.value ? 'blob_ref' then m.value - 'url' else m.value end order by m.ordinality)
 	from jsonb_array_elements(p_raw -> 'media') with ordinality m)) end
 $$;

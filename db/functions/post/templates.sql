@@ -161,9 +161,12 @@ language plpgsql immutable parallel safe
 as $$
 -- Purpose: a value in one line without @mentions, control characters and invisible characters.
 declare
-	v_value text := regexp_replace(p_value,
-		'[\u0001-\u001F\u007F-\u009F\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]+', ' ', 'g');
+	v_value text := regexp_replace(p_value, '[\u0001-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5'
+		'\u180B-\u180F\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB'
+		'\U000E0000-\U000E0FFF]+', ' ', 'g');
 begin
+	-- Joiners and variation selectors stay in emoji, not behind an @.
+	v_value := regexp_replace(v_value, '([@＠])[\u200C\u200D\uFE00-\uFE0F]+', '\1', 'g');
 	while v_value ~ '(?<![A-Za-z0-9_])[@＠]+[A-Za-z0-9_]' loop
 		v_value := regexp_replace(v_value, '(?<![A-Za-z0-9_])(?:[@＠]+[A-Za-z0-9_]+)+', '', 'g');
 	end loop;

@@ -55,21 +55,26 @@ from (
 		where c.workspace_id = p_workspace_id and c.key = 'global'), '{}') as fields) f
 $$;
 
+create or replace function autopost.x_channels(p_workspace_id text) returns text[]
+language sql stable
+as $$
+-- Purpose: the configured channel of Global X, else all X channels with the avatar of the setting.
+-- Reads:   x_post_config, settings, channels.
+select array(select c.channel_id from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.platform = 'x' and case when x.configured is not null
+		then c.channel_id = x.configured
+		else c.settings ->> 'avatar_id' = (select nullif(s.value #>> '{}', '') from autopost.settings s
+			where s.key = 'global_x_account_avatar_id') end)
+from (select (select c.config ->> 'channel_id' from autopost.x_post_config c
+	where c.workspace_id = p_workspace_id and c.key = 'global') as configured) x
+$$;
+
 create or replace function autopost.x_channel(p_workspace_id text) returns text
 language sql stable
 as $$
 -- Purpose: the channel of Global X: the configured one, else the only X channel with the avatar of
 --          the setting; null if neither exists.
--- Reads:   x_post_config, settings, channels.
-select case when x.configured is not null
-	then (select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = x.configured and c.platform = 'x')
-	else (select min(c.channel_id) from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.platform = 'x' and c.settings ->> 'avatar_id' = (
-			select nullif(s.value #>> '{}', '') from autopost.settings s where s.key = 'global_x_account_avatar_id')
-		having count(*) = 1) end
-from (select (select c.config ->> 'channel_id' from autopost.x_post_config c
-	where c.workspace_id = p_workspace_id and c.key = 'global') as configured) x
+select case when cardinality(c.ids) = 1 then c.ids[1] end from (select autopost.x_channels(p_workspace_id) as ids) c
 $$;
 
 create or replace function autopost.without_x_channel(p_submission autopost.submissions) returns jsonb
@@ -95,17 +100,20 @@ begin
 end
 $$;
 
-create or replace function autopost.release_x_channel(p_workspace_id text, p_channel_id text) returns void
+create or replace function autopost.release_x_channels(p_workspace_id text) returns void
 language plpgsql
 as $$
--- Purpose: ends the caps and the hold of a channel that posts no events any more.
+-- Purpose: ends the caps and the hold of channels that do not post events any more. While several
+--          channels have the avatar, none of them is released. Quotas that an operator set stay.
 -- Locks:   quotas, channels, channel_gates.
 -- Writes:  quotas, channels, channel_gates.
+declare
+	v_kept text[] := autopost.x_channels(p_workspace_id);
 begin
 	delete from autopost.quotas q
-	where q.workspace_id = p_workspace_id and q.channel_id = p_channel_id and q.window_seconds in (3600, 86400);
+	where q.workspace_id = p_workspace_id and q.global_x and q.channel_id <> all (v_kept);
 	update autopost.channels c set held_until = null
-	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and c.held_until is not null;
+	where c.workspace_id = p_workspace_id and c.held_until is not null and c.channel_id <> all (v_kept);
 end
 $$;
 
@@ -113,21 +121,22 @@ create or replace function autopost.apply_x_config(p_workspace_id text) returns 
 language plpgsql
 as $$
 -- Purpose: gives the channel of Global X its caps, at most so many posts per hour and per day, and
---          holds it if the configuration says so.
+--          holds it if the configuration says so. Other channels lose them.
 -- Locks:   quotas, channels, channel_gates.
 -- Writes:  quotas, channels, channel_gates.
 declare
 	v_config jsonb := autopost.x_config(p_workspace_id);
 	v_channel text := autopost.x_channel(p_workspace_id);
 begin
+	perform autopost.release_x_channels(p_workspace_id);
 	if v_channel is null then
 		return;
 	end if;
-	insert into autopost.quotas as q (workspace_id, channel_id, window_seconds, max_sends, created_at)
-	values (p_workspace_id, v_channel, 3600, (v_config ->> 'rate.perHour')::int, autopost.now_ts()),
-		(p_workspace_id, v_channel, 86400, (v_config ->> 'rate.perDay')::int, autopost.now_ts())
-	on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends
-	where q.max_sends <> excluded.max_sends;
+	insert into autopost.quotas as q (workspace_id, channel_id, window_seconds, max_sends, created_at, global_x)
+	values (p_workspace_id, v_channel, 3600, (v_config ->> 'rate.perHour')::int, autopost.now_ts(), true),
+		(p_workspace_id, v_channel, 86400, (v_config ->> 'rate.perDay')::int, autopost.now_ts(), true)
+	on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends, global_x = true
+	where q.max_sends <> excluded.max_sends or not q.global_x;
 	update autopost.channels c set held_until = case when (v_config -> 'held')::boolean then timestamptz 'infinity' end
 	where c.workspace_id = p_workspace_id and c.channel_id = v_channel
 		and (c.held_until is not null) <> (v_config -> 'held')::boolean;
@@ -141,10 +150,10 @@ as $$
 select p_workspace_id, b.template_id, 'x', 0, b.body, '{}'::jsonb, b.vars::text[], b.sanitize::text[], 'None',
 	null::int, true, null::timestamptz
 from (values
-	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{prompt}'),
-	('video', 'New video drop: {title}', '{title,avatar_name}', '{title}'),
+	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{avatar_name,prompt,short_hash}'),
+	('video', 'New video drop: {title}', '{title,avatar_name}', '{title,avatar_name}'),
 	('combat', '{winner_name} defeated {loser_name} in {rounds} rounds!', '{winner_name,loser_name,rounds,summary}',
-		'{summary}')
+		'{winner_name,loser_name,rounds,summary}')
 ) b (template_id, body, vars, sanitize)
 $$;
 
@@ -212,20 +221,10 @@ language plpgsql
 as $$
 -- Purpose: moves the caps and the hold of Global X when an X channel gets or loses its avatar.
 -- Locks:   as apply_x_config.
--- Writes:  as apply_x_config and release_x_channel.
-declare
-	v_avatar text := (select s.value #>> '{}' from autopost.settings s where s.key = 'global_x_account_avatar_id');
-	v_config jsonb := (select c.config from autopost.x_post_config c
-		where c.workspace_id = new.workspace_id and c.key = 'global');
+-- Writes:  as apply_x_config.
 begin
-	if v_config is null then
-		return null;
-	end if;
-	if tg_op = 'UPDATE' and not v_config ? 'channel_id' and old.settings ->> 'avatar_id' = v_avatar
-		and new.settings ->> 'avatar_id' is distinct from v_avatar then
-		perform autopost.release_x_channel(new.workspace_id, new.channel_id);
-	end if;
-	perform autopost.apply_x_config(new.workspace_id);
+	perform autopost.apply_x_config(new.workspace_id) where exists (select 1 from autopost.x_post_config c
+		where c.workspace_id = new.workspace_id);
 	return null;
 end
 $$;

@@ -73,6 +73,9 @@ var access = map[string]Need{
 	"get-delivery":          {Viewer, "deliveries:read"},
 	"preview-delivery":      {Viewer, "deliveries:read"},
 	"why-post":              {Viewer, "posts:read"},
+	"list-avatars":          {Viewer, "eventtypes:read"},
+	"get-avatar":            {Viewer, "eventtypes:read"},
+	"put-avatar":            {Operator, "eventtypes:write"},
 
 	"requeue-deliveries": {Operator, "deliveries:write"},
 	"skip-deliveries":    {Operator, "deliveries:write"},
@@ -162,6 +165,7 @@ var access = map[string]Need{
 	"list-events":  {Viewer, "events:read"},
 	"link-raw":     {Owner, "events:write"},
 	"list-audit":   {Operator, "audit:read"},
+	"open-stream":  {Viewer, "stream:read"},
 
 	"list-keys":   {Owner, "keys:read"},
 	"get-key":     {Owner, "keys:read"},

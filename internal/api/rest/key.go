@@ -54,14 +54,16 @@ func (d *Server) Authenticate(next http.Handler) http.Handler {
 			problem.Write(w, problem.UnknownKey.Says("The request has no valid API key. Send one as Authorization: Bearer KEY."))
 			return
 		}
-		running, entered := busy.enter(key.KeyID)
-		problem.Quota{Name: "running", Most: keyConcurrency, Left: keyConcurrency - running}.Show(w)
-		if !entered {
-			w.Header().Set("Retry-After", "1")
-			problem.Write(w, problem.TooManyRunning.Says("This key has %d running requests. Wait for their answers.", keyConcurrency))
-			return
+		if r.URL.Path != StreamPath { // streams have bounds of their own
+			running, entered := busy.enter(key.KeyID)
+			problem.Quota{Name: "running", Most: keyConcurrency, Left: keyConcurrency - running}.Show(w)
+			if !entered {
+				w.Header().Set("Retry-After", "1")
+				problem.Write(w, problem.TooManyRunning.Says("This key has %d running requests. Wait for their answers.", keyConcurrency))
+				return
+			}
+			defer busy.leave(key.KeyID)
 		}
-		defer busy.leave(key.KeyID)
 		if key.Unseen {
 			d.touch(r, *key)
 		}

@@ -38,6 +38,8 @@ type Operation struct {
 	Change *huma.Schema
 	// Stream means that the body is a medium.
 	Stream bool
+	// Events means that the answer is a stream of server-sent events, each with an Answer.
+	Events bool
 }
 
 // Reply is a success.
@@ -56,44 +58,7 @@ type output struct {
 
 // Register adds an operation. It panics if access has no entry for it.
 func Register[In any](d *Server, op Operation, do func(context.Context, *In) (Reply, error)) {
-	need, known := Access(op.ID)
-	if !known {
-		panic("access has no entry for " + op.ID)
-	}
-	if op.Status == 0 {
-		op.Status = http.StatusOK
-	}
-	resource, _, _ := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
-	described := huma.Operation{
-		OperationID: op.ID, Method: op.Method, Path: cmp.Or(op.Root, "/api/v1") + op.Path, Summary: op.Summary, DefaultStatus: op.Status,
-		Description: fmt.Sprintf("%s\n\nNeeds the role %s. A key with scopes needs the scope %s.", op.Description, need.role(), need.Scope),
-		Tags:        []string{resource}, Errors: errorsOf(op), MaxBodyBytes: maxBody,
-		BodyReadTimeout: -1, // Bound has read the body; the deadline of huma would end the request after five seconds
-		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
-			if refused := need.refusal(Caller(ctx.Context())); refused != nil {
-				writeProblem(ctx, refused)
-				return
-			}
-			next(ctx)
-		}},
-		Responses: map[string]*huma.Response{},
-	}
-	for _, status := range append([]int{op.Status}, op.Also...) {
-		if status < http.StatusBadRequest {
-			described.Responses[strconv.Itoa(status)] = &huma.Response{
-				Description: "Done.",
-				Content:     map[string]*huma.MediaType{"application/json": {Schema: schemaOf(d.API, op.Answer)}},
-			}
-		}
-	}
-	switch {
-	case op.Stream:
-		described.RequestBody = &huma.RequestBody{Required: true, Description: "The bytes of the medium.",
-			Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
-	case op.Body != nil:
-		described.SkipValidateBody = true
-		described.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schemaOf(d.API, op.Body)}}}
-	}
+	described := describe(d, &op)
 	huma.Register(d.API, described, func(ctx context.Context, in *In) (*output, error) {
 		reply, err := do(context.WithValue(ctx, operationKey{}, op.ID), in)
 		if err != nil {
@@ -109,6 +74,65 @@ func Register[In any](d *Server, op Operation, do func(context.Context, *In) (Re
 		return out, nil
 	})
 	describeBody(d.API.OpenAPI(), described.Path, op)
+}
+
+// RegisterEvents adds an operation whose answer is a stream of server-sent events. do returns what writes them.
+func RegisterEvents[In any](d *Server, op Operation, do func(context.Context, *In) (func(*Events), error)) {
+	op.Events = true
+	huma.Register(d.API, describe(d, &op), func(ctx context.Context, in *In) (*huma.StreamResponse, error) {
+		write, err := do(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return &huma.StreamResponse{Body: func(answer huma.Context) { write(newEvents(answer)) }}, nil
+	})
+}
+
+// describe returns the description of an operation, with the check of its role.
+func describe(d *Server, op *Operation) huma.Operation {
+	need, known := Access(op.ID)
+	if !known {
+		panic("access has no entry for " + op.ID)
+	}
+	if op.Status == 0 {
+		op.Status = http.StatusOK
+	}
+	resource, _, _ := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
+	described := huma.Operation{
+		OperationID: op.ID, Method: op.Method, Path: cmp.Or(op.Root, "/api/v1") + op.Path, Summary: op.Summary, DefaultStatus: op.Status,
+		Description: fmt.Sprintf("%s\n\nNeeds the role %s. A key with scopes needs the scope %s.", op.Description, need.role(), need.Scope),
+		Tags:        []string{resource}, Errors: errorsOf(*op), MaxBodyBytes: maxBody,
+		BodyReadTimeout: -1, // Bound has read the body; the deadline of huma would end the request after five seconds
+		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+			if refused := need.refusal(Caller(ctx.Context())); refused != nil {
+				writeProblem(ctx, refused)
+				return
+			}
+			next(ctx)
+		}},
+		Responses: map[string]*huma.Response{},
+	}
+	form := "application/json"
+	if op.Events {
+		form = eventStream
+	}
+	for _, status := range append([]int{op.Status}, op.Also...) {
+		if status < http.StatusBadRequest {
+			described.Responses[strconv.Itoa(status)] = &huma.Response{
+				Description: "Done.",
+				Content:     map[string]*huma.MediaType{form: {Schema: schemaOf(d.API, op.Answer)}},
+			}
+		}
+	}
+	switch {
+	case op.Stream:
+		described.RequestBody = &huma.RequestBody{Required: true, Description: "The bytes of the medium.",
+			Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
+	case op.Body != nil:
+		described.SkipValidateBody = true
+		described.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schemaOf(d.API, op.Body)}}}
+	}
+	return described
 }
 
 // describeBody adds the example of a body, and the schema of a change, after huma has taken its own for the validation.

@@ -90,7 +90,7 @@ func (d *Server) Bound(next http.Handler) http.Handler {
 			problem.Write(w, wrong("query", "must be UTF-8 without NUL characters", "escape each value as UTF-8"))
 			return
 		}
-		if !takesJSON(r.Header.Values("Accept")) {
+		if !takes(r.URL.Path, r.Header.Values("Accept")) {
 			problem.Write(w, problem.NotAcceptable.Says("The answer is JSON. Send Accept: application/json, or no Accept."))
 			return
 		}
@@ -104,7 +104,10 @@ func (d *Server) Bound(next http.Handler) http.Handler {
 			return
 		}
 		timeout := requestTimeout
-		if r.URL.Path == ProxyPath {
+		switch r.URL.Path {
+		case StreamPath:
+			timeout = StreamTime + storeTimeout
+		case ProxyPath:
 			timeout = proxyTimeout
 			// The connection of a test has no deadline.
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + storeTimeout))
@@ -147,14 +150,18 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem.Problem)
 	return body, unstorable(body)
 }
 
-// takesJSON reports whether one of the accepted types is JSON.
-func takesJSON(accepted []string) bool {
+// takes reports whether one of the accepted types is that of the path: JSON, or server-sent events.
+func takes(path string, accepted []string) bool {
 	if len(accepted) == 0 {
 		return true
 	}
+	known := []string{"*/*", "application/*", "application/json", "application/problem+json"}
+	if path == StreamPath {
+		known = []string{"*/*", "text/*", eventStream}
+	}
 	for one := range strings.SplitSeq(strings.Join(accepted, ","), ",") {
 		kind, parameters, err := mime.ParseMediaType(one)
-		if err == nil && parameters["q"] != "0" && slices.Contains([]string{"*/*", "application/*", "application/json", "application/problem+json"}, kind) {
+		if err == nil && parameters["q"] != "0" && slices.Contains(known, kind) {
 			return true
 		}
 	}

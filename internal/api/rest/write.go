@@ -152,6 +152,7 @@ func refusalOf(answer json.RawMessage, subject string) error {
 		Digest       string            `json:"digest"`
 		Plan         map[string]any    `json:"plan"`
 		SubmissionID string            `json:"submission_id"`
+		DeliveryID   string            `json:"delivery_id"`
 	}
 	if err := json.Unmarshal(answer, &a); err != nil || a.Applied == nil || *a.Applied || a.Reason == "" || a.Reason == "unchanged" {
 		return err
@@ -164,7 +165,13 @@ func refusalOf(answer json.RawMessage, subject string) error {
 	case a.Reason == "invalid":
 		p = problem.WrongRequest.Says("Nothing was changed: see errors.").With(a.Errors...)
 	}
-	p.Reason, p.Decision, p.Digest, p.Plan, p.SubmissionID = a.Reason, a.Decision, a.Digest, a.Plan, a.SubmissionID
+	p.Reason, p.Decision, p.Digest, p.Plan, p.SubmissionID, p.DeliveryID = a.Reason, a.Decision, a.Digest, a.Plan, a.SubmissionID, a.DeliveryID
+	switch {
+	case a.Reason == "duplicate" && a.SubmissionID != "":
+		p.Detail = fmt.Sprintf("Nothing was changed: submission %s has the same event.", a.SubmissionID)
+	case a.Reason == "duplicate" && a.DeliveryID != "":
+		p.Detail = fmt.Sprintf("Nothing was changed: the channel has this content already, by delivery %s.", a.DeliveryID)
+	}
 	if a.Decision != nil && p.Status == problem.Refused.Status {
 		p.Detail = fmt.Sprintf("Nothing was changed: %s. %s decided %s at %s.", words, a.Decision.By, a.Decision.Decision, a.Decision.At)
 	}

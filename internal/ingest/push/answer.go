@@ -22,10 +22,13 @@ type result struct {
 	RunID     *string `json:"run_id"`
 	TraceID   *string `json:"trace_id"`
 	MessageID *string `json:"message_id"`
-	Enqueued  int     `json:"enqueued"`
-	Deduped   int     `json:"deduped"`
-	Invalid   int     `json:"invalid"`
-	Skipped   int     `json:"skipped"`
+	// SubmissionID is set while media are fetched or a decision is awaited, Pending the number of channels that wait.
+	SubmissionID *string `json:"submission_id,omitempty"`
+	Pending      int     `json:"pending,omitempty"`
+	Enqueued     int     `json:"enqueued"`
+	Deduped      int     `json:"deduped"`
+	Invalid      int     `json:"invalid"`
+	Skipped      int     `json:"skipped"`
 	// Fanout and Planned are set while the fan-out runs. Enqueued then equals Planned.
 	Fanout   string          `json:"fanout,omitempty"`
 	Planned  int             `json:"planned,omitempty"`

@@ -86,7 +86,7 @@ func resultOf(status string) string {
 		return `{"status":"rejected","run_id":"r1","trace_id":null,"message_id":null,"enqueued":0,"deduped":0,"invalid":0,"skipped":0,
 			"errors":[{"field":"text","reason":"nothing to send","remedy":"send text, media or link"}],"warnings":[]}`
 	case "accepted":
-		return `{"status":"accepted","run_id":"r1","trace_id":"t1","message_id":null,"enqueued":0,"deduped":0,"invalid":0,"skipped":0,"errors":[],"warnings":[]}`
+		return `{"status":"accepted","run_id":"r1","trace_id":"t1","message_id":null,"submission_id":"s1","enqueued":0,"deduped":0,"invalid":0,"skipped":0,"errors":[],"warnings":[]}`
 	default:
 		return `{"status":"` + status + `","run_id":"r1","trace_id":"t1","message_id":"m1","enqueued":2,"deduped":1,"invalid":0,"skipped":3,"errors":[],"warnings":["colour"]}`
 	}
@@ -126,7 +126,7 @@ func TestAnswersForOnePost(t *testing.T) {
 	}{
 		{"enqueued", 202, fmt.Sprintf(full, "enqueued")},
 		{"duplicate", 200, fmt.Sprintf(full, "duplicate")},
-		{"accepted", 202, `{"status":"accepted","run_id":"r1","trace_id":"t1","message_id":null,"enqueued":0,"deduped":0,"invalid":0,"skipped":0}`},
+		{"accepted", 202, `{"status":"accepted","run_id":"r1","trace_id":"t1","message_id":null,"submission_id":"s1","enqueued":0,"deduped":0,"invalid":0,"skipped":0}`},
 	} {
 		t.Run(c.status, func(t *testing.T) {
 			s := newStore()

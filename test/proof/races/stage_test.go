@@ -76,6 +76,8 @@ func open(t *testing.T) *stage {
 		require.NoError(t, s.db.QueryRow(claimed).Scan(&id, &token), name)
 		words = append(words, "{"+name+"}", "'"+id+"'", "{"+name+".token}", "'"+token+"'")
 	}
+	words = append(words, "{waiting.message}", pgtest.Value[string](s.db, strings.NewReplacer(words...).Replace(`select quote_literal(d.message_id) from autopost.deliveries d where d.delivery_id = {waiting}`)))
+	words = append(words, "{alert}", pgtest.Value[string](s.db, `select quote_literal(alert_id) from autopost.alerts order by kind limit 1`))
 	s.words = strings.NewReplacer(words...)
 	// A fan-out that has yet to begin.
 	s.db.Exec(`update autopost.settings set value = '2' where key = 'fanout_chunk_channels'`)
@@ -119,7 +121,11 @@ func (s *stage) subjects() []string {
 	s.db.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, moderated) values ('w', 'ruled', 'webhook_push', repeat('d', 64), true)`)
 	s.db.Exec(`select autopost.receive_push('w', 'ruled', '[{"text": "waits for a decision"}]')`)
 	s.db.Exec(`select autopost.put_template('w', 'offer', '*', '{"body": "{title}"}', 'olga', 'a test')`)
-	s.db.Exec(`select autopost.put_event_type('w', 'offer', '{"template_id": "offer"}', 'olga', 'a test', false)`)
+	s.db.Exec(`select autopost.put_event_type('w', t.event, t.fields, 'olga', 'a test', false) from (values ('offer', '{"template_id": "offer"}'::jsonb),
+		('ruled', '{"template_id": "offer", "moderated": true}'), ('silent', '{"template_id": "offer", "enabled": false}')) t (event, fields)`)
+	s.db.Exec(`select autopost.receive_event('w', 'in', jsonb_build_object('event', e, 'payload', jsonb_build_object('title', 'of type ' || e))) from unnest('{ruled,silent}'::text[]) e`)
+	// What waits for a decision is overdue: an expiry and a decision compete.
+	s.db.Exec(`update autopost.submissions set expires_at = clock_timestamp() - interval '1 second' where status = 'pending'`)
 	s.db.Exec(`select * from autopost.list_due_sources('w', 1)`)
 	s.db.Exec(`update autopost.pull_cursors set next_poll_at = clock_timestamp() - interval '1 second'`)
 
@@ -141,7 +147,9 @@ func (s *stage) subjects() []string {
 	words = append(words, "{act}", "'"+act+"'", "{doing}", "'"+doing+"'", "{doing.token}", "'"+claim+"'")
 	var id, token string
 	require.NoError(s.t, s.db.QueryRow(`select submission_id::text, claim_token from autopost.submissions where claim_token is not null`).Scan(&id, &token))
-	words = append(words, "{pending}", pgtest.Value[string](s.db, `select quote_literal(submission_id) from autopost.submissions where status = 'pending'`))
+	for name, which := range map[string]string{"pending": "status = 'pending' and kind = 'push'", "event": "status = 'pending' and kind = 'event'", "skipped": "status = 'skipped'"} {
+		words = append(words, "{"+name+"}", pgtest.Value[string](s.db, `select quote_literal(submission_id) from autopost.submissions where `+which))
+	}
 	recurring := pgtest.Value[string](s.db, `select autopost.put_recurrence('w', null, '{"endpoint_id": "in", "rule": "FREQ=DAILY", "starts_at": "2026-01-01T10:00", "payloads": [{"text": "again"}]}', 'olga', 'a test', false) ->> 'recurrence_id'`)
 	words = append(words, "{recurrence}", "'"+recurring+"'", "{occurrence}", pgtest.Value[string](s.db, `insert into autopost.occurrences (workspace_id, occurrence_id, recurrence_id, local_at, at, updated_at)
 		values ('w', autopost.new_id(), $1::uuid, now(), now(), now()) returning quote_literal(occurrence_id)`, recurring))

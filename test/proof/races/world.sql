@@ -71,8 +71,9 @@ select concat_ws(e'\n',
 		from autopost.platform_limits l),
 	(select string_agg(concat_ws(' ', 'message', left(m.content_hash, 8), m.seen_count), e'\n' order by m.content_hash)
 		from autopost.messages m),
-	(select string_agg(concat_ws(' ', 'submission', s.status, s.attempt, s.claim_token is not null), e'\n'
-		order by s.status, s.attempt) from autopost.submissions s),
+	(select string_agg(concat_ws(' ', 'submission', s.status, s.attempt, s.claim_token is not null, s.decision, s.event_type,
+		left(md5(s.raw_payload ->> 'text'), 4)), e'\n'
+		order by s.status, s.attempt, s.claim_token is not null, s.decision, s.event_type, md5(s.raw_payload ->> 'text')) from autopost.submissions s),
 	(select string_agg(concat_ws(' ', 'source', p.source_id, p.cursor_json, p.failures), e'\n' order by p.source_id)
 		from autopost.pull_cursors p),
 	(select string_agg(concat_ws(' ', 'receipt', r.source_ref, r.answer ->> 'status', r.answer -> 'enqueued'), e'\n'
