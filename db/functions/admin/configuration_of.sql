@@ -85,6 +85,10 @@ select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
 from autopost.alert_targets t
 where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
 union all
+select t.chat_id, to_jsonb(t)
+from autopost.moderation_chats_shown(p_workspace_id) t
+where p_kind = 'moderation_chat'
+union all
 select q.subject || '/' || q.window_seconds,
 	to_jsonb(q) || jsonb_build_object('quota_id', q.subject || '/' || q.window_seconds,
 	'free_at', case when isfinite(q.free_at) then q.free_at end)

@@ -6,7 +6,8 @@ as $$
 -- Returns: {"purged", "more"}.
 -- Locks:   submissions (skip locked).
 -- Reads:   ingress_receipts.
--- Writes:  submissions, event_hashes (expired ones).
+-- Writes:  submissions with their messages and presses in chats, event_hashes (expired ones),
+--          moderation_presses (without a submission, after a day).
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -25,6 +26,9 @@ begin
 		for update skip locked) x;
 	delete from autopost.event_hashes h
 	where h.workspace_id = p_workspace_id and h.expires_at <= autopost.now_ts();
+	delete from autopost.moderation_presses p
+	where p.workspace_id = p_workspace_id and p.submission_id is null
+	and p.pressed_at < autopost.now_ts() - interval '1 day';
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',
