@@ -818,6 +818,9 @@ values
 		'credential link {name} --same-app --workspace {workspace} --reason renewed'),
 	('moderation_backlog', 'warning', 'posts wait for a decision',
 		'decide on them in the moderation queue of workspace {workspace}'),
+	('moderation_chat_failing', 'error', 'moderators are not asked in a chat',
+		'see the error: autopost moderation chat list --workspace {workspace}; is the bot in the chat, and may it ' ||
+		'post? Decide meanwhile: autopost moderation list --workspace {workspace}'),
 	('submission_failed', 'error', 'posts failed before they could be queued',
 		'see why: autopost submissions list --status failed --workspace {workspace}; when the cause is fixed: ' ||
 		'autopost submissions retry ID --workspace {workspace} --reason fixed; or keep them: autopost alert ack ' ||
@@ -1349,8 +1352,8 @@ CREATE FUNCTION autopost.apply_config(p_workspace_id text, p_items jsonb, p_oper
 -- Purpose: makes a workspace equal to a configuration file, completely or not at all. A dry run
 --          does the same and rolls back. An item of p_items may refer only to earlier ones:
 --          {"kind": workspace | credential | group | template | channel | quota | budget |
---          retry_policy | source | endpoint | webhook | alert_target, "id", "fields": as the function of the kind takes
---          them, but the whole config_json of a source}, or {"kind", "id", "retire": true} to
+--          retry_policy | source | endpoint | webhook | alert_target | moderation_chat, "id",
+--          "fields": as the function of the kind takes them, but the whole config_json of a source}, or {"kind", "id", "retire": true} to
 --          disable. An item of kind workspace may create it. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "unchanged": the number of items, "items": [each changed
 --          one as {"kind", "id", "created", "before", "after", and "note" if manual work is
@@ -1704,6 +1707,38 @@ CREATE FUNCTION autopost.armed_workspaces() RETURNS TABLE(workspace_id text, rea
 -- Purpose: the workspaces of armed_parts for a caller with capacity for all groups.
 select r.workspace_id, min(r.ready_at) from autopost.armed_parts('[]') r
 group by r.workspace_id
+$$;
+
+
+--
+-- Name: ask_text(autopost.submissions, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ask_text(p_submission autopost.submissions, p_platform text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the message that asks for a decision, within the text limit of the platform.
+-- Reads:   platforms, workspaces, channels.
+declare
+	v_platform autopost.platforms;
+	v_needed int := autopost.approvals_needed(p_submission.workspace_id);
+	v_media text := (select string_agg(distinct m.value ->> 'type', ', ') from jsonb_array_elements(
+		p_submission.plan -> 'media') m);
+	v_head text;
+	v_room int;
+begin
+	select p.* into v_platform from autopost.platforms p where p.platform = p_platform;
+	v_head := concat_ws(e'\n', format('A post of workspace %s waits for a decision.', p_submission.workspace_id),
+		'Author: ' || left(coalesce(autopost.person_name(p_submission.workspace_id, p_submission.author),
+			format('unknown, by endpoint %s', p_submission.endpoint_id)), 200),
+		'Edited by: ' || left(autopost.person_name(p_submission.workspace_id, p_submission.edited_by), 200),
+		'Channels: ' || left(autopost.plan_channel_names(p_submission.plan), 400),
+		'Media: ' || v_media,
+		'Expires: ' || autopost.clock_of(p_submission.expires_at, 'UTC'),
+		case when v_needed > 1 then format('%s people must approve it.', v_needed) end);
+	v_room := v_platform.text_limit - autopost.measure(v_head, v_platform.length_unit) - 2;
+	return v_head || e'\n\n' || autopost.plan_texts(p_submission.plan, v_room, v_platform.length_unit);
+end
 $$;
 
 
@@ -2692,6 +2727,51 @@ left join lateral (
 where b.workspace_id = p_workspace_id
 group by b.auth_ref, b.month_micros, m.began
 $$;
+
+
+--
+-- Name: button_nonce(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.button_nonce() RETURNS text
+    LANGUAGE sql
+    AS $$
+-- Purpose: 22 characters that cannot be guessed.
+select translate(left(encode(uuid_send(gen_random_uuid()), 'base64'), 22), '+/', '-_')
+$$;
+
+
+--
+-- Name: button_press(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.button_press(p_platform text, p_update jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the press in an update: {"nonce", "callback_id", "user", "name", "chat", "message_id"}; null if
+--          the update is not about a button of a decision.
+select jsonb_strip_nulls(jsonb_build_object('nonce', substr(f.data, 3), 'callback_id', f.callback_id, 'user', f.person,
+	'name', left(regexp_replace(f.name, '[\u0001-\u001F\u007F]', ' ', 'g'), 64), 'chat', f.chat, 'message_id', f.message_id))
+from (
+	select autopost.words_in(p_update #> '{callback_query,data}', 200) as data,
+		autopost.words_in(p_update #> '{callback_query,id}', 200) as callback_id,
+		autopost.id_in(p_update #> '{callback_query,from,id}') as person,
+		nullif(concat_ws(' ', autopost.words_in(p_update #> '{callback_query,from,first_name}', 64),
+			autopost.words_in(p_update #> '{callback_query,from,last_name}', 64)), '') as name,
+		autopost.id_in(p_update #> '{callback_query,message,chat,id}') as chat,
+		nullif(autopost.id_in(p_update #> '{callback_query,message,message_id}'), '0') as message_id
+	where p_platform = 'telegram'
+	union all
+	select autopost.words_in(p_update #> '{callback,payload}', 200),
+		autopost.words_in(p_update #> '{callback,callback_id}', 1000),
+		autopost.id_in(p_update #> '{callback,user,user_id}'),
+		coalesce(autopost.words_in(p_update #> '{callback,user,name}', 64),
+			autopost.words_in(p_update #> '{callback,user,first_name}', 64)),
+		autopost.id_in(p_update #> '{message,recipient,chat_id}'),
+		autopost.words_in(p_update #> '{message,body,mid}', 200)
+	where p_platform = 'max' and p_update ->> 'update_type' = 'message_callback') f
+where f.data ~ '^m:[A-Za-z0-9_-]{22}$' and f.callback_id is not null and f.person is not null
+$_$;
 
 
 --
@@ -3924,6 +4004,56 @@ $$;
 
 
 --
+-- Name: moderation_chats; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.moderation_chats (
+    workspace_id text NOT NULL,
+    chat_id text NOT NULL,
+    auth_ref text NOT NULL,
+    target_id text NOT NULL,
+    users text[] DEFAULT '{}'::text[] NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    next_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    paid_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    sent_at timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    last_error jsonb,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT moderation_chats_auth_ref_check CHECK ((auth_ref <> ''::text)),
+    CONSTRAINT moderation_chats_chat_id_check CHECK ((chat_id <> ''::text)),
+    CONSTRAINT moderation_chats_target_id_check CHECK ((target_id <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.moderation_chats FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: chat_has_work(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.chat_has_work(p_chat autopost.moderation_chats, p_at timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a message of the chat must be sent or changed, and no other is in flight.
+-- Reads:   moderation_messages, submissions.
+begin
+	return not exists (
+			select 1 from autopost.moderation_messages m
+			where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+			and m.status in ('sending', 'closing') and m.lease_until > p_at)
+		and (exists (
+				select 1 from autopost.moderation_messages m
+				where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+				and (m.status in ('pending', 'sending', 'closing')
+					or m.status = 'open' and not autopost.is_asked(m, p_chat.enabled)))
+			or (autopost.unasked_submission(p_chat, p_at)).submission_id is not null);
+end
+$$;
+
+
+--
 -- Name: chat_row(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4442,6 +4572,121 @@ $$;
 
 
 --
+-- Name: claim_answers(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_answers(p_workspace_id text, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: leases due answers to pressed buttons. A repeated answer does no harm.
+-- Locks:   moderation_presses (skip locked).
+-- Writes:  moderation_presses.
+begin
+	return query
+	with due as (
+		select p.press_id from autopost.moderation_presses p
+		where p.workspace_id = p_workspace_id and p.status in ('pending', 'sending') and p.due_at <= autopost.now_ts()
+		order by p.due_at, p.press_id
+		limit p_limit
+		for no key update of p skip locked
+	), leased as (
+		update autopost.moderation_presses p
+		set status = 'sending', attempt = p.attempt + 1, claim_token = autopost.new_id()::text,
+			lease_until = autopost.now_ts() + autopost.setting_interval('alert_lease_seconds'),
+			due_at = autopost.now_ts() + autopost.setting_interval('alert_lease_seconds')
+		from due d
+		where p.workspace_id = p_workspace_id and p.press_id = d.press_id
+		returning p.*
+	)
+	select jsonb_build_object('kind', 'answer', 'id', l.press_id, 'token', l.claim_token, 'platform', l.platform,
+		'auth_ref', l.auth_ref, 'callback_id', l.callback_id, 'text', l.answer)
+	from leased l;
+end
+$$;
+
+
+--
+-- Name: claim_ask(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_ask(p_chat autopost.moderation_chats, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: leases the next message of a locked chat that asks for a decision: one to repeat, else a new
+--          one for the oldest submission; null if there is none. A changed chat gets a new target.
+-- Reads:   submissions, credential_bindings.
+-- Writes:  moderation_messages.
+declare
+	v_message autopost.moderation_messages;
+	v_submission autopost.submissions;
+	v_platform text := (select b.platform from autopost.credential_bindings b
+		where b.workspace_id = p_chat.workspace_id and b.auth_ref = p_chat.auth_ref);
+begin
+	select m.* into v_message from autopost.moderation_messages m
+	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'pending'
+	order by m.created_at, m.message_id
+	limit 1
+	for no key update of m;
+	if v_message.message_id is null then
+		v_submission := autopost.unasked_submission(p_chat, p_now);
+		if v_submission.submission_id is null or coalesce(v_platform not in ('telegram', 'max'), true) then
+			return null;
+		end if;
+		insert into autopost.moderation_messages (workspace_id, message_id, chat_id, submission_id, digest,
+			approve_nonce, reject_nonce, platform, auth_ref, target_id, text, status, created_at)
+		values (p_chat.workspace_id, autopost.new_id(), p_chat.chat_id, v_submission.submission_id, v_submission.digest,
+			autopost.button_nonce(), autopost.button_nonce(), v_platform, p_chat.auth_ref, p_chat.target_id,
+			autopost.ask_text(v_submission, v_platform), 'pending', p_now)
+		returning * into v_message;
+	end if;
+	update autopost.moderation_messages m
+	set status = 'sending', attempt = m.attempt + 1, claim_token = autopost.new_id()::text,
+		lease_until = p_now + autopost.setting_interval('alert_lease_seconds'), auth_ref = p_chat.auth_ref,
+		target_id = p_chat.target_id
+	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
+	returning m.* into v_message;
+	return autopost.moderation_call(v_message, 'ask') || jsonb_build_object('text', v_message.text, 'buttons',
+		jsonb_build_array(jsonb_build_object('text', 'Approve', 'data', 'm:' || v_message.approve_nonce),
+			jsonb_build_object('text', 'Reject', 'data', 'm:' || v_message.reject_nonce)));
+end
+$$;
+
+
+--
+-- Name: claim_closing(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_closing(p_chat autopost.moderation_chats, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: leases the oldest message of a locked chat that can no longer be decided on, to show why and
+--          to remove its buttons; null if there is none.
+-- Writes:  moderation_messages.
+declare
+	v_message autopost.moderation_messages;
+begin
+	select m.* into v_message from autopost.moderation_messages m
+	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+	and (m.status = 'closing' or m.status = 'open' and not autopost.is_asked(m, p_chat.enabled))
+	order by m.created_at, m.message_id
+	limit 1
+	for no key update of m;
+	if v_message.message_id is null then
+		return null;
+	end if;
+	update autopost.moderation_messages m
+	set status = 'closing', attempt = case m.status when 'closing' then m.attempt + 1 else 1 end,
+		claim_token = autopost.new_id()::text,
+		lease_until = p_now + autopost.setting_interval('alert_lease_seconds')
+	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
+	returning m.* into v_message;
+	return autopost.moderation_call(v_message, 'close') || jsonb_build_object('provider_ids', v_message.provider_ids,
+		'text', autopost.closing_text(v_message, p_chat.enabled));
+end
+$$;
+
+
+--
 -- Name: claim_content(text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4682,6 +4927,66 @@ begin
 	from unnest(v_visited) u (channel_id)
 	left join (select v_open[p.place] as channel_id, count(*) as taken from unnest(v_places) p (place)
 		group by p.place) t on t.channel_id = u.channel_id;
+end
+$$;
+
+
+--
+-- Name: claim_moderation(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_moderation(p_workspace_id text, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: leases up to p_limit (1 to 100) calls to moderators' chats to the caller, who makes them and
+--          calls finish_moderation: answers to pressed buttons, changes of messages that can no
+--          longer be decided on, and new messages. A chat has one message in flight and keeps the
+--          rate of its platform. A send with an expired lease counts as one with an unknown
+--          outcome. Only the engine may call it.
+-- Returns: {"kind": answer | ask | close, "id", "token", "platform", "auth_ref", "target_id", "text"}
+--          each; ask has "buttons": [{"text", "data"}], close has "provider_ids", answer has
+--          "callback_id".
+-- Locks:   moderation_presses, moderation_chats (skip locked), moderation_messages.
+-- Reads:   submissions, discovered_chats, platforms, credential_bindings.
+-- Writes:  moderation_presses, moderation_chats, moderation_messages.
+declare
+	v_now timestamptz;
+	v_call jsonb;
+	v_chat autopost.moderation_chats;
+	v_left int := p_limit;
+begin
+	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
+		return;
+	elsif coalesce(p_limit not between 1 and 100, true) then
+		perform autopost.raise_argument('limit', 'must be between 1 and 100', 'pass the number of calls to make at once');
+	end if;
+	if autopost.is_restored() then
+		return; -- the original asks
+	end if;
+	for v_call in select c.* from autopost.claim_answers(p_workspace_id, p_limit) c loop
+		return next v_call;
+		v_left := v_left - 1;
+	end loop;
+	for v_chat in
+		select c.* from autopost.moderation_chats c
+		where c.workspace_id = p_workspace_id and c.next_at <= autopost.now_ts()
+		order by c.chat_id
+		for no key update of c skip locked
+	loop
+		exit when v_left <= 0;
+		v_now := autopost.now_ts();
+		perform autopost.settle_chat_messages(v_chat, v_now);
+		continue when exists (
+			select 1 from autopost.moderation_messages m
+			where m.workspace_id = p_workspace_id and m.chat_id = v_chat.chat_id
+			and m.status in ('sending', 'closing') and m.lease_until > v_now);
+		v_call := coalesce(autopost.claim_closing(v_chat, v_now), autopost.claim_ask(v_chat, v_now));
+		continue when v_call is null;
+		perform autopost.spend_chat_rate(v_chat, v_now);
+		return next v_call;
+		v_left := v_left - 1;
+	end loop;
 end
 $$;
 
@@ -5240,6 +5545,71 @@ begin
 			where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running')
 				then autopost.now_ts() end
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
+end
+$$;
+
+
+--
+-- Name: moderation_messages; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.moderation_messages (
+    workspace_id text NOT NULL,
+    message_id uuid NOT NULL,
+    chat_id text NOT NULL,
+    submission_id uuid NOT NULL,
+    digest text NOT NULL,
+    approve_nonce text NOT NULL,
+    reject_nonce text NOT NULL,
+    platform text NOT NULL,
+    auth_ref text NOT NULL,
+    target_id text NOT NULL,
+    text text NOT NULL,
+    status text NOT NULL,
+    provider_ids text[] DEFAULT '{}'::text[] NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    unknowns integer DEFAULT 0 NOT NULL,
+    claim_token text,
+    lease_until timestamp with time zone,
+    error jsonb,
+    created_at timestamp with time zone NOT NULL,
+    sent_at timestamp with time zone,
+    closed_at timestamp with time zone,
+    CONSTRAINT moderation_messages_approve_nonce_check CHECK ((approve_nonce ~ '^[A-Za-z0-9_-]{22}$'::text)),
+    CONSTRAINT moderation_messages_check CHECK (((claim_token IS NULL) = (lease_until IS NULL))),
+    CONSTRAINT moderation_messages_reject_nonce_check CHECK ((reject_nonce ~ '^[A-Za-z0-9_-]{22}$'::text)),
+    CONSTRAINT moderation_messages_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'open'::text, 'closing'::text, 'closed'::text, 'failed'::text])))
+);
+
+ALTER TABLE ONLY autopost.moderation_messages FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: closing_text(autopost.moderation_messages, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.closing_text(p_message autopost.moderation_messages, p_enabled boolean) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: a message after its end: the decision, then the post, within the text limit.
+-- Reads:   submissions, platforms; as decision_text.
+declare
+	v_submission autopost.submissions;
+	v_platform autopost.platforms;
+	v_head text;
+begin
+	select s.* into v_submission from autopost.submissions s
+	where s.workspace_id = p_message.workspace_id and s.submission_id = p_message.submission_id;
+	select p.* into v_platform from autopost.platforms p where p.platform = p_message.platform;
+	v_head := case
+		when v_submission.status in ('pending', 'fetching') and v_submission.digest is distinct from p_message.digest
+			then 'The post has changed since. '
+				|| case when p_enabled then 'A new message asks again.' else 'This chat is no longer asked.' end
+		when v_submission.status = 'pending' and not p_enabled then 'This chat is no longer asked.'
+		else autopost.decision_text(v_submission) end;
+	v_head := left(v_head, 1000) || e'\n\n';
+	return v_head || autopost.shorten_text(p_message.text, false,
+		v_platform.text_limit - autopost.measure(v_head, v_platform.length_unit), v_platform.length_unit);
 end
 $$;
 
@@ -5935,6 +6305,10 @@ union all
 select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
 from autopost.alert_targets t
 where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
+union all
+select t.chat_id, to_jsonb(t)
+from autopost.moderation_chats_shown(p_workspace_id) t
+where p_kind = 'moderation_chat'
 union all
 select q.subject || '/' || q.window_seconds,
 	to_jsonb(q) || jsonb_build_object('quota_id', q.subject || '/' || q.window_seconds,
@@ -6689,6 +7063,36 @@ $$;
 
 
 --
+-- Name: decision_text(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.decision_text(p_submission autopost.submissions) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: what was decided about a submission, by whom and when; or why no decision can be taken.
+-- Reads:   approvals, moderation_presses.
+declare
+	v_people text;
+	v_at text := autopost.clock_of(coalesce(p_submission.decided_at, p_submission.updated_at), 'UTC');
+begin
+	if p_submission.decision is null then
+		return case p_submission.status when 'expired' then format('Expired on %s without a decision.', v_at)
+			else format('It no longer waits for a decision: %s since %s.', p_submission.status, v_at) end;
+	end if;
+	select string_agg(autopost.person_name(p_submission.workspace_id, a.approver), ' and ' order by a.decided_at)
+	into v_people
+	from autopost.approvals a
+	where a.workspace_id = p_submission.workspace_id and a.subject = 'submission:' || p_submission.submission_id
+	and a.decision = p_submission.decision and a.voided_at is null;
+	return format('%s by %s on %s (%s).', case p_submission.decision when 'approve' then 'Approved' else 'Rejected' end,
+		coalesce(v_people, p_submission.decided_by), v_at, p_submission.decision_source)
+		|| case when p_submission.decision = 'reject' and p_submission.decision_source not in ('telegram', 'max')
+			then ' Reason: ' || left(p_submission.decision_reason, 300) else '' end;
+end
+$$;
+
+
+--
 -- Name: dedup_ttl_error(integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7430,8 +7834,8 @@ CREATE FUNCTION autopost.due_stages(p_within_ms integer) RETURNS SETOF text
     AS $$
 -- Purpose: the kinds of work that are due now or within p_within_ms. A daemon polls it every few
 --          seconds instead of each kind. Works across workspaces. Only the engine may call it.
--- Returns: some of deliveries, acts, submissions, fanout, sources, results and leases (payloads of
---          NOTIFY autopost_wake and three more); usually none. It is a hint: a listed kind may have
+-- Returns: some of deliveries, acts, submissions, fanout, sources, results, moderation and leases
+--          (payloads of NOTIFY autopost_wake and three more); usually none. It is a hint: a listed kind may have
 --          nothing to do; later work is listed later.
 -- Reads:   as armed_workspaces and the functions of queue/due_workspaces.
 declare
@@ -7450,6 +7854,7 @@ begin
 		('fanout', exists (select 1 from autopost.fanout_workspaces(v_by, 1))),
 		('sources', exists (select 1 from autopost.source_polls() p where p.due_at <= v_by)),
 		('results', exists (select 1 from autopost.webhook_workspaces(v_by, 1))),
+		('moderation', exists (select 1 from autopost.moderation_workspaces(v_by, 1))),
 		('leases', exists (select 1 from autopost.lapsed_workspaces(v_now, 1)))) s (stage, due)
 	where s.due;
 end
@@ -9170,7 +9575,8 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 --          is complete. Only the locations of secrets are included. An endpoint with only the
 --          values that its source gave it is omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, alert_targets.
+--          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, alert_targets,
+--          moderation_chats.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -9248,7 +9654,12 @@ begin
 			select 12, 'alert_target', t.target_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()),
 					autopost.default_fields(autopost.alert_target_rules()))
-			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
+			from autopost.alert_targets t where t.workspace_id = p_workspace_id
+			union all
+			select 13, 'moderation_chat', t.chat_id, autopost.fields_that_differ(
+				autopost.row_fields(to_jsonb(t), autopost.moderation_chat_rules()),
+				autopost.default_fields(autopost.moderation_chat_rules()))
+			from autopost.moderation_chats t where t.workspace_id = p_workspace_id) i);
 end
 $$;
 
@@ -10025,6 +10436,45 @@ $$;
 
 
 --
+-- Name: finish_answer(text, uuid, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_answer(p_workspace_id text, p_id uuid, p_token text, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: ends an answer to a pressed button. A failed one is repeated for two minutes, unless the
+--          platform refuses it: platforms forget presses soon.
+-- Locks:   moderation_presses.
+-- Writes:  moderation_presses.
+declare
+	v_press autopost.moderation_presses;
+	v_now timestamptz;
+	v_status text;
+begin
+	select p.* into v_press from autopost.moderation_presses p
+	where p.workspace_id = p_workspace_id and p.press_id = p_id
+	for no key update of p;
+	if v_press.press_id is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_press.claim_token is distinct from p_token then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_now := autopost.now_ts();
+	v_status := case when p_error is null then 'answered'
+		when p_error ->> 'category' = 'PERMANENT' or v_press.pressed_at < v_now - interval '2 minutes' then 'failed'
+		else 'pending' end;
+	update autopost.moderation_presses p
+	set status = v_status, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error),
+		answered_at = case when v_status = 'answered' then v_now end,
+		due_at = v_now + greatest(interval '1 second' * least(2 ^ p.attempt, 30),
+			make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000))
+	where p.workspace_id = p_workspace_id and p.press_id = p_id;
+	return jsonb_build_object('applied', true, 'status', v_status);
+end
+$$;
+
+
+--
 -- Name: finish_attempt(text, autopost.deliveries, text, jsonb, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10076,6 +10526,55 @@ $$;
 
 
 --
+-- Name: finish_chat_message(text, uuid, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_chat_message(p_workspace_id text, p_id uuid, p_token text, p_provider_id text, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: ends the send or the change of a message in a chat.
+-- Locks:   moderation_chats, moderation_messages, alerts.
+-- Writes:  moderation_chats, moderation_messages, alerts.
+declare
+	v_chat autopost.moderation_chats;
+	v_message autopost.moderation_messages;
+	v_unknown boolean := p_error -> 'known' is not distinct from 'false';
+	v_refused boolean := p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = 'delivery';
+	v_status text;
+begin
+	select c.* into v_chat from autopost.moderation_chats c
+	where c.workspace_id = p_workspace_id and c.chat_id = (
+		select m.chat_id from autopost.moderation_messages m where m.workspace_id = p_workspace_id and m.message_id = p_id)
+	for no key update of c;
+	select m.* into v_message from autopost.moderation_messages m
+	where m.workspace_id = p_workspace_id and m.message_id = p_id
+	for no key update of m;
+	if v_message.message_id is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_message.claim_token is distinct from p_token then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_status := case
+		when v_message.status = 'closing' then case when p_error is null or v_refused or v_message.attempt >= 10
+			then 'closed' else 'closing' end
+		when p_error is null or v_unknown and v_message.unknowns >= 1 then 'open'
+		when v_refused then 'failed'
+		else 'pending' end;
+	update autopost.moderation_messages m
+	set status = v_status, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error),
+		provider_ids = case when m.status = 'sending' and p_provider_id is not null and p_provider_id <> all (m.provider_ids)
+			then m.provider_ids || p_provider_id else m.provider_ids end,
+		unknowns = m.unknowns + (m.status = 'sending' and v_unknown)::int,
+		sent_at = case when v_status = 'open' then autopost.now_ts() else m.sent_at end,
+		closed_at = case when v_status = 'closed' then autopost.now_ts() end
+	where m.workspace_id = p_workspace_id and m.message_id = p_id;
+	perform autopost.note_chat_result(v_chat, v_message, p_error);
+	return jsonb_build_object('applied', true, 'status', v_status);
+end
+$$;
+
+
+--
 -- Name: finish_ingest_run(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10097,6 +10596,43 @@ begin
 	end if;
 	perform autopost.close_run(p_workspace_id, p_run_id, p_stats, null);
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: finish_moderation(text, text, uuid, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_moderation(p_workspace_id text, p_kind text, p_id uuid, p_token text, p_outcome jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends a call of claim_moderation. p_kind, p_id and p_token are those of the call. p_outcome:
+--          {"ok": true, "provider_message_id": of an ask} or {"ok": false, "error": error
+--          contract}. After a failure the chat waits, longer each time, at least as long as the
+--          platform asks. An ask with an unknown outcome is sent once more. A chat with three
+--          failures, or a refusal, raises an alert. Only the engine may call it.
+-- Returns: {"applied": true, "status"}; or {"applied": false, "reason": "stale" | "unknown"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   moderation_chats, moderation_messages, moderation_presses, alerts.
+-- Writes:  moderation_chats, moderation_messages, moderation_presses, alerts.
+declare
+	v_error jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('id', p_id is not null), autopost.require_argument('token', p_token <> ''),
+		autopost.require_argument('outcome', jsonb_typeof(p_outcome -> 'ok') = 'boolean');
+	if coalesce(p_kind not in ('ask', 'close', 'answer'), true) then
+		perform autopost.raise_argument('kind', format('must be ask, close or answer, got %s', coalesce(p_kind, 'null')),
+			'pass the kind of the call');
+	end if;
+	v_error := case when p_outcome -> 'ok' = 'false' then p_outcome -> 'error' end;
+	if p_kind = 'answer' then
+		return autopost.finish_answer(p_workspace_id, p_id, p_token, v_error);
+	end if;
+	return autopost.finish_chat_message(p_workspace_id, p_id, p_token, case when v_error is null
+		then p_outcome ->> 'provider_message_id' end, v_error);
 end
 $$;
 
@@ -12389,6 +12925,25 @@ $$;
 
 
 --
+-- Name: is_asked(autopost.moderation_messages, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_asked(p_message autopost.moderation_messages, p_enabled boolean) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true while a message may be decided on: its chat is enabled, and its submission waits with
+--          the plan of the message.
+-- Reads:   submissions.
+begin
+	return p_enabled and exists (
+		select 1 from autopost.submissions s
+		where s.workspace_id = p_message.workspace_id and s.submission_id = p_message.submission_id
+		and s.status = 'pending' and s.digest = p_message.digest);
+end
+$$;
+
+
+--
 -- Name: is_auth_lost(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12531,6 +13086,28 @@ CREATE FUNCTION autopost.is_possible_host(p_domain text) RETURNS boolean
 select not exists (
 	select 1 from regexp_split_to_table(p_domain, '[.。．｡]') l (label)
 	where char_length(l.label) + case when l.label ~ '[^\u0001-\u007E]' then 11 else 0 end > 63)
+$$;
+
+
+--
+-- Name: is_press_of(autopost.moderation_messages, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_press_of(p_message autopost.moderation_messages, p_auth_ref text, p_press jsonb) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a press came through the bot and from the chat of the message. A chat with a name, or
+--          one that became a supergroup, has another id in presses.
+-- Reads:   discovered_chats.
+declare
+	v_target text := split_part(p_message.target_id, ':', 1);
+begin
+	return p_message.auth_ref = p_auth_ref and p_press ? 'chat' and (v_target = p_press ->> 'chat' or exists (
+		select 1 from autopost.discovered_chats h
+		where h.workspace_id = p_message.workspace_id and h.platform = p_message.platform and h.auth_ref = p_auth_ref
+		and (h.target_id = p_press ->> 'chat' and '@' || lower(h.username) = lower(v_target)
+			or h.target_id = v_target and h.migrated_to = p_press ->> 'chat')));
+end
 $$;
 
 
@@ -14174,19 +14751,20 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
 --          (itself), channel, group (id "platform/rate_group"), chat (id
 --          "platform/auth_ref/target_id"), endpoint, source, credential (name and health), quota
 --          (id "subject/window_seconds"), budget, retry_policy (id "platform/code"), webhook (result webhook), alert (open ones),
---          alert_target, setting (of the installation). All keys of p_filter are optional: id,
+--          alert_target, moderation_chat, setting (of the installation). All keys of p_filter are optional: id,
 --          after (ids after this one: the next page). Secrets and their hashes are not shown.
 -- Raises:  AP001 for an unknown kind or key, or a limit outside 1 to 10000.
 -- Reads:   workspaces, channels, channel_gates, channel_auth, discovered_chats, platform_limits,
 --          workspace_endpoints, pull_sources, pull_cursors, credential_bindings, quotas,
---          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets, settings.
+--          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets,
+--          moderation_chats, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
 	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'quota',
-		'budget', 'retry_policy', 'webhook', 'alert', 'alert_target', 'setting'), true) then
+		'budget', 'retry_policy', 'webhook', 'alert', 'alert_target', 'moderation_chat', 'setting'), true) then
 		perform autopost.raise_argument('kind', format('%s is unknown', coalesce(p_kind, 'null')),
-			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, retry_policy, webhook, alert, alert_target or setting');
+			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, retry_policy, webhook, alert, alert_target, moderation_chat or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
@@ -14969,6 +15547,27 @@ begin
 	and (v_until is null or v.message_id < v_until)
 	order by v.message_id desc
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_moderation_chats(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_moderation_chats(p_workspace_id text, p_limit integer) RETURNS TABLE(chat_id text, platform text, auth_ref text, target_id text, users text[], enabled boolean, waiting bigint, sent_at timestamp with time zone, failures integer, last_error jsonb, fault text, created_at timestamp with time zone, updated_at timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the moderators' chats by id. fault says why nobody can be asked or decide there. Only
+--          the engine may call it.
+-- Raises:  AP001 for a limit outside 1 to 10000.
+-- Reads:   as moderation_chats_shown.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select t.* from autopost.moderation_chats_shown(p_workspace_id) t order by t.chat_id limit p_limit;
 end
 $$;
 
@@ -16248,8 +16847,9 @@ CREATE FUNCTION autopost.lock_items(p_workspace_id text, p_items jsonb) RETURNS 
 -- Purpose: locks all rows that items of a configuration file may change, in the lock order of the
 --          installation. The items are then written in the order of their references, and each ends
 --          with the audit log, which is locked last.
--- Locks:   workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas,
---          budgets, channels, settings (shared), channel_gates, result_webhooks, alert_targets.
+-- Locks:   workspaces, workspace_endpoints, pull_sources, pull_cursors, moderation_chats,
+--          platform_limits, quotas, budgets, channels, settings (shared), channel_gates,
+--          result_webhooks, alert_targets.
 declare
 	v_refs text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i
 		where i.value ->> 'kind' = 'budget');
@@ -16271,6 +16871,10 @@ begin
 	where s.workspace_id = p_workspace_id and s.source_id = any (v_sources) order by s.source_id for no key update of s;
 	perform 1 from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = any (v_sources) order by c.source_id for no key update of c;
+	perform 1 from autopost.moderation_chats t
+	where t.workspace_id = p_workspace_id and t.chat_id in (select i.value ->> 'id'
+		from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'moderation_chat')
+	order by t.chat_id for no key update of t;
 	perform 1 from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and autopost.group_subject(l.platform, l.rate_group) = any (v_subjects)
 	order by l.platform, l.rate_group for no key update of l;
@@ -16304,6 +16908,33 @@ begin
 	order by t.target_id for no key update of t;
 end
 $_$;
+
+
+--
+-- Name: lock_pressed(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_pressed(p_workspace_id text, p_auth_ref text, p_press jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks what a press may change, in the order of locks. A press brings the id of a message
+--          that was sent with an unknown outcome.
+-- Locks:   submissions, moderation_messages.
+-- Writes:  moderation_messages.
+declare
+	v_message autopost.moderation_messages := autopost.pressed_message(p_workspace_id, p_press ->> 'nonce');
+begin
+	perform 1 from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = v_message.submission_id
+	for no key update of s;
+	update autopost.moderation_messages m
+	set provider_ids = m.provider_ids || (p_press ->> 'message_id'),
+		status = case m.status when 'closed' then 'open' else m.status end
+	where m.workspace_id = p_workspace_id and m.message_id = v_message.message_id and m.auth_ref = p_auth_ref
+	and p_press ? 'message_id' and p_press ->> 'message_id' <> all (m.provider_ids)
+	and autopost.is_press_of(m, p_auth_ref, p_press);
+end
+$$;
 
 
 --
@@ -17557,6 +18188,25 @@ $$;
 
 
 --
+-- Name: missing_bot_endpoint(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.missing_bot_endpoint(p_workspace_id text, p_auth_ref text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $_$
+-- Purpose: what is missing for updates of a bot, with the command; null if an endpoint gets them.
+-- Reads:   workspace_endpoints, credential_bindings.
+select format('no endpoint gets the updates of %s: autopost endpoint add NAME --kind %s --auth-ref %1$s --workspace %s --reason moderation',
+	b.auth_ref, b.platform, p_workspace_id)
+from autopost.credential_bindings b
+where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref and not exists (
+	select 1 from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+	and e.meta ->> 'auth_ref' = p_auth_ref)
+$_$;
+
+
+--
 -- Name: missing_values(autopost.templates, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17567,6 +18217,156 @@ CREATE FUNCTION autopost.missing_values(p_template autopost.templates, p_values 
 select array(
 	select t.name from autopost.template_tokens(p_template.body) t where not t.optional and t.name is not null
 		and not p_values ? t.name group by t.name order by min(t.n))
+$$;
+
+
+--
+-- Name: moderation_call(autopost.moderation_messages, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_call(p_message autopost.moderation_messages, p_kind text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: the common part of the calls for a message.
+select jsonb_build_object('kind', p_kind, 'id', p_message.message_id, 'token', p_message.claim_token, 'platform',
+	p_message.platform, 'auth_ref', p_message.auth_ref, 'target_id', p_message.target_id, 'chat_id', p_message.chat_id)
+$$;
+
+
+--
+-- Name: moderation_chat_errors(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_chat_errors(p_workspace_id text, p_chat_id text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: checks a moderators' chat beyond the form of its fields.
+-- Returns: an array of {field, reason, remedy}.
+-- Reads:   credential_bindings, platforms, moderation_chats.
+declare
+	v_platform autopost.platforms;
+	v_bad text := (select u.value from jsonb_array_elements_text(p_fields -> 'users') u
+		where u.value !~ '^[0-9]{1,19}$' order by 1 limit 1);
+begin
+	select p.* into v_platform
+	from autopost.credential_bindings b
+	join autopost.platforms p on p.platform = b.platform
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_fields ->> 'auth_ref' and b.platform in ('telegram', 'max');
+	return case
+		when v_platform.platform is null then autopost.field_error('auth_ref',
+			format('must be a credential of telegram or max, got %s', p_fields -> 'auth_ref'),
+			'bind or set the credential first: autopost credential list')
+		when p_fields ->> 'target_id' !~ v_platform.target_form then autopost.field_error('target_id',
+			format('must be a target of %s, got %s', v_platform.platform, p_fields -> 'target_id'),
+			'write one such as ' || v_platform.target_example)
+		when exists (select 1 from autopost.moderation_chats c
+			where c.workspace_id = p_workspace_id and c.auth_ref = p_fields ->> 'auth_ref'
+			and c.target_id = p_fields ->> 'target_id' and c.chat_id <> p_chat_id)
+			then autopost.field_error('target_id', 'must not be the chat of another row', 'change the other row')
+		else '[]' end
+	|| case when v_bad is not null then autopost.field_error('users',
+		format('must hold numeric ids of people, got %s', to_jsonb(v_bad)),
+		'write ["5001"]: autopost audit list names the id of a person whose press was refused') else '[]' end;
+end
+$_$;
+
+
+--
+-- Name: moderation_chat_note(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_chat_note(p_workspace_id text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: {"note"} if presses in a chat cannot arrive; {} if they can, as far as the database knows.
+-- Reads:   workspace_endpoints, credential_bindings.
+select case when p_fields -> 'enabled' = 'true' and autopost.missing_bot_endpoint(p_workspace_id,
+	p_fields ->> 'auth_ref') is not null
+	then jsonb_build_object('note', 'no press can arrive: ' || autopost.missing_bot_endpoint(p_workspace_id,
+		p_fields ->> 'auth_ref')) else '{}' end
+$$;
+
+
+--
+-- Name: moderation_chat_rules(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_chat_rules() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the fields of a moderators' chat, for put_row.
+select '{
+	"auth_ref": {"is": "text", "required": true},
+	"target_id": {"is": "text", "required": true},
+	"users": {"is": "list", "required": true, "default": []},
+	"enabled": {"is": "boolean", "required": true, "default": true}
+}'::jsonb
+$$;
+
+
+--
+-- Name: moderation_chats_shown(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_chats_shown(p_workspace_id text) RETURNS TABLE(chat_id text, platform text, auth_ref text, target_id text, users text[], enabled boolean, waiting bigint, sent_at timestamp with time zone, failures integer, last_error jsonb, fault text, created_at timestamp with time zone, updated_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the moderators' chats, with the number of messages that wait for a press, and why nobody can
+--          be asked or decide there: the credential, the rights of the bot, the last call, or the
+--          updates of the bot.
+-- Reads:   moderation_chats, moderation_messages, credential_bindings, sealed_secrets,
+--          discovered_chats, workspace_endpoints, bot_subscriptions.
+begin
+	return query
+	select c.chat_id, b.platform, c.auth_ref, c.target_id, c.users, c.enabled,
+		(select count(*) from autopost.moderation_messages m
+			where m.workspace_id = p_workspace_id and m.chat_id = c.chat_id and m.status = 'open'),
+		c.sent_at, c.failures, c.last_error,
+		coalesce(autopost.credential_fault(p_workspace_id, c.auth_ref, coalesce(b.platform, 'telegram')),
+			case when c.failures > 0 then coalesce(c.last_error ->> 'message', c.last_error ->> 'code') end,
+			case when not h.may_post then h.reason end,
+			autopost.missing_bot_endpoint(p_workspace_id, c.auth_ref),
+			s.fault),
+		c.created_at, c.updated_at
+	from autopost.moderation_chats c
+	left join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
+	left join autopost.discovered_chats h on h.workspace_id = p_workspace_id and h.platform = b.platform
+		and h.auth_ref = c.auth_ref and h.target_id = split_part(c.target_id, ':', 1)
+	left join lateral (
+		select case when bool_or(t.subscribed_at is not null and t.error is null) then null
+			else coalesce('the platform does not send the updates of the bot: ' || max(t.error ->> 'message'),
+				'the platform was not yet asked for the updates of the bot') end as fault
+		from autopost.workspace_endpoints e
+		left join autopost.bot_subscriptions t on t.workspace_id = p_workspace_id and t.endpoint_id = e.endpoint_id
+		where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and e.meta ->> 'auth_ref' = c.auth_ref) s on true
+	where c.workspace_id = p_workspace_id;
+end
+$$;
+
+
+--
+-- Name: moderation_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_workspaces(p_by timestamp with time zone, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: workspaces with a due call to a moderators' chat, or a due answer to a pressed button. The
+--          cost grows with the number of chats.
+-- Reads:   moderation_chats, moderation_messages, moderation_presses, submissions, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	select d.workspace_id from (
+		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(c, p_by)
+		union
+		select p.workspace_id from autopost.moderation_presses p
+		where p.status in ('pending', 'sending') and p.due_at <= p_by) d
+	where exists (select 1 from autopost.workspaces w where w.workspace_id = d.workspace_id and w.status <> 'disabled')
+	and (v_all or autopost.may_access(d.workspace_id))
+	limit p_limit;
+end
 $$;
 
 
@@ -18277,6 +19077,48 @@ $$;
 
 
 --
+-- Name: note_chat_result(autopost.moderation_chats, autopost.moderation_messages, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.note_chat_result(p_chat autopost.moderation_chats, p_message autopost.moderation_messages, p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: keeps the result of the last call to a locked chat: its wait after a failure, its new id, and
+--          its alert. A change of a message that people removed is no failure of the chat.
+-- Writes:  moderation_chats, alerts.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_failures int := p_chat.failures + 1;
+	v_subject text := 'moderation_chat:' || p_chat.chat_id;
+begin
+	if p_error is null or p_message.status = 'closing' and p_error ->> 'scope' = 'delivery'
+		and p_error ->> 'category' = 'PERMANENT' then
+		update autopost.moderation_chats c
+		set failures = 0, last_error = null, sent_at = case when p_message.status = 'sending' then v_now else c.sent_at end
+		where c.workspace_id = p_chat.workspace_id and c.chat_id = p_chat.chat_id;
+		perform autopost.end_alert(p_chat.workspace_id, 'moderation_chat_failing', v_subject);
+		return;
+	end if;
+	update autopost.moderation_chats c
+	set failures = v_failures, last_error = autopost.normalised_error(p_error),
+		target_id = case when p_error #>> '{moved,from}' = c.target_id and not exists (
+			select 1 from autopost.moderation_chats o
+			where o.workspace_id = c.workspace_id and o.auth_ref = c.auth_ref and o.target_id = p_error #>> '{moved,to}')
+			then p_error #>> '{moved,to}' else c.target_id end,
+		next_at = greatest(c.next_at, v_now + greatest(
+			least(interval '1 second' * case p_error ->> 'category' when 'PERMANENT' then 60 else 2 end
+				* 2 ^ least(v_failures - 1, 10), interval '15 minutes'),
+			make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000)))
+	where c.workspace_id = p_chat.workspace_id and c.chat_id = p_chat.chat_id;
+	if v_failures >= 3 or p_error ->> 'category' = 'PERMANENT' then
+		perform autopost.raise_alert(p_chat.workspace_id, 'moderation_chat_failing', v_subject, p_error,
+			jsonb_build_object('failures', v_failures));
+	end if;
+end
+$$;
+
+
+--
 -- Name: note_cluster(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18335,12 +19177,15 @@ CREATE FUNCTION autopost.note_submission(p_submission autopost.submissions, p_ac
     LANGUAGE plpgsql
     AS $$
 -- Purpose: writes an event of a submission and wakes the stages.
+-- Reads:   moderation_chats.
 -- Writes:  events.
 begin
 	perform autopost.emit_note(p_submission.workspace_id, p_action, 'ok', null, p_submission.message_id, null,
 		jsonb_build_object('submission_id', p_submission.submission_id, 'run_id', p_submission.run_id, 'trace_id',
 			p_submission.trace_id) || p_meta);
 	perform pg_notify('autopost_wake', 'submissions');
+	perform pg_notify('autopost_wake', 'moderation')
+	where exists (select 1 from autopost.moderation_chats c where c.workspace_id = p_submission.workspace_id);
 end
 $$;
 
@@ -19102,6 +19947,37 @@ $$;
 
 
 --
+-- Name: person_identity(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.person_identity(p_platform text, p_user text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the identity of a person of a platform in the ledger of approvals.
+select format('%s:user:%s', p_platform, p_user)
+$$;
+
+
+--
+-- Name: person_name(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.person_name(p_workspace_id text, p_identity text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: an identity in words: "Olga (telegram:user:5001)" if the person pressed a button before.
+-- Reads:   moderation_presses.
+begin
+	return coalesce((
+		select format('%s (%s)', p.name, p_identity) from autopost.moderation_presses p
+		where p.workspace_id = p_workspace_id and p.approver = p_identity and p.name is not null
+		order by p.pressed_at desc
+		limit 1), p_identity);
+end
+$$;
+
+
+--
 -- Name: plan(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -19211,6 +20087,26 @@ begin
 	end if;
 	return jsonb_build_object('verdict', v_named -> 'status', 'reason', v_named -> 'reason');
 end
+$$;
+
+
+--
+-- Name: plan_channel_names(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_channel_names(p_plan jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the channels of a plan: the first names, and how many there are.
+select case when sum(r.channels) > 0 then string_agg(r.names, ', ' order by r.n)
+	|| case when sum(r.channels) > sum(r.named) then format(' … (%s in all)', sum(r.channels)) else '' end
+	else 'none' end
+from (
+	select e.ordinality as n, (e.value ->> 'channels')::int as channels,
+		jsonb_array_length(e.value -> 'channel_ids') as named,
+		(select string_agg(c.value, ', ' order by c.ordinality)
+			from jsonb_array_elements_text(e.value -> 'channel_ids') with ordinality c) as names
+	from jsonb_array_elements(p_plan -> 'renderings') with ordinality e) r
 $$;
 
 
@@ -19373,6 +20269,48 @@ begin
 	return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null) || v_steps;
 end
 $_$;
+
+
+--
+-- Name: plan_texts(jsonb, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_texts(p_plan jsonb, p_limit integer, p_unit text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the texts of a plan within p_limit units, equal ones once, each after a line that names its
+--          platforms and how many channels get it. Several texts share the space.
+-- Reads:   platforms.
+declare
+	v_shown constant int := 4;
+	v_count int;
+	v_share int;
+	v_part record;
+	v_label text;
+	v_texts text := '';
+begin
+	select count(distinct (autopost.readable_text(r.value ->> 'text', r.value ->> 'platform'), r.value ->> 'reason'))
+	into v_count from jsonb_array_elements(p_plan -> 'renderings') r;
+	v_share := p_limit / greatest(least(v_count, v_shown), 1) - 4;
+	for v_part in
+		select string_agg(distinct t.platform, ', ' order by t.platform) as platforms, sum(t.channels) as channels,
+			t.said, t.reason
+		from (
+			select r.value ->> 'platform' as platform, (r.value ->> 'channels')::int as channels, r.ordinality as n,
+				autopost.readable_text(r.value ->> 'text', r.value ->> 'platform') as said, r.value ->> 'reason' as reason
+			from jsonb_array_elements(p_plan -> 'renderings') with ordinality r) t
+		group by t.said, t.reason
+		order by min(t.n)
+		limit v_shown
+	loop
+		v_label := format(e'%s, %s:\n', v_part.platforms, autopost.counted(v_part.channels, 'channel', 'channels'));
+		v_texts := concat_ws(e'\n\n', nullif(v_texts, ''), v_label || autopost.shorten_text(
+			coalesce('not sent: ' || v_part.reason, v_part.said, 'no text'), false,
+			greatest(v_share - autopost.measure(v_label, p_unit), 1), p_unit));
+	end loop;
+	return v_texts;
+end
+$$;
 
 
 --
@@ -19886,6 +20824,76 @@ begin
 		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
 		'source_ref', v_raw -> 'source_ref',
 		'fields', v_fields);
+end
+$$;
+
+
+--
+-- Name: press_result(autopost.moderation_chats, autopost.moderation_messages, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.press_result(p_chat autopost.moderation_chats, p_message autopost.moderation_messages, p_press jsonb, p_approver text, p_decision text) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: decides about the submission of a pressed button if the person may, and if the message shows
+--          the present plan. The submission is locked.
+-- Returns: {"result", "answer"}.
+-- Writes:  as decide_submission.
+declare
+	v_submission autopost.submissions;
+	v_done jsonb;
+	v_missing int;
+	v_said text;
+begin
+	select s.* into v_submission from autopost.submissions s
+	where s.workspace_id = p_message.workspace_id and s.submission_id = p_message.submission_id;
+	if not p_chat.enabled then
+		return '{"result": "disabled", "answer": "This chat no longer decides about posts."}';
+	elsif p_chat.users <> '{}' and p_press ->> 'user' <> all (p_chat.users) then
+		return jsonb_build_object('result', 'not_allowed', 'answer', format(
+			'You may not decide here. An owner of workspace %s can add your id %s to the chat.', left(p_chat.workspace_id, 60),
+			p_press ->> 'user'));
+	elsif v_submission.decision is not null or v_submission.status not in ('pending', 'fetching') then
+		return jsonb_build_object('result', 'decided', 'answer', autopost.decision_text(v_submission));
+	elsif v_submission.digest is distinct from p_message.digest then
+		return '{"result": "changed", "answer": "The post has changed since this message. Decide on the newer one."}';
+	end if;
+	v_done := autopost.decide_submission(p_message.workspace_id, p_message.submission_id, p_decision,
+		jsonb_build_object('source', p_message.platform, 'digest', p_message.digest, 'nonce',
+			format('%s:%s', p_press ->> 'nonce', p_press ->> 'user')), p_approver,
+		format('pressed %s in chat %s', initcap(p_decision), p_chat.chat_id));
+	v_missing := greatest((v_done ->> 'needed')::int - (v_done ->> 'approvals')::int, 0);
+	v_said := case
+		when v_done -> 'applied' = 'true' and p_decision = 'reject' then 'Rejected.'
+		when v_done -> 'applied' = 'true' and v_missing > 0 then format('You approved it. %s needed.',
+			autopost.counted(v_missing, 'more approval is', 'more approvals are'))
+		when v_done -> 'applied' = 'true' then 'Approved.'
+		when v_done ->> 'reason' = 'repeated' then 'You approved it already. One more approval is needed.'
+		when v_done ->> 'reason' = 'own_approval' then 'You wrote or edited this post: another person must approve it.'
+		when v_done ->> 'reason' = 'digest_changed'
+			then 'The post has changed since this message. Decide on the newer one.'
+		else 'This post does not wait for a decision.' end;
+	return jsonb_build_object('result', case when v_done -> 'applied' = 'false' then v_done ->> 'reason'
+		when p_decision = 'reject' then 'rejected' when v_missing > 0 then 'counted' else 'approved' end, 'answer', v_said);
+end
+$$;
+
+
+--
+-- Name: pressed_message(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.pressed_message(p_workspace_id text, p_nonce text) RETURNS autopost.moderation_messages
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the message with a button; null if it is not known.
+-- Reads:   moderation_messages.
+declare
+	v_message autopost.moderation_messages;
+begin
+	select m.* into v_message from autopost.moderation_messages m
+	where m.workspace_id = p_workspace_id and (m.approve_nonce = p_nonce or m.reject_nonce = p_nonce);
+	return v_message;
 end
 $$;
 
@@ -20425,7 +21433,8 @@ CREATE FUNCTION autopost.purge_submissions(p_workspace_id text) RETURNS jsonb
 -- Returns: {"purged", "more"}.
 -- Locks:   submissions (skip locked).
 -- Reads:   ingress_receipts.
--- Writes:  submissions, event_hashes (expired ones).
+-- Writes:  submissions with their messages and presses in chats, event_hashes (expired ones),
+--          moderation_presses (without a submission, after a day).
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -20444,6 +21453,9 @@ begin
 		for update skip locked) x;
 	delete from autopost.event_hashes h
 	where h.workspace_id = p_workspace_id and h.expires_at <= autopost.now_ts();
+	delete from autopost.moderation_presses p
+	where p.workspace_id = p_workspace_id and p.submission_id is null
+	and p.pressed_at < autopost.now_ts() - interval '1 day';
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',
@@ -21025,10 +22037,12 @@ begin
 		return autopost.put_webhook(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'alert_target' then
 		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'moderation_chat' then
+		return autopost.put_moderation_chat(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.raise_argument('items',
 			format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook or alert_target');
+			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, alert_target or moderation_chat');
 	end case;
 	return null;
 end
@@ -21114,6 +22128,65 @@ begin
 	return '{"applied": true}';
 end
 $_$;
+
+
+--
+-- Name: put_moderation_chat(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_moderation_chat(p_workspace_id text, p_chat_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds or changes a chat whose members decide about posts. p_fields has changed fields (see
+--          moderation_chat_rules); null restores the default. The chat is asked about every post
+--          that waits. A disabled chat loses its buttons.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": if presses cannot
+--          arrive}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and "errors":
+--          [{"field", "reason", "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, moderation_chats, audit_heads.
+-- Reads:   platforms, credential_bindings, workspace_endpoints.
+-- Writes:  moderation_chats, alerts, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules jsonb := autopost.moderation_chat_rules();
+	v_before jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+	v_new autopost.moderation_chats;
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('chat_id', p_chat_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(c), v_rules) from autopost.moderation_chats c
+		where c.workspace_id = p_workspace_id and c.chat_id = p_chat_id);
+	perform autopost.check_new_id('chat_id', p_chat_id) where v_before is null;
+	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
+		then autopost.moderation_chat_errors(p_workspace_id, p_chat_id, v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' then
+		v_answer := v_answer || autopost.moderation_chat_note(p_workspace_id, v_put -> 'after');
+	end if;
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		v_new := jsonb_populate_record(null::autopost.moderation_chats, v_put -> 'after');
+		v_now := autopost.now_ts();
+		insert into autopost.moderation_chats as c (workspace_id, chat_id, auth_ref, target_id, users, enabled, next_at,
+			created_at, updated_at)
+		values (p_workspace_id, p_chat_id, v_new.auth_ref, v_new.target_id, v_new.users, v_new.enabled, v_now, v_now, v_now)
+		on conflict (workspace_id, chat_id) do update
+		set auth_ref = excluded.auth_ref, target_id = excluded.target_id, users = excluded.users,
+			enabled = excluded.enabled, next_at = excluded.next_at, failures = 0, updated_at = excluded.updated_at;
+		perform autopost.end_alert(p_workspace_id, 'moderation_chat_failing', 'moderation_chat:' || p_chat_id);
+		perform autopost.audit(p_workspace_id, 'put_moderation_chat', 'moderation_chat:' || p_chat_id, v_act,
+			v_answer -> 'before', v_answer -> 'after');
+		perform pg_notify('autopost_wake', 'moderation');
+	end if;
+	return v_answer;
+end
+$$;
 
 
 --
@@ -22366,6 +23439,25 @@ $$;
 
 
 --
+-- Name: readable_text(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.readable_text(p_text text, p_platform text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: a rendered text without markup. The address of a link follows its words.
+-- Reads:   platforms.
+begin
+	if (select p.dialect = 'plain' from autopost.platforms p where p.platform = p_platform) then
+		return p_text;
+	end if;
+	return autopost.visible_text(regexp_replace(regexp_replace(p_text, '<a href="([^"]*)">\1</a>', '\1', 'g'),
+		'<a href="([^"]*)">([^<]*(?:<(?!/a>)[^<]*)*)</a>', '\2 (\1)', 'g'), true);
+end
+$$;
+
+
+--
 -- Name: ready_act_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -22433,6 +23525,25 @@ begin
 		select l from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = grp.platform
 			and l.rate_group = grp.rate_group limit 1) l (row) on true;
+end
+$$;
+
+
+--
+-- Name: ready_moderation_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_moderation_workspaces(p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists workspaces of the role with a due call to a moderators' chat. Only the engine may call
+--          it.
+-- Reads:   as moderation_workspaces.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('limit', p_limit > 0);
+	return query select r from autopost.moderation_workspaces(autopost.now_ts(), p_limit) r;
 end
 $$;
 
@@ -22861,17 +23972,19 @@ CREATE FUNCTION autopost.receive_update(p_workspace_id text, p_endpoint_id text,
 --          recognised by its id at any endpoint. The endpoint has kind bot_webhook; its
 --          meta.auth_ref is the bot's credential. The same transaction records the bot's chats. If
 --          the bot loses the right to post, the channels of the chat pause; if it regains the
---          right, they resume. An update of an unknown type is kept without effect.
+--          right, they resume. A pressed button of a decision is handled at once. An update of an
+--          unknown type is kept without effect.
 -- Returns: {"status": "stored" | "duplicate", "kind", "rights": "lost" | "regained" if channels
 --          changed}.
 -- Raises:  AP001 for a wrong argument.
--- Locks:   bot_updates (a concurrent duplicate waits), discovered_chats, channels (channel_id),
---          channel_gates, audit_heads, in this order.
+-- Locks:   submissions, moderation_messages, bot_updates (a concurrent duplicate waits),
+--          discovered_chats, channels (channel_id), channel_gates, audit_heads, in this order.
 -- Writes:  bot_updates, discovered_chats, channels, channel_gates, alerts, events (channel_paused,
---          channel_enabled), admin_audit_log.
+--          channel_enabled), admin_audit_log; as take_press.
 declare
 	v_bot record;
 	v_read jsonb;
+	v_press jsonb;
 	v_now timestamptz;
 	v_limit constant int := 120; -- far more than people write; a busy chat must not fill the disk
 	v_rights text;
@@ -22883,6 +23996,8 @@ begin
 	end if;
 	v_read := case v_bot.o_platform when 'telegram' then autopost.telegram_update(p_update)
 		else autopost.max_update(p_update) end;
+	v_press := autopost.button_press(v_bot.o_platform, p_update);
+	perform autopost.lock_pressed(p_workspace_id, v_bot.o_auth_ref, v_press) where v_press is not null;
 	v_now := autopost.now_ts();
 	delete from autopost.bot_updates u
 	where u.workspace_id = p_workspace_id and u.auth_ref = v_bot.o_auth_ref and u.update_key = v_read ->> 'key'
@@ -22900,6 +24015,7 @@ begin
 	end if;
 	select max(autopost.note_chat(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, f.value)) into v_rights
 	from (select * from jsonb_array_elements(v_read -> 'chats') order by value ->> 'target_id') f;
+	perform autopost.take_press(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, v_press) where v_press is not null;
 	return jsonb_strip_nulls(jsonb_build_object('status', 'stored', 'kind', v_read -> 'kind', 'rights', v_rights));
 end
 $$;
@@ -24044,6 +25160,46 @@ begin
 	end if;
 	delete from autopost.media_origin o where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref;
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: remove_moderation_chat(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.remove_moderation_chat(p_workspace_id text, p_chat_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: removes a moderators' chat. Its messages keep their buttons; a press on one is refused. To
+--          remove the buttons first, disable the chat with put_moderation_chat.
+-- Returns: {"applied": true, "dry_run", "before", "after": {}}; or {"applied": false, "dry_run",
+--          "reason": "unknown_chat"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, moderation_chats, audit_heads.
+-- Writes:  moderation_chats, moderation_messages, alerts, admin_audit_log.
+declare
+	v_act jsonb;
+	v_before jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('chat_id', p_chat_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(c), autopost.moderation_chat_rules())
+		from autopost.moderation_chats c where c.workspace_id = p_workspace_id and c.chat_id = p_chat_id);
+	if v_before is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_chat');
+	end if;
+	v_before := autopost.fields_that_differ(v_before, autopost.default_fields(autopost.moderation_chat_rules()));
+	if not p_dry_run then
+		delete from autopost.moderation_chats c where c.workspace_id = p_workspace_id and c.chat_id = p_chat_id;
+		perform autopost.end_alert(p_workspace_id, 'moderation_chat_failing', 'moderation_chat:' || p_chat_id);
+		perform autopost.audit(p_workspace_id, 'remove_moderation_chat', 'moderation_chat:' || p_chat_id, v_act, v_before,
+			'{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', '{}'::jsonb);
 end
 $$;
 
@@ -26883,6 +28039,32 @@ $$;
 
 
 --
+-- Name: settle_chat_messages(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_chat_messages(p_chat autopost.moderation_chats, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: takes back messages of a locked chat whose lease has expired, and ends those that were not
+--          sent and are no longer needed. After two sends with an unknown outcome a message counts as
+--          sent: a press on it brings its id.
+-- Writes:  moderation_messages.
+begin
+	update autopost.moderation_messages m
+	set status = case when m.status = 'closing' then 'closing' when m.unknowns >= 1 then 'open' else 'pending' end,
+		unknowns = m.unknowns + (m.status = 'sending')::int, claim_token = null, lease_until = null
+	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status in ('sending', 'closing')
+	and m.lease_until <= p_now;
+	update autopost.moderation_messages m
+	set status = 'closed', closed_at = p_now
+	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+	and (m.status = 'pending' or m.status = 'open' and m.provider_ids = '{}')
+	and not autopost.is_asked(m, p_chat.enabled);
+end
+$$;
+
+
+--
 -- Name: settle_item(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -27988,6 +29170,40 @@ $$;
 
 
 --
+-- Name: spend_chat_rate(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.spend_chat_rate(p_chat autopost.moderation_chats, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: sets when the next message may go to a locked chat: a second later, in groups of Telegram
+--          also at most 20 a minute, of which 5 may come at once. A chat of unknown kind counts as
+--          a group.
+-- Reads:   platforms, discovered_chats.
+-- Writes:  moderation_chats.
+declare
+	v_pace interval;
+	v_burst constant int := 5;
+	v_paid timestamptz;
+begin
+	select case when p.group_chat_rps is null or p_chat.target_id !~ '^[-@]' or h.kind = 'channel' then interval '1 second'
+		-- A burst and 15 more are 20 in its first minute.
+		else interval '60 seconds' / greatest(floor(p.group_chat_rps * 60) + 1 - v_burst, 1) end into v_pace
+	from autopost.credential_bindings b
+	join autopost.platforms p on p.platform = b.platform
+	left join autopost.discovered_chats h on h.workspace_id = p_chat.workspace_id and h.platform = p.platform
+		and h.auth_ref = p_chat.auth_ref and h.target_id = split_part(p_chat.target_id, ':', 1)
+	where b.workspace_id = p_chat.workspace_id and b.auth_ref = p_chat.auth_ref;
+	v_pace := coalesce(v_pace, interval '1 second');
+	v_paid := greatest(p_chat.paid_until, p_now) + v_pace;
+	update autopost.moderation_chats c
+	set paid_until = v_paid, next_at = greatest(p_now + interval '1 second', v_paid - (v_burst - 1) * v_pace)
+	where c.workspace_id = p_chat.workspace_id and c.chat_id = p_chat.chat_id;
+end
+$$;
+
+
+--
 -- Name: spend_quota(text, text, text, text[], text[], uuid[], integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28560,8 +29776,8 @@ CREATE FUNCTION autopost.submission_plan(p_submission autopost.submissions) RETU
     AS $$
 -- Purpose: what a decision is about: each different text with its platform and number of channels,
 --          and the media of the post, by URL until they are stored. Shows at most 2,000 channels.
--- Returns: {"renderings": [{"key", "platform", "verdict", "text", "reason", "channels"}], "media"}; null
---          for an invalid post.
+-- Returns: {"renderings": [{"key", "platform", "verdict", "text", "reason", "channels": their number,
+--          "channel_ids": the first 10}], "media"}; null for an invalid post.
 -- Reads:   channels, platforms, media_origin, templates.
 declare
 	v_post jsonb := autopost.prepare_post(p_submission.workspace_id, autopost.submission_item(p_submission)
@@ -28573,7 +29789,7 @@ begin
 		return null;
 	end if;
 	v_post := autopost.frozen_post(v_post, p_submission.run_id, autopost.now_ts());
-	select r.choices, r.renderings into v_route
+	select r.ids, r.choices, r.renderings into v_route
 		from autopost.route_post(p_submission.workspace_id, v_post, '', 2000) r;
 	select s.verdicts, s.errors, s.texts into v_shown
 		from autopost.show_post(p_submission.workspace_id, v_post -> 'payload', v_post -> 'tags', v_route.renderings) s;
@@ -28581,7 +29797,10 @@ begin
 		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('key', md5(r.value::text),
 			'platform', r.value -> 'platform', 'verdict', v_shown.verdicts[r.ordinality],
 			'text', v_shown.texts[r.ordinality], 'reason', v_shown.errors[r.ordinality] -> 'message',
-			'channels', (select count(*) from unnest(v_route.choices) c (choice) where c.choice = r.ordinality)))
+			'channels', (select count(*) from unnest(v_route.choices) c (choice) where c.choice = r.ordinality),
+			'channel_ids', (select jsonb_agg(f.id order by f.id) from (
+				select c.id from unnest(v_route.ids, v_route.choices) c (id, choice)
+				where c.choice = r.ordinality order by c.id limit 10) f)))
 			order by r.value ->> 'platform', md5(r.value::text)), '[]')
 		from jsonb_array_elements(v_route.renderings) with ordinality r));
 end
@@ -29091,6 +30310,51 @@ begin
 		v_answers[v_item.n] := v_item.value;
 	end loop;
 	return to_jsonb(v_answers);
+end
+$$;
+
+
+--
+-- Name: take_press(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_press(p_workspace_id text, p_platform text, p_auth_ref text, p_press jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: handles a pressed button after lock_pressed: the decision, its answer to the person, and the
+--          audit of a refused press, once for each person and button.
+-- Reads:   moderation_chats.
+-- Writes:  moderation_presses, admin_audit_log; as decide_submission.
+declare
+	v_message autopost.moderation_messages := autopost.pressed_message(p_workspace_id, p_press ->> 'nonce');
+	v_chat autopost.moderation_chats;
+	v_approver text := autopost.person_identity(p_platform, p_press ->> 'user');
+	v_decision text := case p_press ->> 'nonce' when v_message.approve_nonce then 'approve'
+		when v_message.reject_nonce then 'reject' end;
+	v_result jsonb := '{"result": "unknown_button", "answer": "This message is no longer known. Decide on a newer one."}';
+	v_repeated boolean;
+begin
+	if v_message.message_id is not null and autopost.is_press_of(v_message, p_auth_ref, p_press) then
+		select c.* into v_chat from autopost.moderation_chats c
+		where c.workspace_id = p_workspace_id and c.chat_id = v_message.chat_id;
+		v_result := autopost.press_result(v_chat, v_message, p_press, v_approver, v_decision);
+	end if;
+	v_repeated := exists (
+		select 1 from autopost.moderation_presses p
+		where p.workspace_id = p_workspace_id and p.approver = v_approver and p.result = v_result ->> 'result'
+		and p.message_id is not distinct from v_message.message_id and p.decision is not distinct from v_decision);
+	insert into autopost.moderation_presses (workspace_id, press_id, message_id, submission_id, platform, auth_ref,
+		callback_id, approver, name, decision, result, answer, status, due_at, pressed_at)
+	values (p_workspace_id, autopost.new_id(), v_message.message_id, v_message.submission_id, p_platform, p_auth_ref,
+		p_press ->> 'callback_id', v_approver, p_press ->> 'name', v_decision, v_result ->> 'result',
+		left(v_result ->> 'answer', 200), 'pending', autopost.now_ts(), autopost.now_ts());
+	perform pg_notify('autopost_wake', 'moderation');
+	if v_result ->> 'result' not in ('approved', 'counted', 'rejected') and not v_repeated then
+		perform autopost.audit(p_workspace_id, 'press_refused', coalesce('submission:' || v_message.submission_id,
+			'bot:' || p_auth_ref), jsonb_build_object('operator', v_approver, 'reason', v_result ->> 'answer'), '{}',
+			jsonb_strip_nulls(jsonb_build_object('decision', v_decision, 'result', v_result -> 'result', 'chat_id',
+				v_message.chat_id, 'name', p_press -> 'name')));
+	end if;
 end
 $$;
 
@@ -29934,6 +31198,34 @@ begin
 				v_twin.delivery_id, autopost.instant_text(v_again)) end,
 		'twin', jsonb_build_object('delivery_id', v_twin.delivery_id, 'status', v_twin.status, 'sent_at',
 			v_twin.sent_at, 'again_at', v_again));
+end
+$$;
+
+
+--
+-- Name: unasked_submission(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.unasked_submission(p_chat autopost.moderation_chats, p_now timestamp with time zone) RETURNS autopost.submissions
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the oldest submission that waits and that a chat was not asked about, or whose plan has
+--          changed since; null if there is none.
+-- Reads:   submissions, moderation_messages.
+declare
+	v_submission autopost.submissions;
+begin
+	if p_chat.enabled then
+		select s.* into v_submission from autopost.submissions s
+		where s.workspace_id = p_chat.workspace_id and s.status = 'pending' and s.expires_at > p_now
+		and not exists (
+			select 1 from autopost.moderation_messages m
+			where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+			and m.submission_id = s.submission_id and m.digest = s.digest and m.status <> 'closed')
+		order by s.submission_id
+		limit 1;
+	end if;
+	return v_submission;
 end
 $$;
 
@@ -33927,6 +35219,39 @@ ALTER TABLE ONLY autopost.message_media FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: moderation_presses; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.moderation_presses (
+    workspace_id text NOT NULL,
+    press_id uuid NOT NULL,
+    message_id uuid,
+    submission_id uuid,
+    platform text NOT NULL,
+    auth_ref text NOT NULL,
+    callback_id text NOT NULL,
+    approver text NOT NULL,
+    name text,
+    decision text,
+    result text NOT NULL,
+    answer text NOT NULL,
+    status text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    claim_token text,
+    lease_until timestamp with time zone,
+    error jsonb,
+    pressed_at timestamp with time zone NOT NULL,
+    answered_at timestamp with time zone,
+    CONSTRAINT moderation_presses_check CHECK (((status = 'sending'::text) = ((claim_token IS NOT NULL) AND (lease_until IS NOT NULL)))),
+    CONSTRAINT moderation_presses_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'reject'::text]))),
+    CONSTRAINT moderation_presses_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'answered'::text, 'failed'::text])))
+);
+
+ALTER TABLE ONLY autopost.moderation_presses FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: monitor_duties; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -34448,6 +35773,38 @@ ALTER TABLE ONLY autopost.messages
 
 ALTER TABLE ONLY autopost.messages
     ADD CONSTRAINT messages_workspace_id_hash_version_content_hash_key UNIQUE (workspace_id, hash_version, content_hash);
+
+
+--
+-- Name: moderation_chats moderation_chats_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_chats
+    ADD CONSTRAINT moderation_chats_pkey PRIMARY KEY (workspace_id, chat_id);
+
+
+--
+-- Name: moderation_chats moderation_chats_workspace_id_auth_ref_target_id_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_chats
+    ADD CONSTRAINT moderation_chats_workspace_id_auth_ref_target_id_key UNIQUE (workspace_id, auth_ref, target_id);
+
+
+--
+-- Name: moderation_messages moderation_messages_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_messages
+    ADD CONSTRAINT moderation_messages_pkey PRIMARY KEY (workspace_id, message_id);
+
+
+--
+-- Name: moderation_presses moderation_presses_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_presses
+    ADD CONSTRAINT moderation_presses_pkey PRIMARY KEY (workspace_id, press_id);
 
 
 --
@@ -35119,6 +36476,69 @@ CREATE INDEX messages_created ON autopost.messages USING btree (workspace_id, cr
 --
 
 CREATE INDEX messages_tags ON autopost.messages USING gin (tags);
+
+
+--
+-- Name: moderation_messages_approve; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX moderation_messages_approve ON autopost.moderation_messages USING btree (workspace_id, approve_nonce);
+
+
+--
+-- Name: moderation_messages_asked; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX moderation_messages_asked ON autopost.moderation_messages USING btree (workspace_id, chat_id, submission_id, digest) WHERE (status <> 'closed'::text);
+
+
+--
+-- Name: moderation_messages_live; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_messages_live ON autopost.moderation_messages USING btree (workspace_id, chat_id, created_at) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text, 'open'::text, 'closing'::text]));
+
+
+--
+-- Name: moderation_messages_reject; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX moderation_messages_reject ON autopost.moderation_messages USING btree (workspace_id, reject_nonce);
+
+
+--
+-- Name: moderation_messages_submission; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_messages_submission ON autopost.moderation_messages USING btree (workspace_id, submission_id);
+
+
+--
+-- Name: moderation_presses_due; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_presses_due ON autopost.moderation_presses USING btree (workspace_id, due_at) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text]));
+
+
+--
+-- Name: moderation_presses_person; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_presses_person ON autopost.moderation_presses USING btree (workspace_id, approver, pressed_at);
+
+
+--
+-- Name: moderation_presses_stray; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_presses_stray ON autopost.moderation_presses USING btree (workspace_id, pressed_at) WHERE (submission_id IS NULL);
+
+
+--
+-- Name: moderation_presses_submission; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_presses_submission ON autopost.moderation_presses USING btree (workspace_id, submission_id);
 
 
 --
@@ -35838,6 +37258,46 @@ ALTER TABLE ONLY autopost.messages
 
 
 --
+-- Name: moderation_chats moderation_chats_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_chats
+    ADD CONSTRAINT moderation_chats_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: moderation_messages moderation_messages_workspace_id_chat_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_messages
+    ADD CONSTRAINT moderation_messages_workspace_id_chat_id_fkey FOREIGN KEY (workspace_id, chat_id) REFERENCES autopost.moderation_chats(workspace_id, chat_id) ON DELETE CASCADE;
+
+
+--
+-- Name: moderation_messages moderation_messages_workspace_id_submission_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_messages
+    ADD CONSTRAINT moderation_messages_workspace_id_submission_id_fkey FOREIGN KEY (workspace_id, submission_id) REFERENCES autopost.submissions(workspace_id, submission_id) ON DELETE CASCADE;
+
+
+--
+-- Name: moderation_presses moderation_presses_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_presses
+    ADD CONSTRAINT moderation_presses_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: moderation_presses moderation_presses_workspace_id_submission_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_presses
+    ADD CONSTRAINT moderation_presses_workspace_id_submission_id_fkey FOREIGN KEY (workspace_id, submission_id) REFERENCES autopost.submissions(workspace_id, submission_id) ON DELETE CASCADE;
+
+
+--
 -- Name: platform_limits platform_limits_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -36231,6 +37691,24 @@ ALTER TABLE autopost.message_media ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.messages ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: moderation_chats; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.moderation_chats ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: moderation_messages; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.moderation_messages ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: moderation_presses; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.moderation_presses ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: admin_audit_log owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -36473,6 +37951,27 @@ CREATE POLICY owner_session ON autopost.message_media TO autopost_owner USING ((
 --
 
 CREATE POLICY owner_session ON autopost.messages TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: moderation_chats owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.moderation_chats TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: moderation_messages owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.moderation_messages TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: moderation_presses owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.moderation_presses TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -36973,6 +38472,27 @@ CREATE POLICY workspace ON autopost.message_media USING ((workspace_id = current
 --
 
 CREATE POLICY workspace ON autopost.messages USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: moderation_chats workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.moderation_chats USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: moderation_messages workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.moderation_messages USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: moderation_presses workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.moderation_presses USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

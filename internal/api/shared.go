@@ -47,6 +47,7 @@ func registerAll(d *server, media Media) {
 	registerAudit(d)
 	registerAlerts(d)
 	registerAlertTargets(d)
+	registerModerationChats(d)
 	registerHealth(d)
 }
 

@@ -61,6 +61,7 @@ type rendering struct {
 	Text     string   `json:"text" doc:"The text as the platform gets it."`
 	Reason   string   `json:"reason,omitempty" doc:"Why these channels would not get it."`
 	Channels int      `json:"channels" doc:"How many channels get this text."`
+	IDs      []string `json:"channel_ids,omitempty" doc:"The first 10 of these channels."`
 	_        struct{} `additionalProperties:"true"`
 }
 

@@ -29,13 +29,15 @@ type Wakeups struct {
 	Leases chan struct{}
 	// Alerts: a notice is due.
 	Alerts chan struct{}
+	// Moderation: a call to a moderators' chat is due.
+	Moderation chan struct{}
 }
 
 // NewWakeups makes the channels.
 func NewWakeups() Wakeups {
 	one := func() chan struct{} { return make(chan struct{}, 1) }
 	return Wakeups{
-		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(),
+		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(), Moderation: one(),
 	}
 }
 
@@ -58,12 +60,14 @@ func (w Wakeups) named(name string) chan struct{} {
 		return w.Leases
 	case "alerts":
 		return w.Alerts
+	case "moderation":
+		return w.Moderation
 	}
 	return nil
 }
 
 func (w Wakeups) wakeAll() {
-	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Sources, w.Webhooks, w.Leases, w.Alerts} {
+	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Sources, w.Webhooks, w.Leases, w.Alerts, w.Moderation} {
 		worker.Wake(c)
 	}
 }

@@ -97,6 +97,8 @@ type Message struct {
 	Preview      LinkPreview
 	// CaptionAbove says that the caption is above the media.
 	CaptionAbove bool
+	// Buttons are rows of buttons.
+	Buttons [][]sim.Button
 	// Video is set for videos and animations.
 	Video *Video
 }
@@ -136,6 +138,8 @@ type Server struct {
 	renameForwarded bool
 	// scheduleVideos: see ScheduleVideos.
 	scheduleVideos bool
+	// presses are the presses of buttons that may be answered.
+	presses map[string]press
 }
 
 type bot struct {
@@ -166,7 +170,7 @@ func New(core *sim.Core, opts Options) *Server {
 	if opts.Limits != nil {
 		s.limits = *opts.Limits
 	}
-	s.bots, s.chats, s.files = map[string]*bot{}, map[int64]*chat{}, map[string]*file{}
+	s.bots, s.chats, s.files, s.presses = map[string]*bot{}, map[int64]*chat{}, map[string]*file{}, map[string]press{}
 	return s
 }
 
