@@ -27,7 +27,7 @@ var listings = map[string]listing{
 	"workspace list": {}, "channel list": {}, "channel discover": {}, "chat list": {}, "credential list": {}, "endpoint list": {}, "source list": {},
 	"template list": {}, "webhook list": {}, "webhook deliveries": {args: []string{"crm"}}, "group list": {}, "quota list": {}, "budget list": {}, "retry-policy list": {}, "apikey list": {},
 	"setting list": {}, "alert list": {}, "alert target list": {}, "events list": {}, "audit list": {},
-	"posts list": {}, "submissions list": {}, "moderation list": {}, "x-posts list": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
+	"posts list": {}, "submissions list": {}, "moderation list": {}, "moderation chat list": {}, "x-posts list": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
 	"migrate status": {}, "verify": {}, "doctor": {code: 1}, "credential check": {args: []string{"telegram"}, code: 1}, "channel check": {args: []string{"on-max"}},
 	"plan": {args: []string{"--text", "A new post", "--tag", "none"}, object: true}, "forecast": {object: true}, "health": {object: true},
 	"source test": {args: []string{"wire"}, object: true}, "endpoint test": {args: []string{"cms", "post.json"}, object: true},
@@ -102,6 +102,7 @@ func crowded(t *testing.T) *harness.Harness {
 		{"channel", "disable", "a-channel-with-a-rather-long-name-for-a-narrow-terminal"},
 		{"template", "put", "digest", "--body", strings.Repeat("{title} and more text ", 20)}, {"quota", "set", "--channel", "on-max", "--per", "1d", "--max-sends", "100"},
 		{"budget", "set", "telegram", "--month-usd", "5"}, {"apikey", "add", "--workspace", "news", "--name", "a key for all scopes", "--role", "owner", "--scope", "posts:read"},
+		{"moderation", "chat", "add", "mods", "--auth-ref", "telegram", "--target-id", "-1008", "--users", "5001,5002"},
 		{"alert", "target", "add", "ops", "--kind", "telegram", "--address", "-1009", "--auth-ref", "telegram", "--quiet-hours", "22:00-07:30"},
 	} {
 		ok(t, h, args...)
