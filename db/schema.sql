@@ -2751,7 +2751,8 @@ CREATE FUNCTION autopost.button_press(p_platform text, p_update jsonb) RETURNS j
 -- Purpose: the press in an update: {"nonce", "callback_id", "user", "name", "chat", "message_id"}; null if
 --          the update is not about a button of a decision.
 select jsonb_strip_nulls(jsonb_build_object('nonce', substr(f.data, 3), 'callback_id', f.callback_id, 'user', f.person,
-	'name', left(regexp_replace(f.name, '[\u0001-\u001F\u007F]', ' ', 'g'), 64), 'chat', f.chat, 'message_id', f.message_id))
+	'name', left(regexp_replace(f.name, '[\u0001-\u001F\u007F]', ' ', 'g'), 64), 'chat', f.chat, 'message_id',
+		f.message_id))
 from (
 	select autopost.words_in(p_update #> '{callback_query,data}', 200) as data,
 		autopost.words_in(p_update #> '{callback_query,id}', 200) as callback_id,
@@ -4959,7 +4960,8 @@ begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
 		return;
 	elsif coalesce(p_limit not between 1 and 100, true) then
-		perform autopost.raise_argument('limit', 'must be between 1 and 100', 'pass the number of calls to make at once');
+		perform autopost.raise_argument('limit', 'must be between 1 and 100',
+			'pass the number of calls to make at once');
 	end if;
 	if autopost.is_restored() then
 		return; -- the original asks
@@ -10544,7 +10546,8 @@ declare
 begin
 	select c.* into v_chat from autopost.moderation_chats c
 	where c.workspace_id = p_workspace_id and c.chat_id = (
-		select m.chat_id from autopost.moderation_messages m where m.workspace_id = p_workspace_id and m.message_id = p_id)
+		select m.chat_id from autopost.moderation_messages m where m.workspace_id = p_workspace_id
+			and m.message_id = p_id)
 	for no key update of c;
 	select m.* into v_message from autopost.moderation_messages m
 	where m.workspace_id = p_workspace_id and m.message_id = p_id
@@ -10562,7 +10565,8 @@ begin
 		else 'pending' end;
 	update autopost.moderation_messages m
 	set status = v_status, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error),
-		provider_ids = case when m.status = 'sending' and p_provider_id is not null and p_provider_id <> all (m.provider_ids)
+		provider_ids = case when m.status = 'sending' and p_provider_id is not null
+			and p_provider_id <> all (m.provider_ids)
 			then m.provider_ids || p_provider_id else m.provider_ids end,
 		unknowns = m.unknowns + (m.status = 'sending' and v_unknown)::int,
 		sent_at = case when v_status = 'open' then autopost.now_ts() else m.sent_at end,
@@ -10624,7 +10628,8 @@ begin
 	perform autopost.require_argument('id', p_id is not null), autopost.require_argument('token', p_token <> ''),
 		autopost.require_argument('outcome', jsonb_typeof(p_outcome -> 'ok') = 'boolean');
 	if coalesce(p_kind not in ('ask', 'close', 'answer'), true) then
-		perform autopost.raise_argument('kind', format('must be ask, close or answer, got %s', coalesce(p_kind, 'null')),
+		perform autopost.raise_argument('kind', format('must be ask, close or answer, got %s', coalesce(p_kind,
+			'null')),
 			'pass the kind of the call');
 	end if;
 	v_error := case when p_outcome -> 'ok' = 'false' then p_outcome -> 'error' end;
@@ -18251,7 +18256,8 @@ begin
 	select p.* into v_platform
 	from autopost.credential_bindings b
 	join autopost.platforms p on p.platform = b.platform
-	where b.workspace_id = p_workspace_id and b.auth_ref = p_fields ->> 'auth_ref' and b.platform in ('telegram', 'max');
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_fields ->> 'auth_ref' and b.platform in ('telegram',
+		'max');
 	return case
 		when v_platform.platform is null then autopost.field_error('auth_ref',
 			format('must be a credential of telegram or max, got %s', p_fields -> 'auth_ref'),
@@ -18338,7 +18344,8 @@ begin
 				'the platform was not yet asked for the updates of the bot') end as fault
 		from autopost.workspace_endpoints e
 		left join autopost.bot_subscriptions t on t.workspace_id = p_workspace_id and t.endpoint_id = e.endpoint_id
-		where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and e.meta ->> 'auth_ref' = c.auth_ref) s on true
+		where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and e.meta ->> 'auth_ref' = c.auth_ref) s
+			on true
 	where c.workspace_id = p_workspace_id;
 end
 $$;
@@ -18359,7 +18366,8 @@ declare
 begin
 	return query
 	select d.workspace_id from (
-		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(c, p_by)
+		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(c,
+			p_by)
 		union
 		select p.workspace_id from autopost.moderation_presses p
 		where p.status in ('pending', 'sending') and p.due_at <= p_by) d
@@ -19084,7 +19092,8 @@ CREATE FUNCTION autopost.note_chat_result(p_chat autopost.moderation_chats, p_me
     LANGUAGE plpgsql
     AS $$
 -- Purpose: keeps the result of the last call to a locked chat: its wait after a failure, its new id, and
---          its alert. A change of a message that people removed is no failure of the chat.
+--          its alert. A change of a message that people removed does not
+--          count as a failure of the chat.
 -- Writes:  moderation_chats, alerts.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -19094,7 +19103,8 @@ begin
 	if p_error is null or p_message.status = 'closing' and p_error ->> 'scope' = 'delivery'
 		and p_error ->> 'category' = 'PERMANENT' then
 		update autopost.moderation_chats c
-		set failures = 0, last_error = null, sent_at = case when p_message.status = 'sending' then v_now else c.sent_at end
+		set failures = 0, last_error = null, sent_at = case when p_message.status = 'sending' then v_now
+			else c.sent_at end
 		where c.workspace_id = p_chat.workspace_id and c.chat_id = p_chat.chat_id;
 		perform autopost.end_alert(p_chat.workspace_id, 'moderation_chat_failing', v_subject);
 		return;
@@ -19103,7 +19113,8 @@ begin
 	set failures = v_failures, last_error = autopost.normalised_error(p_error),
 		target_id = case when p_error #>> '{moved,from}' = c.target_id and not exists (
 			select 1 from autopost.moderation_chats o
-			where o.workspace_id = c.workspace_id and o.auth_ref = c.auth_ref and o.target_id = p_error #>> '{moved,to}')
+			where o.workspace_id = c.workspace_id and o.auth_ref = c.auth_ref
+				and o.target_id = p_error #>> '{moved,to}')
 			then p_error #>> '{moved,to}' else c.target_id end,
 		next_at = greatest(c.next_at, v_now + greatest(
 			least(interval '1 second' * case p_error ->> 'category' when 'PERMANENT' then 60 else 2 end
@@ -20297,7 +20308,8 @@ begin
 			t.said, t.reason
 		from (
 			select r.value ->> 'platform' as platform, (r.value ->> 'channels')::int as channels, r.ordinality as n,
-				autopost.readable_text(r.value ->> 'text', r.value ->> 'platform') as said, r.value ->> 'reason' as reason
+				autopost.readable_text(r.value ->> 'text', r.value ->> 'platform') as said,
+					r.value ->> 'reason' as reason
 			from jsonb_array_elements(p_plan -> 'renderings') with ordinality r) t
 		group by t.said, t.reason
 		order by min(t.n)
@@ -20851,7 +20863,8 @@ begin
 		return '{"result": "disabled", "answer": "This chat no longer decides about posts."}';
 	elsif p_chat.users <> '{}' and p_press ->> 'user' <> all (p_chat.users) then
 		return jsonb_build_object('result', 'not_allowed', 'answer', format(
-			'You may not decide here. An owner of workspace %s can add your id %s to the chat.', left(p_chat.workspace_id, 60),
+			'You may not decide here. An owner of workspace %s can add your id %s to the chat.',
+				left(p_chat.workspace_id, 60),
 			p_press ->> 'user'));
 	elsif v_submission.decision is not null or v_submission.status not in ('pending', 'fetching') then
 		return jsonb_build_object('result', 'decided', 'answer', autopost.decision_text(v_submission));
@@ -20874,7 +20887,8 @@ begin
 			then 'The post has changed since this message. Decide on the newer one.'
 		else 'This post does not wait for a decision.' end;
 	return jsonb_build_object('result', case when v_done -> 'applied' = 'false' then v_done ->> 'reason'
-		when p_decision = 'reject' then 'rejected' when v_missing > 0 then 'counted' else 'approved' end, 'answer', v_said);
+		when p_decision = 'reject' then 'rejected' when v_missing > 0 then 'counted' else 'approved' end, 'answer',
+			v_said);
 end
 $$;
 
@@ -22175,7 +22189,8 @@ begin
 		v_now := autopost.now_ts();
 		insert into autopost.moderation_chats as c (workspace_id, chat_id, auth_ref, target_id, users, enabled, next_at,
 			created_at, updated_at)
-		values (p_workspace_id, p_chat_id, v_new.auth_ref, v_new.target_id, v_new.users, v_new.enabled, v_now, v_now, v_now)
+		values (p_workspace_id, p_chat_id, v_new.auth_ref, v_new.target_id, v_new.users, v_new.enabled, v_now, v_now,
+			v_now)
 		on conflict (workspace_id, chat_id) do update
 		set auth_ref = excluded.auth_ref, target_id = excluded.target_id, users = excluded.users,
 			enabled = excluded.enabled, next_at = excluded.next_at, failures = 0, updated_at = excluded.updated_at;
@@ -25196,7 +25211,8 @@ begin
 	if not p_dry_run then
 		delete from autopost.moderation_chats c where c.workspace_id = p_workspace_id and c.chat_id = p_chat_id;
 		perform autopost.end_alert(p_workspace_id, 'moderation_chat_failing', 'moderation_chat:' || p_chat_id);
-		perform autopost.audit(p_workspace_id, 'remove_moderation_chat', 'moderation_chat:' || p_chat_id, v_act, v_before,
+		perform autopost.audit(p_workspace_id, 'remove_moderation_chat', 'moderation_chat:' || p_chat_id, v_act,
+			v_before,
 			'{}');
 	end if;
 	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', '{}'::jsonb);
@@ -29186,7 +29202,8 @@ declare
 	v_burst constant int := 5;
 	v_paid timestamptz;
 begin
-	select case when p.group_chat_rps is null or p_chat.target_id !~ '^[-@]' or h.kind = 'channel' then interval '1 second'
+	select case when p.group_chat_rps is null or p_chat.target_id !~ '^[-@]' or h.kind = 'channel'
+		then interval '1 second'
 		-- A burst and 15 more are 20 in its first minute.
 		else interval '60 seconds' / greatest(floor(p.group_chat_rps * 60) + 1 - v_burst, 1) end into v_pace
 	from autopost.credential_bindings b
@@ -32866,7 +32883,8 @@ CREATE FUNCTION autopost.verify_i34(p_workspace_id text) RETURNS SETOF jsonb
     AS $$
 -- Purpose: finds violations of I34. No delivery comes from a moderated submission before its approval.
 --          An enqueued one has an approval of its stored plan, and its channels got a text of that
---          plan. A channel that changed after the submission came, a post that was changed later, and
+--          plan. A press in a chat counts for the plan that its message shows, and each decision in a
+--          chat has its press. A channel that changed after the submission came, a post that was changed later, and
 --          a delivery that was refused before its first call are not compared.
 with moderated as materialized (
 	select s.submission_id, s.status, s.decision, s.digest, s.plan, s.trace_id, s.run_id, s.message_id, s.channels,
@@ -32901,6 +32919,24 @@ and (d.attempt > 0 or d.status <> 'failed_permanent')
 and not m.plan -> 'renderings' @> jsonb_build_array(jsonb_build_object('text', d.rendered_text))
 and not exists (select 1 from autopost.post_acts p where p.workspace_id = p_workspace_id
 	and p.delivery_id = d.delivery_id)
+union all
+select jsonb_build_object('what', 'a press counted for another plan than its message shows', 'submission_id',
+	b.submission_id, 'press_id', b.press_id)
+from autopost.moderation_presses b
+join autopost.moderation_messages g on g.workspace_id = p_workspace_id and g.message_id = b.message_id
+where b.workspace_id = p_workspace_id and b.result in ('approved', 'counted', 'rejected') and not exists (
+	select 1 from autopost.approvals a
+	where a.workspace_id = p_workspace_id and a.subject = 'submission:' || b.submission_id
+		and a.approver = b.approver and a.decision = b.decision and a.digest = g.digest)
+union all
+select jsonb_build_object('what', 'a decision in a chat without its press', 'submission_id', m.submission_id,
+	'approver', a.approver)
+from moderated m
+join autopost.approvals a on a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
+where a.source in ('telegram', 'max') and not exists (
+	select 1 from autopost.moderation_presses b
+	where b.workspace_id = p_workspace_id and b.submission_id = m.submission_id and b.approver = a.approver
+		and b.decision = a.decision and b.result in ('approved', 'counted', 'rejected'))
 $$;
 
 

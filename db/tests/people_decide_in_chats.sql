@@ -25,7 +25,8 @@ create function test.calls() returns text language plpgsql as $$
 begin
 	delete from calls;
 	insert into calls (c) select autopost.claim_moderation('w', 10);
-	return coalesce((select string_agg(concat_ws(' ', x.c ->> 'kind', x.c ->> 'chat_id'), ', ' order by x.n) from calls x), '');
+	return coalesce((select string_agg(concat_ws(' ', x.c ->> 'kind', x.c ->> 'chat_id'), ', ' order by x.n)
+		from calls x), '');
 end $$;
 create function test.finished(p_outcome jsonb default '{"ok": true}') returns text language sql as $$
 select string_agg(autopost.finish_moderation('w', x.c ->> 'kind', (x.c ->> 'id')::uuid, x.c ->> 'token', p_outcome
@@ -45,14 +46,18 @@ begin
 end $$;
 create function test.nonce(p_chat_id text, p_decision text, p_submission_id uuid) returns text language sql as $$
 select case p_decision when 'approve' then m.approve_nonce else m.reject_nonce end from autopost.moderation_messages m
-where m.chat_id = p_chat_id and m.submission_id = p_submission_id order by m.created_at desc, m.message_id desc limit 1 $$;
+where m.chat_id = p_chat_id and m.submission_id = p_submission_id order by m.created_at desc,
+	m.message_id desc limit 1 $$;
 create sequence test.update_ids;
 create function test.press(p_nonce text, p_user bigint default 5001, p_chat bigint default -1001,
 	p_id bigint default null, p_message bigint default null) returns text language sql as $$
 select autopost.receive_update('w', 'tg', jsonb_build_object('update_id', coalesce(p_id, nextval('test.update_ids')),
-	'callback_query', jsonb_build_object('id', 'cb' || coalesce(p_id, currval('test.update_ids')), 'data', 'm:' || p_nonce,
-	'from', jsonb_build_object('id', p_user, 'first_name', 'Olga'), 'message', jsonb_build_object('message_id', coalesce(p_message,
-	(select m.provider_ids[1]::bigint from autopost.moderation_messages m where p_nonce in (m.approve_nonce, m.reject_nonce)), 1),
+	'callback_query', jsonb_build_object('id', 'cb' || coalesce(p_id, currval('test.update_ids')), 'data',
+		'm:' || p_nonce,
+	'from', jsonb_build_object('id', p_user, 'first_name', 'Olga'), 'message', jsonb_build_object('message_id',
+		coalesce(p_message,
+	(select m.provider_ids[1]::bigint from autopost.moderation_messages m where p_nonce in (m.approve_nonce,
+		m.reject_nonce)), 1),
 	'chat', jsonb_build_object('id', p_chat, 'type', 'channel'))))) ->> 'status' $$;
 create function test.answer() returns text language sql as $$
 select p.answer from autopost.moderation_presses p order by p.pressed_at desc, p.press_id desc limit 1 $$;
@@ -62,15 +67,22 @@ select s.status from autopost.submissions s where s.submission_id = p_id $$;
 -- Configuration.
 select is(test.put('mods', '{"auth_ref": "no", "target_id": "-1001"}') #>> '{errors,0,field}', 'auth_ref');
 select is(test.put('mods', '{"auth_ref": "tg", "target_id": "nowhere"}') #>> '{errors,0,field}', 'target_id');
-select is(test.put('mods', '{"auth_ref": "tg", "target_id": "-1001", "users": ["olga"]}') #>> '{errors,0,field}', 'users');
-select is(test.put('mods', '{"auth_ref": "tg", "target_id": "-1001"}') - 'after', '{"applied": true, "dry_run": false, "created": true, "before": {}}');
-select is(test.put('two', '{"auth_ref": "tg", "target_id": "-1001"}') #>> '{errors,0,field}', 'target_id', 'one row for a chat');
-select matches(test.put('max', '{"auth_ref": "mx", "target_id": "-7"}') ->> 'note', 'autopost endpoint add NAME --kind max');
-select matches((select l.fault from autopost.list_moderation_chats('w', 10) l where l.chat_id = 'max'), 'no endpoint gets the updates');
-select matches((select l.fault from autopost.list_moderation_chats('w', 10) l where l.chat_id = 'mods'), 'not yet asked');
+select is(test.put('mods', '{"auth_ref": "tg", "target_id": "-1001", "users": ["olga"]}') #>> '{errors,0,field}',
+	'users');
+select is(test.put('mods', '{"auth_ref": "tg", "target_id": "-1001"}') - 'after',
+	'{"applied": true, "dry_run": false, "created": true, "before": {}}');
+select is(test.put('two', '{"auth_ref": "tg", "target_id": "-1001"}') #>> '{errors,0,field}', 'target_id',
+	'one row for a chat');
+select matches(test.put('max', '{"auth_ref": "mx", "target_id": "-7"}') ->> 'note',
+	'autopost endpoint add NAME --kind max');
+select matches((select l.fault from autopost.list_moderation_chats('w', 10) l where l.chat_id = 'max'),
+	'no endpoint gets the updates');
+select matches((select l.fault from autopost.list_moderation_chats('w', 10) l where l.chat_id = 'mods'),
+	'not yet asked');
 select is((select array_agg(i.value ->> 'id') from jsonb_array_elements(autopost.export_config('w')) i
 	where i.value ->> 'kind' = 'moderation_chat'), '{max,mods}');
-select is((select array_agg(c ->> 'chat_id') from autopost.list_configuration('w', 'moderation_chat', '{}', 10) c), '{max,mods}');
+select is((select array_agg(c ->> 'chat_id') from autopost.list_configuration('w', 'moderation_chat', '{}', 10) c),
+	'{max,mods}');
 
 -- Each chat is asked once about a post.
 create temp table posts as select test.push('Hello **you**') as one;
@@ -80,7 +92,8 @@ select is(test.calls(), 'ask max, ask mods');
 select is(test.calls(), '', 'a claim has a lease');
 select is((select array_agg(w) from autopost.ready_moderation_workspaces(10) w), null);
 delete from calls;
-insert into calls (c) select autopost.moderation_call(m, 'ask') || jsonb_build_object('text', m.text, 'buttons', m.approve_nonce)
+insert into calls (c) select autopost.moderation_call(m, 'ask') || jsonb_build_object('text', m.text, 'buttons',
+	m.approve_nonce)
 	from autopost.moderation_messages m order by m.chat_id;
 select matches((select c.c ->> 'text' from calls c where c.c ->> 'chat_id' = 'mods'),
 	'Author: .*mod\nChannels: .*a.*\nExpires: 2\d{3}-.* UTC\n\n.*Hello \*\*you\*\*');
@@ -99,7 +112,8 @@ select is((select array[a.approver, a.source, a.decision, (a.digest = m.digest):
 select is((select array[l.action, l.operator, l.reason] from autopost.list_audit('w', '{}', 1) l),
 	'{approve_submission,telegram:user:5001,"pressed Approve in chat mods"}');
 select is(test.calls(), 'answer, close max, close mods');
-select matches(c.c ->> 'text', '^Approved by Olga \(telegram:user:5001\) on .* UTC \(telegram\)\.\n\nA post of') from calls c
+select matches(c.c ->> 'text', '^Approved by Olga \(telegram:user:5001\) on .* UTC \(telegram\)\.\n\nA post of')
+	from calls c
 	where c.c ->> 'kind' = 'close';
 select is(array(select c.c -> 'provider_ids' from calls c where c.c ->> 'chat_id' = 'mods'), array['["104"]'::jsonb]);
 select is(test.finished(), 'answered, closed, closed');
@@ -115,7 +129,8 @@ select is(test.through(), 'ask max, ask mods');
 select test.press(test.nonce('mods', 'approve', p.one), 6002) from posts p;
 select matches(test.answer(), 'You may not decide here.* id 6002');
 select test.press(test.nonce('mods', 'approve', p.one), 6002) from posts p;
-select is((select count(*)::int from autopost.admin_audit_log l where l.action = 'press_refused'), 2, 'the same press is audited once');
+select is((select count(*)::int from autopost.admin_audit_log l where l.action = 'press_refused'), 2,
+	'the same press is audited once');
 select test.press(test.nonce('mods', 'approve', p.one), 5001, -1002) from posts p;
 select matches(test.answer(), 'no longer known', 'a button of another chat');
 select test.press(repeat('x', 22), 5001);
@@ -126,7 +141,8 @@ select is(test.status(p.one), 'pending') from posts p;
 
 -- An edit makes the buttons void, and asks again.
 create temp table old as select test.nonce('mods', 'approve', p.one) as nonce from posts p;
-select is(autopost.edit_submission('w', p.one, '{"text": "Third"}', 'user:ivan', 'nicer', false) -> 'applied', 'true') from posts p;
+select is(autopost.edit_submission('w', p.one, '{"text": "Third"}', 'user:ivan', 'nicer', false) -> 'applied', 'true')
+	from posts p;
 select test.press(o.nonce) from old o;
 select matches(test.answer(), 'changed since');
 select is(test.status(p.one), 'pending') from posts p;
@@ -150,7 +166,8 @@ update autopost.workspaces set approvals_needed = 1 where workspace_id = 'w';
 select test.through();
 update posts set one = test.push('Fourth');
 select is(test.through(), 'ask max, ask mods');
-select is(autopost.decide_submission('w', p.one, 'reject', '{"source": "api"}', 'key:k', 'off topic') ->> 'status', 'rejected') from posts p;
+select is(autopost.decide_submission('w', p.one, 'reject', '{"source": "api"}', 'key:k', 'off topic') ->> 'status',
+	'rejected') from posts p;
 select is(test.calls(), 'close max, close mods');
 select matches((select c.c ->> 'text' from calls c limit 1), '^Rejected by key:k on .* \(api\)\. Reason: off topic');
 select test.finished();
@@ -170,7 +187,8 @@ select test.put('max', '{"enabled": false}');
 update posts set one = test.push('Sixth');
 select test.tick('1 second');
 select is(test.calls(), 'ask mods');
-select is(test.finished(jsonb_build_object('ok', false, 'error', test.failure('TRANSIENT', 'channel', 'tg_429') -> 'error'
+select is(test.finished(jsonb_build_object('ok', false, 'error', test.failure('TRANSIENT', 'channel',
+	'tg_429') -> 'error'
 	|| '{"retry_after_ms": 40000}')), 'pending');
 select test.tick('39 seconds');
 select is(test.calls(), '', 'the wait of the platform is kept');
@@ -178,7 +196,8 @@ select test.tick('1 second');
 select is(test.calls(), 'ask mods');
 select test.tick('121 seconds');
 select is(test.calls(), 'ask mods', 'the daemon died: sent once more');
-select is(test.finished(jsonb_build_object('ok', false, 'error', test.failure('TRANSIENT', 'delivery', 'unknown_outcome')
+select is(test.finished(jsonb_build_object('ok', false, 'error', test.failure('TRANSIENT', 'delivery',
+	'unknown_outcome')
 	-> 'error' || '{"known": false}')), 'open', 'then it counts as sent');
 select test.press(test.nonce('mods', 'approve', p.one), p_message => 777) from posts p;
 select is((select m.provider_ids from autopost.moderation_messages m join posts p on p.one = m.submission_id), '{777}',
@@ -194,7 +213,8 @@ select is((select a.subject from autopost.alerts a where a.kind = 'moderation_ch
 	'moderation_chat:mods');
 select test.tick('1 minute');
 select is(test.through(), 'ask mods', 'it is repeated');
-select is((select count(*)::int from autopost.alerts a where a.kind = 'moderation_chat_failing' and a.ended_at is null), 0);
+select is((select count(*)::int from autopost.alerts a where a.kind = 'moderation_chat_failing'
+	and a.ended_at is null), 0);
 
 -- A disabled chat loses its buttons. A removed one is not known.
 select test.put('mods', '{"enabled": false}');
@@ -217,9 +237,12 @@ begin
 	end loop;
 end
 $$;
-select is((select count(*)::int from autopost.moderation_messages m where m.chat_id = 'group' and m.status = 'open'), 31);
-select ok((select max(c.n) <= 20 from (select count(*) over (order by s.at range between current row and '60 seconds' following) as n from sends s) c));
-select ok((select bool_and(autopost.utf16_length(m.text) <= 4096 and autopost.utf16_length(m.text) > 3900 and m.text ~ '…$')
+select is((select count(*)::int from autopost.moderation_messages m where m.chat_id = 'group' and m.status = 'open'),
+	31);
+select ok((select max(c.n) <= 20 from (select count(*) over (order by s.at range between current row
+	and '60 seconds' following) as n from sends s) c));
+select ok((select bool_and(autopost.utf16_length(m.text) <= 4096 and autopost.utf16_length(m.text) > 3900
+	and m.text ~ '…$')
 	from autopost.moderation_messages m where m.chat_id = 'group' and m.text ~ '🙂'));
 select is((select count(*)::int from autopost.verify('w')  v where v.violations > 0), 0, 'the invariants hold');
 

@@ -76,8 +76,8 @@ func closedInChats(h *harness.Harness) (tg, mx string) {
 	return tg, mx
 }
 
-// told waits for the answer to a press.
-func told(h *harness.Harness, press string) string {
+// pressAnswer waits for the answer to a press and returns it.
+func pressAnswer(h *harness.Harness, press string) string {
 	text := ""
 	h.Until("the press is answered", func() bool {
 		for _, method := range []string{"answerCallbackQuery", "POST /answers"} {
@@ -113,14 +113,14 @@ func TestTwoPressesAreOneDecision(t *testing.T) {
 	require.NoError(t, err)
 	reject, err := h.World.MAX.Press(mx.Mid, ivan, "Reject")
 	require.NoError(t, err)
-	answers := []string{told(h, approve), told(h, reject)}
+	answers := []string{pressAnswer(h, approve), pressAnswer(h, reject)}
 	first, second := "Approved", "Rejected"
 	if answers[1] == "Rejected." {
 		answers[0], answers[1] = answers[1], answers[0]
 		first, second = second, first
 	}
 	require.Equal(t, first+".", answers[0])
-	require.Regexp(t, "^"+first+` by (Olga|Ivan) \((telegram:user:5001|max:user:6002)\) on .* UTC`, answers[1], "the second person is told, not %s", second)
+	require.Regexp(t, "^"+first+` by (Olga|Ivan) \((telegram:user:5001|max:user:6002)\) on .* UTC`, answers[1], "the second person learns it, not %s", second)
 	for _, text := range []string{first} {
 		onTelegram, onMAX := closedInChats(h)
 		require.Regexp(t, "^"+text+" by", onTelegram)
@@ -149,7 +149,7 @@ func TestChatsShowEveryDecision(t *testing.T) {
 	require.Contains(t, h.World.Telegram.Messages(telegramMods)[0].Text, "A new message asks again.")
 	again, err := h.World.Telegram.PressAgain(telegramMods, old.ID, olga, old.Buttons[0][0].Data)
 	require.NoError(t, err)
-	require.Contains(t, told(h, again), "changed since this message")
+	require.Contains(t, pressAnswer(h, again), "changed since this message")
 	require.NotEmpty(t, id(), "it still waits")
 	askedInChats(h, 2)
 	ok(t, h, "moderation", "reject", id(), "--reason", "off topic")
@@ -162,9 +162,9 @@ func TestChatsShowEveryDecision(t *testing.T) {
 	ok(t, h, "moderation", "chat", "set", "tg", "--users", "5001", because)
 	h.Push(d, "secret-cms", harness.Post("text", "Third"))
 	third, _ := askedInChats(h, 3)
-	stranger, err := h.World.Telegram.Press(telegramMods, third.ID, ivan, "Approve")
+	other, err := h.World.Telegram.Press(telegramMods, third.ID, ivan, "Approve")
 	require.NoError(t, err)
-	require.Contains(t, told(h, stranger), "You may not decide here.")
+	require.Contains(t, pressAnswer(h, other), "You may not decide here.")
 	require.Contains(t, ok(t, h, "audit", "list"), "press_refused")
 	h.Exec(`update autopost.submissions set expires_at = now() where status = 'pending'`)
 	tg, _ = closedInChats(h)
@@ -195,7 +195,7 @@ func TestAPressOutlivesTheDaemon(t *testing.T) {
 	h.Until("the answer hangs", func() bool { return len(h.World.Log.Entries(sim.Filter{Method: "answerCallbackQuery"})) == 1 })
 	d.Kill()
 	h.Serve("AUTOPOST_PUBLIC_URL="+public.URL, each)
-	require.Equal(t, "Approved.", told(h, press))
+	require.Equal(t, "Approved.", pressAnswer(h, press))
 	onTelegram, onMAX := closedInChats(h)
 	require.Regexp(t, "^Approved by Olga", onTelegram)
 	require.Regexp(t, "^Approved by Olga", onMAX)

@@ -31,7 +31,8 @@ begin
 				'the platform was not yet asked for the updates of the bot') end as fault
 		from autopost.workspace_endpoints e
 		left join autopost.bot_subscriptions t on t.workspace_id = p_workspace_id and t.endpoint_id = e.endpoint_id
-		where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and e.meta ->> 'auth_ref' = c.auth_ref) s on true
+		where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and e.meta ->> 'auth_ref' = c.auth_ref) s
+			on true
 	where c.workspace_id = p_workspace_id;
 end
 $$;

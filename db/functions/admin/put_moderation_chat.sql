@@ -25,7 +25,8 @@ begin
 	select p.* into v_platform
 	from autopost.credential_bindings b
 	join autopost.platforms p on p.platform = b.platform
-	where b.workspace_id = p_workspace_id and b.auth_ref = p_fields ->> 'auth_ref' and b.platform in ('telegram', 'max');
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_fields ->> 'auth_ref' and b.platform in ('telegram',
+		'max');
 	return case
 		when v_platform.platform is null then autopost.field_error('auth_ref',
 			format('must be a credential of telegram or max, got %s', p_fields -> 'auth_ref'),
@@ -111,7 +112,8 @@ begin
 		v_now := autopost.now_ts();
 		insert into autopost.moderation_chats as c (workspace_id, chat_id, auth_ref, target_id, users, enabled, next_at,
 			created_at, updated_at)
-		values (p_workspace_id, p_chat_id, v_new.auth_ref, v_new.target_id, v_new.users, v_new.enabled, v_now, v_now, v_now)
+		values (p_workspace_id, p_chat_id, v_new.auth_ref, v_new.target_id, v_new.users, v_new.enabled, v_now, v_now,
+			v_now)
 		on conflict (workspace_id, chat_id) do update
 		set auth_ref = excluded.auth_ref, target_id = excluded.target_id, users = excluded.users,
 			enabled = excluded.enabled, next_at = excluded.next_at, failures = 0, updated_at = excluded.updated_at;

@@ -26,7 +26,8 @@ begin
 	if not p_dry_run then
 		delete from autopost.moderation_chats c where c.workspace_id = p_workspace_id and c.chat_id = p_chat_id;
 		perform autopost.end_alert(p_workspace_id, 'moderation_chat_failing', 'moderation_chat:' || p_chat_id);
-		perform autopost.audit(p_workspace_id, 'remove_moderation_chat', 'moderation_chat:' || p_chat_id, v_act, v_before,
+		perform autopost.audit(p_workspace_id, 'remove_moderation_chat', 'moderation_chat:' || p_chat_id, v_act,
+			v_before,
 			'{}');
 	end if;
 	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', '{}'::jsonb);

@@ -101,7 +101,8 @@ begin
 			t.said, t.reason
 		from (
 			select r.value ->> 'platform' as platform, (r.value ->> 'channels')::int as channels, r.ordinality as n,
-				autopost.readable_text(r.value ->> 'text', r.value ->> 'platform') as said, r.value ->> 'reason' as reason
+				autopost.readable_text(r.value ->> 'text', r.value ->> 'platform') as said,
+					r.value ->> 'reason' as reason
 			from jsonb_array_elements(p_plan -> 'renderings') with ordinality r) t
 		group by t.said, t.reason
 		order by min(t.n)

@@ -21,7 +21,8 @@ begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
 		return;
 	elsif coalesce(p_limit not between 1 and 100, true) then
-		perform autopost.raise_argument('limit', 'must be between 1 and 100', 'pass the number of calls to make at once');
+		perform autopost.raise_argument('limit', 'must be between 1 and 100',
+			'pass the number of calls to make at once');
 	end if;
 	if autopost.is_restored() then
 		return; -- the original asks
@@ -195,7 +196,8 @@ declare
 	v_burst constant int := 5;
 	v_paid timestamptz;
 begin
-	select case when p.group_chat_rps is null or p_chat.target_id !~ '^[-@]' or h.kind = 'channel' then interval '1 second'
+	select case when p.group_chat_rps is null or p_chat.target_id !~ '^[-@]' or h.kind = 'channel'
+		then interval '1 second'
 		-- A burst and 15 more are 20 in its first minute.
 		else interval '60 seconds' / greatest(floor(p.group_chat_rps * 60) + 1 - v_burst, 1) end into v_pace
 	from autopost.credential_bindings b

@@ -18,7 +18,8 @@ begin
 	perform autopost.require_argument('id', p_id is not null), autopost.require_argument('token', p_token <> ''),
 		autopost.require_argument('outcome', jsonb_typeof(p_outcome -> 'ok') = 'boolean');
 	if coalesce(p_kind not in ('ask', 'close', 'answer'), true) then
-		perform autopost.raise_argument('kind', format('must be ask, close or answer, got %s', coalesce(p_kind, 'null')),
+		perform autopost.raise_argument('kind', format('must be ask, close or answer, got %s', coalesce(p_kind,
+			'null')),
 			'pass the kind of the call');
 	end if;
 	v_error := case when p_outcome -> 'ok' = 'false' then p_outcome -> 'error' end;
@@ -81,7 +82,8 @@ declare
 begin
 	select c.* into v_chat from autopost.moderation_chats c
 	where c.workspace_id = p_workspace_id and c.chat_id = (
-		select m.chat_id from autopost.moderation_messages m where m.workspace_id = p_workspace_id and m.message_id = p_id)
+		select m.chat_id from autopost.moderation_messages m where m.workspace_id = p_workspace_id
+			and m.message_id = p_id)
 	for no key update of c;
 	select m.* into v_message from autopost.moderation_messages m
 	where m.workspace_id = p_workspace_id and m.message_id = p_id
@@ -99,7 +101,8 @@ begin
 		else 'pending' end;
 	update autopost.moderation_messages m
 	set status = v_status, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error),
-		provider_ids = case when m.status = 'sending' and p_provider_id is not null and p_provider_id <> all (m.provider_ids)
+		provider_ids = case when m.status = 'sending' and p_provider_id is not null
+			and p_provider_id <> all (m.provider_ids)
 			then m.provider_ids || p_provider_id else m.provider_ids end,
 		unknowns = m.unknowns + (m.status = 'sending' and v_unknown)::int,
 		sent_at = case when v_status = 'open' then autopost.now_ts() else m.sent_at end,
@@ -115,7 +118,8 @@ create or replace function autopost.note_chat_result(p_chat autopost.moderation_
 language plpgsql
 as $$
 -- Purpose: keeps the result of the last call to a locked chat: its wait after a failure, its new id, and
---          its alert. A change of a message that people removed is no failure of the chat.
+--          its alert. A change of a message that people removed does not
+--          count as a failure of the chat.
 -- Writes:  moderation_chats, alerts.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -125,7 +129,8 @@ begin
 	if p_error is null or p_message.status = 'closing' and p_error ->> 'scope' = 'delivery'
 		and p_error ->> 'category' = 'PERMANENT' then
 		update autopost.moderation_chats c
-		set failures = 0, last_error = null, sent_at = case when p_message.status = 'sending' then v_now else c.sent_at end
+		set failures = 0, last_error = null, sent_at = case when p_message.status = 'sending' then v_now
+			else c.sent_at end
 		where c.workspace_id = p_chat.workspace_id and c.chat_id = p_chat.chat_id;
 		perform autopost.end_alert(p_chat.workspace_id, 'moderation_chat_failing', v_subject);
 		return;
@@ -134,7 +139,8 @@ begin
 	set failures = v_failures, last_error = autopost.normalised_error(p_error),
 		target_id = case when p_error #>> '{moved,from}' = c.target_id and not exists (
 			select 1 from autopost.moderation_chats o
-			where o.workspace_id = c.workspace_id and o.auth_ref = c.auth_ref and o.target_id = p_error #>> '{moved,to}')
+			where o.workspace_id = c.workspace_id and o.auth_ref = c.auth_ref
+				and o.target_id = p_error #>> '{moved,to}')
 			then p_error #>> '{moved,to}' else c.target_id end,
 		next_at = greatest(c.next_at, v_now + greatest(
 			least(interval '1 second' * case p_error ->> 'category' when 'PERMANENT' then 60 else 2 end

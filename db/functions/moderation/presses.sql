@@ -7,7 +7,8 @@ as $$
 -- Purpose: the press in an update: {"nonce", "callback_id", "user", "name", "chat", "message_id"}; null if
 --          the update is not about a button of a decision.
 select jsonb_strip_nulls(jsonb_build_object('nonce', substr(f.data, 3), 'callback_id', f.callback_id, 'user', f.person,
-	'name', left(regexp_replace(f.name, '[\u0001-\u001F\u007F]', ' ', 'g'), 64), 'chat', f.chat, 'message_id', f.message_id))
+	'name', left(regexp_replace(f.name, '[\u0001-\u001F\u007F]', ' ', 'g'), 64), 'chat', f.chat, 'message_id',
+		f.message_id))
 from (
 	select autopost.words_in(p_update #> '{callback_query,data}', 200) as data,
 		autopost.words_in(p_update #> '{callback_query,id}', 200) as callback_id,
@@ -111,7 +112,8 @@ begin
 		return '{"result": "disabled", "answer": "This chat no longer decides about posts."}';
 	elsif p_chat.users <> '{}' and p_press ->> 'user' <> all (p_chat.users) then
 		return jsonb_build_object('result', 'not_allowed', 'answer', format(
-			'You may not decide here. An owner of workspace %s can add your id %s to the chat.', left(p_chat.workspace_id, 60),
+			'You may not decide here. An owner of workspace %s can add your id %s to the chat.',
+				left(p_chat.workspace_id, 60),
 			p_press ->> 'user'));
 	elsif v_submission.decision is not null or v_submission.status not in ('pending', 'fetching') then
 		return jsonb_build_object('result', 'decided', 'answer', autopost.decision_text(v_submission));
@@ -134,7 +136,8 @@ begin
 			then 'The post has changed since this message. Decide on the newer one.'
 		else 'This post does not wait for a decision.' end;
 	return jsonb_build_object('result', case when v_done -> 'applied' = 'false' then v_done ->> 'reason'
-		when p_decision = 'reject' then 'rejected' when v_missing > 0 then 'counted' else 'approved' end, 'answer', v_said);
+		when p_decision = 'reject' then 'rejected' when v_missing > 0 then 'counted' else 'approved' end, 'answer',
+			v_said);
 end
 $$;
 

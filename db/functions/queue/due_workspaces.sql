@@ -142,7 +142,8 @@ declare
 begin
 	return query
 	select d.workspace_id from (
-		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(c, p_by)
+		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(c,
+			p_by)
 		union
 		select p.workspace_id from autopost.moderation_presses p
 		where p.status in ('pending', 'sending') and p.due_at <= p_by) d
