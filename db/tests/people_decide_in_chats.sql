@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(78);
+select plan(84);
 
 select test.channel('a');
 select test.channel('b', p_platform => 'max', p_rate_group => 'maxbot');
@@ -216,21 +216,35 @@ select is(test.through(), 'ask mods', 'it is repeated');
 select is((select count(*)::int from autopost.alerts a where a.kind = 'moderation_chat_failing'
 	and a.ended_at is null), 0);
 
+-- A group became a supergroup: its new id is used, and what was in it stays as it is.
+update posts set one = test.push('Eighth');
+select test.calls();
+select is(test.finished(jsonb_build_object('ok', false, 'error', test.failure('TRANSIENT', 'channel', 'tg_chat_migrated')
+	-> 'error' || '{"moved": {"from": "-1001", "to": "-1003"}}')), 'pending');
+select is((select c.target_id from autopost.moderation_chats c where c.chat_id = 'mods'), '-1003');
+select is((select l.action from autopost.list_audit('w', '{}', 1) l), 'move_moderation_chat');
+select test.tick('2 seconds');
+select is(test.through(), 'ask mods');
+select is((select m.target_id from autopost.moderation_messages m join posts p on p.one = m.submission_id
+	where m.chat_id = 'mods'), '-1003');
+
 -- A disabled chat loses its buttons. A removed one is not known.
 select test.put('mods', '{"enabled": false}');
 select test.press(test.nonce('mods', 'approve', p.one)) from posts p;
+select matches(test.answer(), 'no longer known', 'of the chat before');
+select test.press(test.nonce('mods', 'approve', p.one), p_chat => -1003) from posts p;
 select matches(test.answer(), 'no longer decides');
-select is(test.through(), 'answer, close mods');
+select is(test.through(), 'answer, answer, close mods, close mods');
 select is(autopost.remove_moderation_chat('w', 'mods', 'olga', 'gone', false) -> 'applied', 'true');
 select is(autopost.remove_moderation_chat('w', 'mods', 'olga', 'gone', false) ->> 'reason', 'unknown_chat');
 
 -- A long text is cut, and a group of Telegram gets at most 20 messages in any minute.
 select test.put('group', '{"auth_ref": "tg", "target_id": "-50"}');
-select test.push(repeat('🙂 word ', 497) || n) from generate_series(1, 30) n;
+select test.push(repeat('🙂 word ', 497) || n) from generate_series(1, 24) n;
 create temp table sends (at timestamptz);
 do $$
 begin
-	for i in 1 .. 150 loop
+	for i in 1 .. 110 loop
 		insert into sends select autopost.now_ts() where test.calls() <> '';
 		perform test.finished();
 		perform test.tick('1 second');
@@ -238,7 +252,7 @@ begin
 end
 $$;
 select is((select count(*)::int from autopost.moderation_messages m where m.chat_id = 'group' and m.status = 'open'),
-	31);
+	26);
 select ok((select max(c.n) <= 20 from (select count(*) over (order by s.at range between current row
 	and '60 seconds' following) as n from sends s) c));
 select ok((select bool_and(autopost.utf16_length(m.text) <= 4096 and autopost.utf16_length(m.text) > 3900

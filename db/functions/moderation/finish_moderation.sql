@@ -9,8 +9,9 @@ as $$
 --          failures, or a refusal, raises an alert. Only the engine may call it.
 -- Returns: {"applied": true, "status"}; or {"applied": false, "reason": "stale" | "unknown"}.
 -- Raises:  AP001 for a wrong argument.
--- Locks:   moderation_chats, moderation_messages, moderation_presses, alerts.
--- Writes:  moderation_chats, moderation_messages, moderation_presses, alerts.
+-- Locks:   moderation_chats, moderation_messages, moderation_presses, alerts, audit_heads.
+-- Writes:  moderation_chats, moderation_messages, moderation_presses, alerts, admin_audit_log (a moved
+--          chat).
 declare
 	v_error jsonb;
 begin
@@ -94,7 +95,7 @@ begin
 		return '{"applied": false, "reason": "stale"}';
 	end if;
 	v_status := case
-		when v_message.status = 'closing' then case when p_error is null or v_refused or v_message.attempt >= 10
+		when v_message.status = 'closing' then case when p_error is null or v_refused or v_message.attempt >= 5 or p_error ? 'moved'
 			then 'closed' else 'closing' end
 		when p_error is null or v_unknown and v_message.unknowns >= 1 then 'open'
 		when v_refused then 'failed'
@@ -120,11 +121,16 @@ as $$
 -- Purpose: keeps the result of the last call to a locked chat: its wait after a failure, its new id, and
 --          its alert. A change of a message that people removed does not
 --          count as a failure of the chat.
--- Writes:  moderation_chats, alerts.
+-- Writes:  moderation_chats, alerts, admin_audit_log.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_failures int := p_chat.failures + 1;
 	v_subject text := 'moderation_chat:' || p_chat.chat_id;
+	v_moved text := (select m.target from (select (p_error #>> '{moved,to}')
+			|| coalesce(substring(p_chat.target_id from ':.*'), '') as target) m
+		where split_part(p_chat.target_id, ':', 1) = p_error #>> '{moved,from}' and not exists (
+			select 1 from autopost.moderation_chats o
+			where o.workspace_id = p_chat.workspace_id and o.auth_ref = p_chat.auth_ref and o.target_id = m.target));
 begin
 	if p_error is null or p_message.status = 'closing' and p_error ->> 'scope' = 'delivery'
 		and p_error ->> 'category' = 'PERMANENT' then
@@ -137,11 +143,7 @@ begin
 	end if;
 	update autopost.moderation_chats c
 	set failures = v_failures, last_error = autopost.normalised_error(p_error),
-		target_id = case when p_error #>> '{moved,from}' = c.target_id and not exists (
-			select 1 from autopost.moderation_chats o
-			where o.workspace_id = c.workspace_id and o.auth_ref = c.auth_ref
-				and o.target_id = p_error #>> '{moved,to}')
-			then p_error #>> '{moved,to}' else c.target_id end,
+		target_id = coalesce(v_moved, c.target_id),
 		next_at = greatest(c.next_at, v_now + greatest(
 			least(interval '1 second' * case p_error ->> 'category' when 'PERMANENT' then 60 else 2 end
 				* 2 ^ least(v_failures - 1, 10), interval '15 minutes'),
@@ -151,5 +153,8 @@ begin
 		perform autopost.raise_alert(p_chat.workspace_id, 'moderation_chat_failing', v_subject, p_error,
 			jsonb_build_object('failures', v_failures));
 	end if;
+	perform autopost.audit(p_chat.workspace_id, 'move_moderation_chat', v_subject, jsonb_build_object('operator',
+		'autopost', 'reason', 'the platform gave the chat a new id'), jsonb_build_object('target_id', p_chat.target_id),
+		jsonb_build_object('target_id', v_moved)) where v_moved is not null;
 end
 $$;
