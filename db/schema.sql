@@ -4047,8 +4047,8 @@ begin
 		and (exists (
 				select 1 from autopost.moderation_messages m
 				where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
-				and (m.status in ('pending', 'sending', 'closing')
-					or m.status = 'open' and not autopost.is_asked(m, p_chat.enabled)))
+				and m.status in ('pending', 'sending', 'closing'))
+			or autopost.oldest_void_message(p_chat) is not null
 			or (autopost.unasked_submission(p_chat, p_at)).submission_id is not null);
 end
 $$;
@@ -4664,11 +4664,12 @@ CREATE FUNCTION autopost.claim_closing(p_chat autopost.moderation_chats, p_now t
 --          to remove its buttons; null if there is none.
 -- Writes:  moderation_messages.
 declare
+	v_void uuid := autopost.oldest_void_message(p_chat);
 	v_message autopost.moderation_messages;
 begin
 	select m.* into v_message from autopost.moderation_messages m
 	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
-	and (m.status = 'closing' or m.status = 'open' and not autopost.is_asked(m, p_chat.enabled))
+	and (m.status = 'closing' or m.message_id = v_void)
 	order by m.created_at, m.message_id
 	limit 1
 	for no key update of m;
@@ -19324,6 +19325,27 @@ begin
 		where s.workspace_id = p_workspace_id and s.status in ('skipped', 'enqueued', 'rejected', 'expired', 'failed')
 		order by s.updated_at
 		limit 1), 'infinity');
+end
+$$;
+
+
+--
+-- Name: oldest_void_message(autopost.moderation_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.oldest_void_message(p_chat autopost.moderation_chats) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the oldest open message of a chat that can no longer be decided on; null if there is none.
+-- Reads:   moderation_messages, submissions.
+begin
+	return (
+		select m.message_id from autopost.moderation_messages m
+		join autopost.submissions s on s.workspace_id = m.workspace_id and s.submission_id = m.submission_id
+		where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'open'
+		and (not p_chat.enabled or s.status <> 'pending' or s.digest <> m.digest)
+		order by m.created_at, m.message_id
+		limit 1);
 end
 $$;
 

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(84);
+select plan(86);
 
 select test.channel('a');
 select test.channel('b', p_platform => 'max', p_rate_group => 'maxbot');
@@ -240,11 +240,11 @@ select is(autopost.remove_moderation_chat('w', 'mods', 'olga', 'gone', false) ->
 
 -- A long text is cut, and a group of Telegram gets at most 20 messages in any minute.
 select test.put('group', '{"auth_ref": "tg", "target_id": "-50"}');
-select test.push(repeat('🙂 word ', 497) || n) from generate_series(1, 24) n;
+select test.push(case when n > 3 then 'Post ' else repeat('🙂 word ', 497) end || n) from generate_series(1, 50) n;
 create temp table sends (at timestamptz);
 do $$
 begin
-	for i in 1 .. 110 loop
+	for i in 1 .. 210 loop
 		insert into sends select autopost.now_ts() where test.calls() <> '';
 		perform test.finished();
 		perform test.tick('1 second');
@@ -252,13 +252,22 @@ begin
 end
 $$;
 select is((select count(*)::int from autopost.moderation_messages m where m.chat_id = 'group' and m.status = 'open'),
-	26);
+	52);
 select ok((select max(c.n) <= 20 from (select count(*) over (order by s.at range between current row
 	and '60 seconds' following) as n from sends s) c));
 select ok((select bool_and(autopost.utf16_length(m.text) <= 4096 and autopost.utf16_length(m.text) > 3900
 	and m.text ~ '…$')
 	from autopost.moderation_messages m where m.chat_id = 'group' and m.text ~ '🙂'));
 select is((select count(*)::int from autopost.verify('w')  v where v.violations > 0), 0, 'the invariants hold');
+
+
+-- Messages and presses go with their posts.
+select test.tick('80 hours');
+select autopost.expire_submissions('w');
+select test.tick('400 days');
+select autopost.purge_receipts('w'), autopost.purge_submissions('w');
+select is((select count(*)::int from autopost.moderation_messages), 0);
+select is((select count(*)::int from autopost.moderation_presses), 0);
 
 select * from finish();
 rollback;

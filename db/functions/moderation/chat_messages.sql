@@ -15,6 +15,22 @@ begin
 end
 $$;
 
+create or replace function autopost.oldest_void_message(p_chat autopost.moderation_chats) returns uuid
+language plpgsql stable
+as $$
+-- Purpose: the oldest open message of a chat that can no longer be decided on; null if there is none.
+-- Reads:   moderation_messages, submissions.
+begin
+	return (
+		select m.message_id from autopost.moderation_messages m
+		join autopost.submissions s on s.workspace_id = m.workspace_id and s.submission_id = m.submission_id
+		where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'open'
+		and (not p_chat.enabled or s.status <> 'pending' or s.digest <> m.digest)
+		order by m.created_at, m.message_id
+		limit 1);
+end
+$$;
+
 create or replace function autopost.unasked_submission(p_chat autopost.moderation_chats, p_now timestamptz)
 	returns autopost.submissions
 language plpgsql stable
@@ -52,8 +68,8 @@ begin
 		and (exists (
 				select 1 from autopost.moderation_messages m
 				where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
-				and (m.status in ('pending', 'sending', 'closing')
-					or m.status = 'open' and not autopost.is_asked(m, p_chat.enabled)))
+				and m.status in ('pending', 'sending', 'closing'))
+			or autopost.oldest_void_message(p_chat) is not null
 			or (autopost.unasked_submission(p_chat, p_at)).submission_id is not null);
 end
 $$;

@@ -111,11 +111,12 @@ as $$
 --          to remove its buttons; null if there is none.
 -- Writes:  moderation_messages.
 declare
+	v_void uuid := autopost.oldest_void_message(p_chat);
 	v_message autopost.moderation_messages;
 begin
 	select m.* into v_message from autopost.moderation_messages m
 	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
-	and (m.status = 'closing' or m.status = 'open' and not autopost.is_asked(m, p_chat.enabled))
+	and (m.status = 'closing' or m.message_id = v_void)
 	order by m.created_at, m.message_id
 	limit 1
 	for no key update of m;
