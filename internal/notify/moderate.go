@@ -69,17 +69,17 @@ func moderationCall(workspace string, secret autopost.Secret, c autopost.Moderat
 		}
 		rows = append(rows, row)
 	}
-	call := textCall(workspace, c.ID, c.Platform, c.TargetID, c.AuthRef, c.Text, secret)
+	call := textCall(workspace, autopost.Notice{MessageID: c.ID, Kind: string(c.Platform), Address: c.TargetID, AuthRef: c.AuthRef, Text: c.Text}, secret)
 	call.Delivery.RenderMeta.Buttons = rows
 	return call
 }
 
-// textCall is a call that sends a plain text as a post of one step.
-func textCall(workspace, id string, platform autopost.Platform, target, authRef, text string, secret autopost.Secret) autopost.Call {
+// textCall is a call that sends a plain text to a chat as a post of one step.
+func textCall(workspace string, m autopost.Notice, secret autopost.Secret) autopost.Call {
 	proceed := func(context.Context) error { return nil }
 	return autopost.Call{
 		Delivery: autopost.Delivery{
-			WorkspaceID: workspace, DeliveryID: id, Platform: platform, TargetID: target, AuthRef: authRef, RenderedText: text,
+			WorkspaceID: workspace, DeliveryID: m.MessageID, Platform: autopost.Platform(m.Kind), TargetID: m.Address, AuthRef: m.AuthRef, RenderedText: m.Text,
 			RenderMeta: autopost.RenderMeta{DisablePreview: true, Steps: []autopost.Step{{Name: "text", Text: true}}},
 		},
 		Secret: secret,

@@ -86,7 +86,7 @@ func (n *Notifier) post(ctx context.Context, workspace string, m autopost.Notice
 	if !ok {
 		return refused("target_kind_unknown", "this version does not support targets of kind "+m.Kind)
 	}
-	return target.Send(ctx, textCall(workspace, m.MessageID, target.Platform(), m.Address, m.AuthRef, m.Text, secret)).Error
+	return target.Send(ctx, textCall(workspace, m, secret)).Error
 }
 
 // call sends to a webhook. A failure that the receiver reports is definite, whatever its status: a retry has the same
