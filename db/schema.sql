@@ -1743,6 +1743,23 @@ $$;
 
 
 --
+-- Name: asked_in(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.asked_in(p_workspace_id text, p_submission_id uuid) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: ", asked in mods, editors": the chats with buttons for a submission; empty without any.
+-- Reads:   moderation_messages.
+begin
+	return coalesce((
+		select ', asked in ' || string_agg(m.chat_id, ', ' order by m.chat_id) from autopost.moderation_messages m
+		where m.workspace_id = p_workspace_id and m.submission_id = p_submission_id and m.status = 'open'), '');
+end
+$$;
+
+
+--
 -- Name: audit(text, text, text, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -34023,7 +34040,8 @@ begin
 						else 'the end of the running fetch' end, jsonb_build_object('attempt', v_submission.attempt))))
 			when v_submission.status = 'pending'
 				then jsonb_build_object('sentence', 'waits for a decision until '
-					|| to_char(v_submission.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'),
+					|| to_char(v_submission.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
+					|| autopost.asked_in(p_workspace_id, p_id),
 				'held_by', jsonb_build_array(autopost.hold('decision', v_submission.expires_at,
 					'autopost moderation approve ' || p_id)))
 			else jsonb_build_object('sentence', 'ended without being enqueued: ' || v_submission.status || case

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(86);
+select plan(87);
 
 select test.channel('a');
 select test.channel('b', p_platform => 'max', p_rate_group => 'maxbot');
@@ -98,6 +98,7 @@ insert into calls (c) select autopost.moderation_call(m, 'ask') || jsonb_build_o
 select matches((select c.c ->> 'text' from calls c where c.c ->> 'chat_id' = 'mods'),
 	'Author: .*mod\nChannels: .*a.*\nExpires: 2\d{3}-.* UTC\n\n.*Hello \*\*you\*\*');
 select is(test.finished(), 'open, open');
+select matches(autopost.why('w', p.one) #>> '{now,sentence}', '^waits for a decision until .* UTC, asked in max, mods$') from posts p;
 select test.tick('1 second');
 select is(test.through(), '', 'nothing more to say');
 

@@ -74,6 +74,18 @@ begin
 end
 $$;
 
+create or replace function autopost.asked_in(p_workspace_id text, p_submission_id uuid) returns text
+language plpgsql stable
+as $$
+-- Purpose: ", asked in mods, editors": the chats with buttons for a submission; empty without any.
+-- Reads:   moderation_messages.
+begin
+	return coalesce((
+		select ', asked in ' || string_agg(m.chat_id, ', ' order by m.chat_id) from autopost.moderation_messages m
+		where m.workspace_id = p_workspace_id and m.submission_id = p_submission_id and m.status = 'open'), '');
+end
+$$;
+
 create or replace function autopost.button_nonce() returns text
 language sql volatile
 as $$

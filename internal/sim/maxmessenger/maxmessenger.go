@@ -1,6 +1,6 @@
 // Package maxmessenger simulates the bot API of the MAX messenger, version 0.0.33: the health checks,
-// uploads, the methods to send, read, edit, delete and pin messages, and subscriptions with updates about
-// memberships, messages and titles.
+// uploads, the methods to send, read, edit, delete and pin messages and to answer pressed buttons, and subscriptions
+// with updates about memberships, messages, titles and pressed buttons.
 //
 // The upload hosts are paths of the same server; the URLs in answers are absolute. The simulator has no
 // resumable uploads or long polling, and does not fetch pictures by URL.

@@ -1,5 +1,6 @@
 // Package telegram simulates the Telegram Bot API, version 10.1: the methods to send, edit, delete, pin and
-// forward messages, the health checks, and webhooks with updates about rights, messages and titles.
+// forward messages and to answer pressed buttons, the health checks, and webhooks with updates about rights, messages,
+// titles and pressed buttons.
 //
 // It is as strict as the real server: markup, lengths in code points, albums, file ids bound to bot and
 // kind, rights and rates. Its errors have the texts of the real server. It does not detect links and
