@@ -4596,9 +4596,12 @@ $$;
 CREATE FUNCTION autopost.claim_answers(p_workspace_id text, p_limit integer) RETURNS SETOF jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: leases due answers to pressed buttons. A repeated answer does no harm.
+-- Purpose: leases due answers to pressed buttons. A repeated answer does no harm, and the person waits
+--          for it, so the lease is short.
 -- Locks:   moderation_presses (skip locked).
 -- Writes:  moderation_presses.
+declare
+	v_lease interval := least(autopost.setting_interval('alert_lease_seconds'), interval '45 seconds');
 begin
 	return query
 	with due as (
@@ -4610,8 +4613,7 @@ begin
 	), leased as (
 		update autopost.moderation_presses p
 		set status = 'sending', attempt = p.attempt + 1, claim_token = autopost.new_id()::text,
-			lease_until = autopost.now_ts() + autopost.setting_interval('alert_lease_seconds'),
-			due_at = autopost.now_ts() + autopost.setting_interval('alert_lease_seconds')
+			lease_until = autopost.now_ts() + v_lease, due_at = autopost.now_ts() + v_lease
 		from due d
 		where p.workspace_id = p_workspace_id and p.press_id = d.press_id
 		returning p.*
@@ -11000,8 +11002,8 @@ CREATE FUNCTION autopost.follow_clock(p_workspace_id text) RETURNS interval
 --          times further ahead than v_slack. Times within v_slack of now stay: the new clock may
 --          have set them. Dates set by people stay.
 -- Returns: the jump; null without one.
--- Locks:   workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits,
---          channels, deliveries, post_acts, bot_subscriptions, discovered_chats, webhook_cursors,
+-- Locks:   workspace_endpoints, pull_cursors, submissions, moderation_chats, moderation_messages,
+--          moderation_presses, credential_health, platform_limits, channels, deliveries, post_acts, bot_subscriptions, discovered_chats, webhook_cursors,
 --          result_webhooks, webhook_sends, in this order; gates as rearm_gates.
 -- Writes:  the locked tables; clock_debts.
 declare
@@ -11030,6 +11032,11 @@ begin
 			(2, 'pull_cursors', '{source_id}', 'next_poll_at', null),
 			(3, 'submissions', '{submission_id}', 'next_attempt_at', '{fetching}'),
 			(4, 'submissions', '{submission_id}', 'lease_until', '{fetching}'),
+			(4.1, 'moderation_chats', '{chat_id}', 'next_at', null),
+			(4.2, 'moderation_chats', '{chat_id}', 'paid_until', null),
+			(4.3, 'moderation_messages', '{message_id}', 'lease_until', '{sending, closing}'),
+			(4.4, 'moderation_presses', '{press_id}', 'due_at', '{pending, sending}'),
+			(4.5, 'moderation_presses', '{press_id}', 'lease_until', '{sending}'),
 			(5, 'fanout_jobs', '{job_id}', 'next_attempt_at', null),
 			(6, 'credential_health', '{auth_ref}', 'next_refresh_at', null),
 			(7, 'credential_health', '{auth_ref}', 'lease_until', null),

@@ -56,9 +56,12 @@ $$;
 create or replace function autopost.claim_answers(p_workspace_id text, p_limit int) returns setof jsonb
 language plpgsql
 as $$
--- Purpose: leases due answers to pressed buttons. A repeated answer does no harm.
+-- Purpose: leases due answers to pressed buttons. A repeated answer does no harm, and the person waits
+--          for it, so the lease is short.
 -- Locks:   moderation_presses (skip locked).
 -- Writes:  moderation_presses.
+declare
+	v_lease interval := least(autopost.setting_interval('alert_lease_seconds'), interval '45 seconds');
 begin
 	return query
 	with due as (
@@ -70,8 +73,7 @@ begin
 	), leased as (
 		update autopost.moderation_presses p
 		set status = 'sending', attempt = p.attempt + 1, claim_token = autopost.new_id()::text,
-			lease_until = autopost.now_ts() + autopost.setting_interval('alert_lease_seconds'),
-			due_at = autopost.now_ts() + autopost.setting_interval('alert_lease_seconds')
+			lease_until = autopost.now_ts() + v_lease, due_at = autopost.now_ts() + v_lease
 		from due d
 		where p.workspace_id = p_workspace_id and p.press_id = d.press_id
 		returning p.*
