@@ -7109,7 +7109,10 @@ begin
 	return format('%s by %s on %s (%s).', case p_submission.decision when 'approve' then 'Approved' else 'Rejected' end,
 		coalesce(v_people, p_submission.decided_by), v_at, p_submission.decision_source)
 		|| case when p_submission.decision = 'reject' and p_submission.decision_source not in ('telegram', 'max')
-			then ' Reason: ' || left(p_submission.decision_reason, 300) else '' end;
+			then ' Reason: ' || left(p_submission.decision_reason, 300)
+		when p_submission.status = 'failed' then ' It could not be queued: '
+			|| left(coalesce(p_submission.last_error ->> 'message', p_submission.last_error ->> 'code', 'an error'), 300)
+		else '' end;
 end
 $$;
 
@@ -20931,6 +20934,7 @@ begin
 		when v_done -> 'applied' = 'true' and p_decision = 'reject' then 'Rejected.'
 		when v_done -> 'applied' = 'true' and v_missing > 0 then format('You approved it. %s needed.',
 			autopost.counted(v_missing, 'more approval is', 'more approvals are'))
+		when v_done ->> 'status' = 'failed' then 'Approved, but it could not be queued: the message shows why.'
 		when v_done -> 'applied' = 'true' then 'Approved.'
 		when v_done ->> 'reason' = 'repeated' then 'You approved it already. One more approval is needed.'
 		when v_done ->> 'reason' = 'own_approval' then 'You wrote or edited this post: another person must approve it.'

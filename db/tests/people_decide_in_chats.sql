@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(87);
+select plan(88);
 
 select test.channel('a');
 select test.channel('b', p_platform => 'max', p_rate_group => 'maxbot');
@@ -112,6 +112,9 @@ select is((select array[a.approver, a.source, a.decision, (a.digest = m.digest):
 	join autopost.moderation_messages m on m.chat_id = 'mods'), '{telegram:user:5001,telegram,approve,true}');
 select is((select array[l.action, l.operator, l.reason] from autopost.list_audit('w', '{}', 1) l),
 	'{approve_submission,telegram:user:5001,"pressed Approve in chat mods"}');
+select matches(autopost.decision_text(jsonb_populate_record(s,
+	'{"status": "failed", "last_error": {"message": "no channel"}}')), 'telegram\)\. It could not be queued: no channel$')
+from autopost.submissions s join posts p on p.one = s.submission_id;
 select is(test.calls(), 'answer, close max, close mods');
 select matches(c.c ->> 'text', '^Approved by Olga \(telegram:user:5001\) on .* UTC \(telegram\)\.\n\nA post of')
 	from calls c

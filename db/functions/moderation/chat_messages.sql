@@ -222,7 +222,10 @@ begin
 	return format('%s by %s on %s (%s).', case p_submission.decision when 'approve' then 'Approved' else 'Rejected' end,
 		coalesce(v_people, p_submission.decided_by), v_at, p_submission.decision_source)
 		|| case when p_submission.decision = 'reject' and p_submission.decision_source not in ('telegram', 'max')
-			then ' Reason: ' || left(p_submission.decision_reason, 300) else '' end;
+			then ' Reason: ' || left(p_submission.decision_reason, 300)
+		when p_submission.status = 'failed' then ' It could not be queued: '
+			|| left(coalesce(p_submission.last_error ->> 'message', p_submission.last_error ->> 'code', 'an error'), 300)
+		else '' end;
 end
 $$;
 

@@ -129,6 +129,7 @@ begin
 		when v_done -> 'applied' = 'true' and p_decision = 'reject' then 'Rejected.'
 		when v_done -> 'applied' = 'true' and v_missing > 0 then format('You approved it. %s needed.',
 			autopost.counted(v_missing, 'more approval is', 'more approvals are'))
+		when v_done ->> 'status' = 'failed' then 'Approved, but it could not be queued: the message shows why.'
 		when v_done -> 'applied' = 'true' then 'Approved.'
 		when v_done ->> 'reason' = 'repeated' then 'You approved it already. One more approval is needed.'
 		when v_done ->> 'reason' = 'own_approval' then 'You wrote or edited this post: another person must approve it.'
