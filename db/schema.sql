@@ -4702,7 +4702,7 @@ begin
 	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
 	returning m.* into v_message;
 	return autopost.moderation_call(v_message, 'close') || jsonb_build_object('provider_ids', v_message.provider_ids,
-		'text', autopost.closing_text(v_message, p_chat.enabled));
+		'text', autopost.closing_text(v_message, p_chat));
 end
 $$;
 
@@ -5607,15 +5607,16 @@ ALTER TABLE ONLY autopost.moderation_messages FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: closing_text(autopost.moderation_messages, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: closing_text(autopost.moderation_messages, autopost.moderation_chats); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.closing_text(p_message autopost.moderation_messages, p_enabled boolean) RETURNS text
+CREATE FUNCTION autopost.closing_text(p_message autopost.moderation_messages, p_chat autopost.moderation_chats) RETURNS text
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: a message after its end: the decision, then the post, within the text limit.
 -- Reads:   submissions, platforms; as decision_text.
 declare
+	v_here boolean := autopost.is_of_chat(p_message, p_chat);
 	v_submission autopost.submissions;
 	v_platform autopost.platforms;
 	v_head text;
@@ -5626,8 +5627,8 @@ begin
 	v_head := case
 		when v_submission.status in ('pending', 'fetching') and v_submission.digest is distinct from p_message.digest
 			then 'The post has changed since. '
-				|| case when p_enabled then 'A new message asks again.' else 'This chat is no longer asked.' end
-		when v_submission.status = 'pending' and not p_enabled then 'This chat is no longer asked.'
+				|| case when v_here then 'A new message asks again.' else 'This chat is no longer asked.' end
+		when v_submission.status = 'pending' and not v_here then 'This chat is no longer asked.'
 		else autopost.decision_text(v_submission) end;
 	v_head := left(v_head, 1000) || e'\n\n';
 	return v_head || autopost.shorten_text(p_message.text, false,
@@ -12965,8 +12966,8 @@ $$;
 CREATE FUNCTION autopost.is_asked(p_message autopost.moderation_messages, p_enabled boolean) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: true while a message may be decided on: its chat is enabled, and its submission waits with
---          the plan of the message.
+-- Purpose: true while the submission of a message waits with the plan that it shows, and the chat is
+--          enabled.
 -- Reads:   submissions.
 begin
 	return p_enabled and exists (
@@ -13057,6 +13058,18 @@ CREATE FUNCTION autopost.is_looking(p_workspace_id text, p_look text) RETURNS bo
 -- Purpose: true if this transaction got the lock of a look. Another transaction already runs the
 --          same checks otherwise.
 select autopost.try_turn(concat_ws('|', 'look', p_look, p_workspace_id))
+$$;
+
+
+--
+-- Name: is_of_chat(autopost.moderation_messages, autopost.moderation_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_of_chat(p_message autopost.moderation_messages, p_chat autopost.moderation_chats) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a message is in the present chat of an enabled row, through its present bot.
+select p_chat.enabled and p_message.auth_ref = p_chat.auth_ref and p_message.target_id = p_chat.target_id
 $$;
 
 
@@ -19370,7 +19383,7 @@ begin
 		select m.message_id from autopost.moderation_messages m
 		join autopost.submissions s on s.workspace_id = m.workspace_id and s.submission_id = m.submission_id
 		where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'open'
-		and (not p_chat.enabled or s.status <> 'pending' or s.digest <> m.digest)
+		and (not autopost.is_of_chat(m, p_chat) or s.status <> 'pending' or s.digest <> m.digest)
 		order by m.created_at, m.message_id
 		limit 1);
 end
@@ -20913,7 +20926,7 @@ declare
 begin
 	select s.* into v_submission from autopost.submissions s
 	where s.workspace_id = p_message.workspace_id and s.submission_id = p_message.submission_id;
-	if not p_chat.enabled then
+	if not autopost.is_of_chat(p_message, p_chat) then
 		return '{"result": "disabled", "answer": "This chat no longer decides about posts."}';
 	elsif p_chat.users <> '{}' and p_press ->> 'user' <> all (p_chat.users) then
 		return jsonb_build_object('result', 'not_allowed', 'answer', format(
@@ -22248,7 +22261,8 @@ begin
 			v_now)
 		on conflict (workspace_id, chat_id) do update
 		set auth_ref = excluded.auth_ref, target_id = excluded.target_id, users = excluded.users,
-			enabled = excluded.enabled, next_at = excluded.next_at, failures = 0, updated_at = excluded.updated_at;
+			enabled = excluded.enabled, next_at = case when c.failures > 0 then excluded.next_at else c.next_at end,
+			failures = 0, updated_at = excluded.updated_at;
 		perform autopost.end_alert(p_workspace_id, 'moderation_chat_failing', 'moderation_chat:' || p_chat_id);
 		perform autopost.audit(p_workspace_id, 'put_moderation_chat', 'moderation_chat:' || p_chat_id, v_act,
 			v_answer -> 'before', v_answer -> 'after');
@@ -31293,7 +31307,8 @@ begin
 		and not exists (
 			select 1 from autopost.moderation_messages m
 			where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
-			and m.submission_id = s.submission_id and m.digest = s.digest and m.status <> 'closed')
+			and m.submission_id = s.submission_id and m.digest = s.digest and m.status <> 'closed'
+			and (m.status = 'pending' or autopost.is_of_chat(m, p_chat)))
 		order by s.submission_id
 		limit 1;
 	end if;
@@ -36581,7 +36596,7 @@ CREATE UNIQUE INDEX moderation_messages_approve ON autopost.moderation_messages 
 -- Name: moderation_messages_asked; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE UNIQUE INDEX moderation_messages_asked ON autopost.moderation_messages USING btree (workspace_id, chat_id, submission_id, digest) WHERE (status <> 'closed'::text);
+CREATE UNIQUE INDEX moderation_messages_asked ON autopost.moderation_messages USING btree (workspace_id, chat_id, submission_id, digest, auth_ref, target_id) WHERE (status <> 'closed'::text);
 
 
 --

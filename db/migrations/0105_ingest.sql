@@ -282,7 +282,7 @@ create table autopost.moderation_messages (
 	check ((claim_token is null) = (lease_until is null))
 );
 create unique index moderation_messages_asked on autopost.moderation_messages
-	(workspace_id, chat_id, submission_id, digest) where status <> 'closed';
+	(workspace_id, chat_id, submission_id, digest, auth_ref, target_id) where status <> 'closed';
 create unique index moderation_messages_approve on autopost.moderation_messages (workspace_id, approve_nonce);
 create unique index moderation_messages_reject on autopost.moderation_messages (workspace_id, reject_nonce);
 create index moderation_messages_live on autopost.moderation_messages (workspace_id, chat_id, created_at)

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(88);
+select plan(91);
 
 select test.channel('a');
 select test.channel('b', p_platform => 'max', p_rate_group => 'maxbot');
@@ -35,7 +35,7 @@ create function test.through(p_step interval default '1 second') returns text la
 -- Makes all calls, one pass each second, and returns their kinds and chats.
 declare v_calls text := ''; v_one text; v_idle int := 0;
 begin
-	while v_idle < 5 loop
+	while v_idle < 6 loop
 		v_one := test.calls();
 		v_idle := case v_one when '' then v_idle + 1 else 0 end;
 		v_calls := concat_ws(', ', nullif(v_calls, ''), nullif(v_one, ''));
@@ -220,7 +220,7 @@ select is(test.through(), 'ask mods', 'it is repeated');
 select is((select count(*)::int from autopost.alerts a where a.kind = 'moderation_chat_failing'
 	and a.ended_at is null), 0);
 
--- A group became a supergroup: its new id is used, and what was in it stays as it is.
+-- A group became a supergroup: its new id is used, and what waits is asked there again.
 update posts set one = test.push('Eighth');
 select test.calls();
 select is(test.finished(jsonb_build_object('ok', false, 'error', test.failure('TRANSIENT', 'channel', 'tg_chat_migrated')
@@ -228,9 +228,18 @@ select is(test.finished(jsonb_build_object('ok', false, 'error', test.failure('T
 select is((select c.target_id from autopost.moderation_chats c where c.chat_id = 'mods'), '-1003');
 select is((select l.action from autopost.list_audit('w', '{}', 1) l), 'move_moderation_chat');
 select test.tick('2 seconds');
-select is(test.through(), 'ask mods');
-select is((select m.target_id from autopost.moderation_messages m join posts p on p.one = m.submission_id
-	where m.chat_id = 'mods'), '-1003');
+select is(test.through(), 'close mods, ask mods, ask mods');
+select is((select array_agg(m.target_id || m.status order by m.created_at) from autopost.moderation_messages m
+	where m.chat_id = 'mods' and m.text ~ 'Seventh'), '{-1001closed,-1003open}');
+
+-- The same holds for a chat that an owner replaces: the old one no longer decides.
+create temp table replaced as select test.nonce('mods', 'approve', p.one) as nonce from posts p;
+select test.put('mods', '{"target_id": "-1004"}');
+select test.press(r.nonce, p_chat => -1003) from replaced r;
+select is(test.answer(), 'This chat no longer decides about posts.');
+select is(test.through(), 'answer, close mods, close mods, ask mods, ask mods');
+select test.put('mods', '{"target_id": "-1003"}');
+select is(test.through(), 'close mods, close mods, ask mods, ask mods');
 
 -- A disabled chat loses its buttons. A removed one is not known.
 select test.put('mods', '{"enabled": false}');

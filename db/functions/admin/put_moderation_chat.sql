@@ -116,7 +116,8 @@ begin
 			v_now)
 		on conflict (workspace_id, chat_id) do update
 		set auth_ref = excluded.auth_ref, target_id = excluded.target_id, users = excluded.users,
-			enabled = excluded.enabled, next_at = excluded.next_at, failures = 0, updated_at = excluded.updated_at;
+			enabled = excluded.enabled, next_at = case when c.failures > 0 then excluded.next_at else c.next_at end,
+			failures = 0, updated_at = excluded.updated_at;
 		perform autopost.end_alert(p_workspace_id, 'moderation_chat_failing', 'moderation_chat:' || p_chat_id);
 		perform autopost.audit(p_workspace_id, 'put_moderation_chat', 'moderation_chat:' || p_chat_id, v_act,
 			v_answer -> 'before', v_answer -> 'after');

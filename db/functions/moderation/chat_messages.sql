@@ -1,11 +1,19 @@
 -- Messages to the chats of moderators. A message shows one plan of one submission. The database compares
 -- what each chat shows with what waits, so every way of a decision changes the chats.
 
+create or replace function autopost.is_of_chat(p_message autopost.moderation_messages,
+	p_chat autopost.moderation_chats) returns boolean
+language sql immutable parallel safe
+as $$
+-- Purpose: true if a message is in the present chat of an enabled row, through its present bot.
+select p_chat.enabled and p_message.auth_ref = p_chat.auth_ref and p_message.target_id = p_chat.target_id
+$$;
+
 create or replace function autopost.is_asked(p_message autopost.moderation_messages, p_enabled boolean) returns boolean
 language plpgsql stable
 as $$
--- Purpose: true while a message may be decided on: its chat is enabled, and its submission waits with
---          the plan of the message.
+-- Purpose: true while the submission of a message waits with the plan that it shows, and the chat is
+--          enabled.
 -- Reads:   submissions.
 begin
 	return p_enabled and exists (
@@ -25,7 +33,7 @@ begin
 		select m.message_id from autopost.moderation_messages m
 		join autopost.submissions s on s.workspace_id = m.workspace_id and s.submission_id = m.submission_id
 		where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'open'
-		and (not p_chat.enabled or s.status <> 'pending' or s.digest <> m.digest)
+		and (not autopost.is_of_chat(m, p_chat) or s.status <> 'pending' or s.digest <> m.digest)
 		order by m.created_at, m.message_id
 		limit 1);
 end
@@ -47,7 +55,8 @@ begin
 		and not exists (
 			select 1 from autopost.moderation_messages m
 			where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
-			and m.submission_id = s.submission_id and m.digest = s.digest and m.status <> 'closed')
+			and m.submission_id = s.submission_id and m.digest = s.digest and m.status <> 'closed'
+			and (m.status = 'pending' or autopost.is_of_chat(m, p_chat)))
 		order by s.submission_id
 		limit 1;
 	end if;
@@ -229,12 +238,14 @@ begin
 end
 $$;
 
-create or replace function autopost.closing_text(p_message autopost.moderation_messages, p_enabled boolean) returns text
+create or replace function autopost.closing_text(p_message autopost.moderation_messages,
+	p_chat autopost.moderation_chats) returns text
 language plpgsql stable
 as $$
 -- Purpose: a message after its end: the decision, then the post, within the text limit.
 -- Reads:   submissions, platforms; as decision_text.
 declare
+	v_here boolean := autopost.is_of_chat(p_message, p_chat);
 	v_submission autopost.submissions;
 	v_platform autopost.platforms;
 	v_head text;
@@ -245,8 +256,8 @@ begin
 	v_head := case
 		when v_submission.status in ('pending', 'fetching') and v_submission.digest is distinct from p_message.digest
 			then 'The post has changed since. '
-				|| case when p_enabled then 'A new message asks again.' else 'This chat is no longer asked.' end
-		when v_submission.status = 'pending' and not p_enabled then 'This chat is no longer asked.'
+				|| case when v_here then 'A new message asks again.' else 'This chat is no longer asked.' end
+		when v_submission.status = 'pending' and not v_here then 'This chat is no longer asked.'
 		else autopost.decision_text(v_submission) end;
 	v_head := left(v_head, 1000) || e'\n\n';
 	return v_head || autopost.shorten_text(p_message.text, false,

@@ -132,7 +132,7 @@ begin
 	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
 	returning m.* into v_message;
 	return autopost.moderation_call(v_message, 'close') || jsonb_build_object('provider_ids', v_message.provider_ids,
-		'text', autopost.closing_text(v_message, p_chat.enabled));
+		'text', autopost.closing_text(v_message, p_chat));
 end
 $$;
 

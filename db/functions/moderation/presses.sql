@@ -108,7 +108,7 @@ declare
 begin
 	select s.* into v_submission from autopost.submissions s
 	where s.workspace_id = p_message.workspace_id and s.submission_id = p_message.submission_id;
-	if not p_chat.enabled then
+	if not autopost.is_of_chat(p_message, p_chat) then
 		return '{"result": "disabled", "answer": "This chat no longer decides about posts."}';
 	elsif p_chat.users <> '{}' and p_press ->> 'user' <> all (p_chat.users) then
 		return jsonb_build_object('result', 'not_allowed', 'answer', format(
