@@ -182,6 +182,8 @@ func TestAPressOutlivesTheDaemon(t *testing.T) {
 	h, d, public := moderated(t)
 	h.Push(d, "secret-cms", harness.Post("text", "Hello"))
 	tg, _ := askedInChats(h, 1)
+	// A message whose id is not recorded keeps its buttons until a press on it.
+	h.UntilTrue(`select count(*) = 2 from autopost.moderation_messages where status = 'open' and provider_ids <> '{}'`)
 	require.NoError(t, h.World.Pace.Set(0.01))
 	h.Fault(sim.Fault{Method: "answerCallbackQuery", Effect: sim.EffectHang, To: 1})
 	public.Close()
