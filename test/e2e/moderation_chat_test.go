@@ -209,6 +209,28 @@ func TestAPressOutlivesTheDaemon(t *testing.T) {
 	h.Verified()
 }
 
+// After an unknown outcome the chat has two copies. The one without a known id loses its buttons with a press.
+func TestALostCopyClosesAfterItsPress(t *testing.T) {
+	t.Parallel()
+	h, d, _ := moderated(t)
+	h.Fault(sim.Fault{Platform: "telegram", Chat: strconv.Itoa(telegramMods), Method: "sendMessage", Effect: sim.EffectAcceptThenDrop, To: 1})
+	h.Push(d, "secret-cms", harness.Post("text", "Twice"))
+	askedInChats(h, 1)
+	h.Until("it is sent once more", func() bool { return len(h.World.Telegram.Messages(telegramMods)) == 2 })
+	h.UntilTrue(`select count(*) = 2 from autopost.moderation_messages where status = 'open'`)
+	ok(t, h, "moderation", "reject", pgtest.Value[string](h.DB, `select submission_id::text from autopost.submissions`), "--reason", "off topic")
+	h.Until("the known copy shows it", func() bool { return len(h.World.Telegram.Messages(telegramMods)[1].Buttons) == 0 })
+	lost := h.World.Telegram.Messages(telegramMods)[0]
+	require.NotEmpty(t, lost.Buttons)
+	press, err := h.World.Telegram.Press(telegramMods, lost.ID, olga, "Approve")
+	require.NoError(t, err)
+	require.Regexp(t, "^Rejected by", pressAnswer(h, press))
+	closedInChats(h)
+	require.Regexp(t, "^Rejected by", h.World.Telegram.Messages(telegramMods)[0].Text)
+	require.Len(t, h.World.Telegram.Messages(telegramMods), 2)
+	h.Verified()
+}
+
 // Many posts keep the rate of the chat and its length of texts. A stated wait is kept.
 func TestManyPostsKeepTheRateOfTheChat(t *testing.T) {
 	t.Parallel()
