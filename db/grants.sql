@@ -28,7 +28,9 @@ declare
 		'release_lost', 'touch_run', 'observe_clock', 'due_stages', 'queue_metrics', 'x_post_metrics', 'list_daemons',
 		'stream_items',
 		'check_installation', 'claim_sources', 'note_cluster', 'confirm_restore', 'report_duty', 'claim_notices', 'finish_notice',
-		'list_alert_targets', 'put_alert_target', 'remove_alert_target', 'test_alert_target', 'confirm_alert_target'];
+		'list_alert_targets', 'put_alert_target', 'remove_alert_target', 'test_alert_target', 'confirm_alert_target',
+		'ready_moderation_workspaces', 'claim_moderation', 'finish_moderation', 'list_moderation_chats',
+		'put_moderation_chat', 'remove_moderation_chat'];
 begin
 	for v_function in
 		select p.oid::regprocedure as signature, p.proname = any (v_engine_only) as engine_only

@@ -4,7 +4,8 @@
 --     -f db/functions/install.sql -f db/grants.sql
 -- Functions with `security definer` are public: see db/grants.sql. All others are helpers.
 -- A helper is in the folder of the only stage that calls it; admin/, moderation/ and monitor/verify/
--- may call it too. A helper of several stages is in core/, post/ or queue/.
+-- may call it too. Each stage that takes decisions calls moderation/. A helper of several stages is in
+-- core/, post/ or queue/.
 
 -- Read models. They use tables only, because functions return their rows.
 \ir ../views/readable_workspaces.sql
@@ -119,6 +120,8 @@
 \ir ingest/name_rejected.sql
 \ir ingest/receive_signed_push.sql
 \ir ingest/bots.sql
+\ir moderation/chat_messages.sql
+\ir moderation/presses.sql
 \ir ingest/telegram_update.sql
 \ir ingest/max_update.sql
 \ir ingest/receive_update.sql
@@ -167,6 +170,9 @@
 \ir moderation/decide_submission.sql
 \ir moderation/edit_submission.sql
 \ir moderation/expire_submissions.sql
+\ir moderation/ready_moderation_workspaces.sql
+\ir moderation/claim_moderation.sql
+\ir moderation/finish_moderation.sql
 
 -- Deliveries leave: claims, calls, outcomes, renewal of credentials, post changes.
 \ir dispatch/claim_from_group.sql
@@ -355,6 +361,9 @@
 \ir admin/confirm_alert_target.sql
 \ir admin/test_alert_target.sql
 \ir admin/list_alert_targets.sql
+\ir admin/put_moderation_chat.sql
+\ir admin/remove_moderation_chat.sql
+\ir admin/list_moderation_chats.sql
 \ir admin/health_snapshot.sql
 \ir admin/list_master_keys.sql
 \ir admin/list_sealed_secrets.sql

@@ -299,6 +299,97 @@ create table autopost.approvals (
 	unique (workspace_id, subject, platform, nonce)
 );
 
+-- Chats whose members decide about posts.
+create table autopost.moderation_chats (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	chat_id      text not null check (chat_id <> ''), -- name of this row
+	auth_ref     text not null check (auth_ref <> ''), -- the bot; its platform is that of the chat
+	target_id    text not null check (target_id <> ''), -- as channels.target_id
+	users        text[] not null default '{}', -- ids of the people who may decide; empty: any member
+	enabled      boolean not null default true,
+	next_at      timestamptz not null default '-infinity', -- no message to the chat before
+	paid_until   timestamptz not null default '-infinity', -- the rate of the chat is used up to this time
+	sent_at      timestamptz, -- last message
+	failures     int not null default 0, -- in a row
+	last_error   jsonb,
+	created_at   timestamptz not null default now(),
+	updated_at   timestamptz not null default now(),
+	primary key (workspace_id, chat_id),
+	unique (workspace_id, auth_ref, target_id)
+);
+
+-- Messages that ask for a decision. Each is about one plan; its buttons have one nonce each.
+create table autopost.moderation_messages (
+	workspace_id  text not null,
+	message_id    uuid not null,
+	chat_id       text not null,
+	submission_id uuid not null,
+	digest        text not null, -- of the plan that it shows
+	approve_nonce text not null check (approve_nonce ~ '^[A-Za-z0-9_-]{22}$'),
+	reject_nonce  text not null check (reject_nonce ~ '^[A-Za-z0-9_-]{22}$'),
+	platform      text not null,
+	auth_ref      text not null,
+	target_id     text not null,
+	text          text not null,
+	-- pending -> sending -> open -> closing -> closed; failed: the platform refuses the message itself
+	status        text not null check (status in ('pending', 'sending', 'open', 'closing', 'closed', 'failed')),
+	provider_ids  text[] not null default '{}', -- several after an unknown outcome
+	attempt       int not null default 0, -- of the present step
+	unknowns      int not null default 0, -- sends with an unknown outcome
+	claim_token   text,
+	lease_until   timestamptz,
+	error         jsonb,
+	created_at    timestamptz not null,
+	sent_at       timestamptz,
+	closed_at     timestamptz,
+	primary key (workspace_id, message_id),
+	foreign key (workspace_id, chat_id) references autopost.moderation_chats (workspace_id, chat_id) on delete cascade,
+	foreign key (workspace_id, submission_id) references autopost.submissions (workspace_id, submission_id)
+		on delete cascade,
+	check ((claim_token is null) = (lease_until is null))
+);
+create unique index moderation_messages_asked on autopost.moderation_messages
+	(workspace_id, chat_id, submission_id, digest, auth_ref, target_id) where status <> 'closed';
+create unique index moderation_messages_approve on autopost.moderation_messages (workspace_id, approve_nonce);
+create unique index moderation_messages_reject on autopost.moderation_messages (workspace_id, reject_nonce);
+create index moderation_messages_live on autopost.moderation_messages (workspace_id, chat_id, created_at)
+	where status in ('pending', 'sending', 'open', 'closing');
+create index moderation_messages_submission on autopost.moderation_messages (workspace_id, submission_id);
+
+-- Pressed buttons, with the answer to the person.
+create table autopost.moderation_presses (
+	workspace_id  text not null references autopost.workspaces (workspace_id),
+	press_id      uuid not null,
+	message_id    uuid, -- null: the button is not known, or no longer
+	submission_id uuid,
+	platform      text not null,
+	auth_ref      text not null,
+	callback_id   text not null, -- identifies the press on the platform
+	approver      text not null, -- identity of the person
+	name          text, -- of the person, by the platform
+	decision      text check (decision in ('approve', 'reject')),
+	result        text not null,
+	answer        text not null,
+	status        text not null check (status in ('pending', 'sending', 'answered', 'failed')),
+	attempt       int not null default 0,
+	due_at        timestamptz not null,
+	claim_token   text,
+	lease_until   timestamptz,
+	error         jsonb,
+	pressed_at    timestamptz not null,
+	answered_at   timestamptz,
+	primary key (workspace_id, press_id),
+	foreign key (workspace_id, submission_id) references autopost.submissions (workspace_id, submission_id)
+		on delete cascade,
+	check ((status = 'sending') = (claim_token is not null and lease_until is not null))
+);
+create index moderation_presses_due on autopost.moderation_presses (workspace_id, due_at)
+	where status in ('pending', 'sending');
+create index moderation_presses_person on autopost.moderation_presses (workspace_id, approver, pressed_at);
+create index moderation_presses_submission on autopost.moderation_presses (workspace_id, submission_id);
+create index moderation_presses_stray on autopost.moderation_presses (workspace_id, pressed_at)
+	where submission_id is null;
+
 -- Domain events. The hash ledger: one submission has the hash of an event until it ends without a post.
 create table autopost.event_hashes (
 	workspace_id  text not null references autopost.workspaces (workspace_id),

@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(32);
+select plan(33);
 
 select test.channel(c) from unnest('{a,b,c,d,e}'::text[]) c;
 select test.say('x');
@@ -28,6 +28,8 @@ update autopost.channels set cooldown_until = autopost.now_ts() + interval '1 ho
 	next_allowed_at = autopost.now_ts() + interval '2 minutes' where channel_id = 'b';
 update autopost.channels set paused_until = 'infinity' where channel_id = 'c';
 update autopost.platform_limits set cooldown_until = autopost.now_ts() + interval '10 minutes';
+insert into autopost.moderation_chats (workspace_id, chat_id, auth_ref, target_id, next_at)
+values ('w', 'mods', 'bot', '-1001', autopost.now_ts() + interval '5 minutes');
 select test.tick('1 day');
 select is(autopost.recover_sending_leases('w') - 'dead' - 'unknown', '{"recovered": 0, "waiting": "clock"}',
 	'nobody has found this clock right: no lease ends by it');
@@ -43,6 +45,8 @@ select is((select next_allowed_at - autopost.now_ts() from autopost.channels whe
 	interval '1 minute 59 seconds', 'and the distance of two posts');
 select is((select max(cooldown_until) - autopost.now_ts() from autopost.platform_limits),
 	interval '9 minutes 59 seconds');
+select is((select next_at - autopost.now_ts() from autopost.moderation_chats), interval '4 minutes 59 seconds',
+	'a chat of moderators too');
 select is((select paused_until from autopost.channels where channel_id = 'c'), 'infinity',
 	'what has no end keeps none');
 select is((select seen_at - autopost.now_ts() from autopost.dispatch_runs), interval '-1 second',

@@ -51,6 +51,7 @@ func registerAll(d *server, deps Deps) {
 	registerAudit(d)
 	registerAlerts(d)
 	registerAlertTargets(d)
+	registerModerationChats(d)
 	registerHealth(d)
 	registerStream(d, deps.Stream)
 }

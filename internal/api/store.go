@@ -116,6 +116,7 @@ type configurationWrites interface {
 	TestWebhook(ctx context.Context, a rest.OperatorAction, webhook string) (rest.Written, error)
 	// ReplayWebhook takes a filter with since and until, or event_ids, and failed_only.
 	ReplayWebhook(ctx context.Context, a rest.OperatorAction, webhook string, filter any) (rest.Written, error)
+	PutModerationChat(ctx context.Context, a rest.OperatorAction, chat string, fields any) (rest.Written, error)
 	PutAlertTarget(ctx context.Context, a rest.OperatorAction, target string, fields any) (rest.Written, error)
 	ConfirmAlertTarget(ctx context.Context, a rest.OperatorAction, target, code string) (rest.Written, error)
 	TestAlertTarget(ctx context.Context, a rest.OperatorAction, target string) (rest.Written, error)

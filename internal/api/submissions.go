@@ -62,6 +62,7 @@ type rendering struct {
 	Later    []laterText `json:"later,omitempty" nullable:"false" doc:"The further parts of a thread and the first comment, in the order of sending."`
 	Reason   string      `json:"reason,omitempty" doc:"Why these channels would not get it."`
 	Channels int         `json:"channels" doc:"How many channels get this text."`
+	IDs      []string    `json:"channel_ids,omitempty" doc:"The first 10 of these channels."`
 	_        struct{}    `additionalProperties:"true"`
 }
 

@@ -58,7 +58,7 @@ var commandValues = map[string][]string{
 // argumentNames are the values of the first argument by its command, or by the parent of its command.
 var argumentNames = map[string]names{
 	"workspace": workspaceNames, "channel": channelNames, "template": templateNames, "source": sourceNames, "endpoint": endpointNames,
-	"webhook": webhookNames, "credential": credentialNames, "budget": credentialNames, "group": groupNames, "alert target": alertTargetNames,
+	"webhook": webhookNames, "credential": credentialNames, "budget": credentialNames, "group": groupNames, "alert target": alertTargetNames, "moderation chat": moderationChatNames,
 	"alert ack": alertNames, "setting": settingNames, "apikey": keyNames, "why": deliveryNames, "deliveries": deliveryNames,
 	"posts": messageNames, "submissions": submissionNames,
 }
@@ -216,6 +216,8 @@ var (
 	credentialNames = inWorkspace((*pg.Store).ListCredentials, listLimit, func(c pg.CredentialRow) string { return c.AuthRef })
 	groupNames      = inWorkspace((*pg.Store).ListRateGroups, listLimit, func(g pg.RateGroupRow) string { return g.RateGroup })
 	alertNames      = inWorkspace((*pg.Store).ListAlerts, listLimit, func(a pg.AlertRow) string { return described(a.AlertID, a.What) })
+
+	moderationChatNames = inWorkspace((*pg.Store).ListModerationChats, listLimit, func(c pg.ModerationChatRow) string { return c.ChatID })
 
 	alertTargetNames = inWorkspace((*pg.Store).ListAlertTargets, listLimit, func(t pg.AlertTargetRow) string { return t.TargetID })
 	webhookNames     = inWorkspace(apiRows("list_configuration", "webhook"), listLimit, func(r apiRow) string { return r.WebhookID })

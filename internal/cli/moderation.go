@@ -11,7 +11,7 @@ import (
 func moderationCommand() *cobra.Command {
 	return parentCommand("moderation", "Decide about posts that wait for a decision", moderationListCommand(), moderationShowCommand(),
 		decisionCommand("approve", "Approve a post that waits for a decision", `--reason "checked"`),
-		decisionCommand("reject", "Reject a post that waits for a decision", `--reason "off topic"`), moderationEditCommand())
+		decisionCommand("reject", "Reject a post that waits for a decision", `--reason "off topic"`), moderationEditCommand(), moderationChatCommand())
 }
 
 func moderationListCommand() *cobra.Command {

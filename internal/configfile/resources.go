@@ -151,6 +151,12 @@ var Kinds = []Resource{
 		{"health_at", Text, "daily time of the health snapshot, like 09:00 (default: never)"},
 		{"health_on_alert", Boolean, "whether new alerts include the health snapshot (default: false)"},
 	}},
+	{"moderation_chat", "moderation_chats", []Field{
+		{"auth_ref", Text, "credential name of the bot, of platform telegram or max"},
+		{"target_id", Text, "chat in which people decide: @name, chat id or chat id:thread"},
+		{"users", List, "numeric ids of the people who may decide (default: any member)"},
+		{"enabled", Boolean, "whether the chat is asked (default: true)"},
+	}},
 }
 
 // KindOf returns the resource of a name. It panics if the name is not in Kinds.

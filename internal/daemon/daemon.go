@@ -291,9 +291,9 @@ func (d *Daemon) addMonitor() error {
 		return err
 	}
 	maintenance, err := monitor.New(monitor.Config{
-		Interval: d.cfg.MonitorInterval, RunID: d.runID, LeaseWake: d.wakeups.Leases, AlertWake: d.wakeups.Alerts, Fingerprint: d.cfg.Fingerprint(),
+		Interval: d.cfg.MonitorInterval, RunID: d.runID, LeaseWake: d.wakeups.Leases, AlertWake: d.wakeups.Alerts, ModerationWake: d.wakeups.Moderation, Fingerprint: d.cfg.Fingerprint(),
 	}, monitor.Deps{
-		Store: d.store, Bucket: d.blobs, Renewer: d.vault, Disks: d.disks, Notifier: notifier, Recorder: d.watch.Recorder, Log: d.log,
+		Store: d.store, Bucket: d.blobs, Renewer: d.vault, Disks: d.disks, Notifier: notifier, Moderator: notifier, Recorder: d.watch.Recorder, Log: d.log,
 		Bots: monitor.Bots{Credentials: d.vault, Adapters: d.adapters, PublicURL: d.cfg.PublicURL},
 	})
 	if err != nil {

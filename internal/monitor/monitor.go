@@ -11,6 +11,7 @@
 //	media         removes media that nothing needs
 //	integrity     reports orphans and the heads of the audit logs
 //	alerts        checks for alerts and disks, and sends notices
+//	moderation    asks people in chats for decisions, and answers them
 //
 // The database decides what is expired; any number of monitors may run. A duty that fails, or a workspace for which
 // it fails, does not stop the others. Each duty reports its result; a duty that keeps failing becomes an alert.
@@ -50,6 +51,8 @@ type Config struct {
 	LeaseWake <-chan struct{}
 	// AlertWake hints that notices are due. New makes it if it is nil; the monitor also writes to it.
 	AlertWake chan struct{}
+	// ModerationWake hints that a call to a moderators' chat is due. It may be nil.
+	ModerationWake <-chan struct{}
 	// Fingerprint is a digest of the settings that all daemons should share.
 	Fingerprint string
 }
@@ -88,16 +91,19 @@ type Deps struct {
 	Bots     Bots
 	Disks    Disks
 	Notifier Notifier
-	Recorder *telemetry.Recorder
-	Log      *slog.Logger
+	// Moderator calls the chats in which people decide.
+	Moderator Moderator
+	Recorder  *telemetry.Recorder
+	Log       *slog.Logger
 }
 
 // Monitor runs its duties until it is stopped.
 type Monitor struct {
-	cfg   Config
-	deps  Deps
-	media MediaSweep
-	clock observedClock
+	cfg        Config
+	deps       Deps
+	media      MediaSweep
+	clock      observedClock
+	moderation *moderation
 	// active and all are the active workspaces and all workspaces.
 	active, all cachedList
 }
@@ -108,7 +114,7 @@ func New(cfg Config, deps Deps) (*Monitor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	m := &Monitor{cfg: cfg, deps: deps, media: MediaSweep{Store: deps.Store, Bucket: deps.Bucket}}
+	m := &Monitor{cfg: cfg, deps: deps, moderation: newModeration(), media: MediaSweep{Store: deps.Store, Bucket: deps.Bucket}}
 	m.active.maxAge, m.all.maxAge = cfg.Interval/2, cfg.Interval/2
 	return m, nil
 }
@@ -118,6 +124,8 @@ type duty struct {
 	name  string
 	every time.Duration
 	run   func(ctx context.Context) error
+	// again says that the last run did work, and that more may be due in this time; 0 otherwise. It may be nil.
+	again func() time.Duration
 	// delay is the pause before the first run. A start leaves the processor to the posts; what is days old can wait, one duty
 	// after another.
 	delay time.Duration
@@ -145,6 +153,7 @@ func (m *Monitor) duties() []duty {
 		{name: "disks", every: m.cfg.Interval, run: m.checkDisks},
 		{name: "watch", every: m.cfg.Interval, run: m.checkAlerts, sign: true},
 		{name: "tell", every: m.cfg.Interval, run: m.sendNotices, wake: m.cfg.AlertWake},
+		{name: "moderation", every: m.cfg.Interval, run: m.callModerators, again: m.moderation.next, wake: m.cfg.ModerationWake},
 		{name: "integrity", every: m.cfg.Integrity, delay: 5 * m.cfg.Interval, run: m.checkIntegrity},
 	}
 }
@@ -156,6 +165,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		running.Go(worker.Task(ctx, func() { _ = m.loop(d).Run(ctx) })) // always nil
 	}
 	running.Wait()
+	m.moderation.running.Wait()
 	return nil
 }
 
@@ -176,6 +186,9 @@ func (m *Monitor) loop(d duty) worker.Loop {
 			}
 			if err != nil || !reported || d.sign {
 				reported = m.report(ctx, d, err) && err == nil
+			}
+			if d.again != nil && err == nil {
+				return d.again(), nil
 			}
 			return 0, err
 		},

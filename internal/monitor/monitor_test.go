@@ -158,7 +158,7 @@ func watch(t *testing.T, s *store, d time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, err := monitor.New(monitor.Config{RunID: "run"}, monitor.Deps{
-			Store: s, Bucket: s, Disks: s, Notifier: s, Renewer: s, Bots: s.bots.deps(), Log: slog.New(slog.NewJSONHandler(s, nil)),
+			Store: s, Bucket: s, Disks: s, Notifier: s, Moderator: s, Renewer: s, Bots: s.bots.deps(), Log: slog.New(slog.NewJSONHandler(s, nil)),
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(worker.ReportPanics(t.Context(), func(*worker.Panic) { s.panicked.Add(1) }), d)

@@ -80,6 +80,12 @@ type Store interface {
 	ClaimNotices(ctx context.Context, workspace string, limit int) ([]autopost.Notice, error)
 	// FinishNotice records the result of a notice; a nil failure means that it was sent.
 	FinishNotice(ctx context.Context, workspace, messageID, token string, failure *autopost.Error) error
+	// ReadyModerationWorkspaces returns up to limit workspaces with a due call to a moderators' chat.
+	ReadyModerationWorkspaces(ctx context.Context, limit int) ([]string, error)
+	// ClaimModeration leases up to limit due calls to moderators' chats.
+	ClaimModeration(ctx context.Context, workspace string, limit int) ([]autopost.ModerationCall, error)
+	// FinishModeration records the outcome of a call.
+	FinishModeration(ctx context.Context, workspace string, call autopost.ModerationCall, outcome autopost.Outcome) error
 	// ReportDuty records the result of a duty.
 	ReportDuty(ctx context.Context, report DutyReport) error
 }

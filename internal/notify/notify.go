@@ -1,6 +1,6 @@
 // Package notify sends alerts to operators: to a Telegram or MAX chat through the adapters for posts, by mail, or to a
 // webhook that is signed by the specification of Standard Webhooks. It sends each notice once; SQL decides about
-// retries.
+// retries. In the same way it calls the chats in which people decide about posts.
 package notify
 
 import (
@@ -86,16 +86,7 @@ func (n *Notifier) post(ctx context.Context, workspace string, m autopost.Notice
 	if !ok {
 		return refused("target_kind_unknown", "this version does not support targets of kind "+m.Kind)
 	}
-	proceed := func(context.Context) error { return nil }
-	return target.Send(ctx, autopost.Call{
-		Delivery: autopost.Delivery{
-			WorkspaceID: workspace, DeliveryID: m.MessageID, Platform: target.Platform(), TargetID: m.Address, AuthRef: m.AuthRef, RenderedText: m.Text,
-			RenderMeta: autopost.RenderMeta{DisablePreview: true, Steps: []autopost.Step{{Name: "text", Text: true}}},
-		},
-		Secret: secret,
-		Emit:   func(ctx context.Context, _ autopost.Acknowledged) error { return proceed(ctx) },
-		Renew:  proceed,
-	}).Error
+	return target.Send(ctx, textCall(workspace, m, secret)).Error
 }
 
 // call sends to a webhook. A failure that the receiver reports is definite, whatever its status: a retry has the same

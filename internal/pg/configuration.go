@@ -407,6 +407,39 @@ func (s *Store) RemoveAlertTarget(ctx context.Context, a OperatorAction, target 
 	return Decode[PutAnswer](s.write(ctx, a, `autopost.remove_alert_target(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": target}))
 }
 
+// ModerationChatRow is a chat whose members decide about posts.
+type ModerationChatRow struct {
+	ChatID   string   `json:"chat_id"`
+	Platform string   `json:"platform"`
+	AuthRef  string   `json:"auth_ref"`
+	TargetID string   `json:"target_id"`
+	Users    []string `json:"users"`
+	Enabled  bool     `json:"enabled"`
+	// Waiting counts the messages that wait for a press.
+	Waiting  int64      `json:"waiting"`
+	SentAt   *time.Time `json:"sent_at"`
+	Failures int        `json:"failures"`
+	// Fault says why nobody can be asked or decide there; "" if the database knows no reason.
+	Fault string `json:"fault"`
+}
+
+// ListModerationChats returns the moderators' chats of a workspace by id; limit is 1 to 10,000.
+func (s *Store) ListModerationChats(ctx context.Context, workspace string, limit int) ([]ModerationChatRow, error) {
+	return read[ModerationChatRow](ctx, s, "list moderation chats ws="+workspace, `
+		select chat_id, coalesce(platform, ''), auth_ref, target_id, users, enabled, waiting, sent_at, failures, coalesce(fault, '')
+		from autopost.list_moderation_chats($1, $2)`, workspace, limit)
+}
+
+// PutModerationChat adds or changes a moderators' chat.
+func (s *Store) PutModerationChat(ctx context.Context, a OperatorAction, chat string, fields any) (Written, error) {
+	return s.write(ctx, a, `autopost.put_moderation_chat(@workspace, @id, @fields, @operator, @reason, @dry_run)`, args{"id": chat, "fields": fields})
+}
+
+// RemoveModerationChat removes a moderators' chat.
+func (s *Store) RemoveModerationChat(ctx context.Context, a OperatorAction, chat string) (PutAnswer, error) {
+	return Decode[PutAnswer](s.write(ctx, a, `autopost.remove_moderation_chat(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": chat}))
+}
+
 // TestAlertTarget makes a daemon send a test message.
 func (s *Store) TestAlertTarget(ctx context.Context, a OperatorAction, target string) (Written, error) {
 	return s.write(ctx, a, `autopost.test_alert_target(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": target})

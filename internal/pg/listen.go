@@ -33,13 +33,15 @@ type Wakeups struct {
 	Alerts chan struct{}
 	// Streams: something changed, whatever it is.
 	Streams chan struct{}
+	// Moderation: a call to a moderators' chat is due.
+	Moderation chan struct{}
 }
 
 // NewWakeups makes the channels.
 func NewWakeups() Wakeups {
 	one := func() chan struct{} { return make(chan struct{}, 1) }
 	return Wakeups{
-		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Recurrences: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(), Streams: one(),
+		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Recurrences: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(), Streams: one(), Moderation: one(),
 	}
 }
 
@@ -64,12 +66,14 @@ func (w Wakeups) named(name string) chan struct{} {
 		return w.Leases
 	case "alerts":
 		return w.Alerts
+	case "moderation":
+		return w.Moderation
 	}
 	return nil
 }
 
 func (w Wakeups) wakeAll() {
-	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Recurrences, w.Sources, w.Webhooks, w.Leases, w.Alerts, w.Streams} {
+	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Recurrences, w.Sources, w.Webhooks, w.Leases, w.Alerts, w.Streams, w.Moderation} {
 		worker.Wake(c)
 	}
 }

@@ -420,6 +420,35 @@ func (s *Store) FinishNotice(ctx context.Context, workspace, messageID, token st
 	return nil
 }
 
+// ReadyModerationWorkspaces returns up to limit workspaces with a due call to a moderators' chat.
+func (s *Store) ReadyModerationWorkspaces(ctx context.Context, limit int) ([]string, error) {
+	return s.texts(ctx, `select * from autopost.ready_moderation_workspaces($1)`, limit)
+}
+
+// ClaimModeration leases due calls to moderators' chats of a workspace; limit is 1 to 100.
+func (s *Store) ClaimModeration(ctx context.Context, workspace string, limit int) ([]autopost.ModerationCall, error) {
+	rows, err := query(ctx, s, `select * from autopost.claim_moderation($1, $2)`, workspace, limit)
+	if err != nil {
+		return nil, fmt.Errorf("claim moderation ws=%s: %w", workspace, err)
+	}
+	calls := make([]autopost.ModerationCall, len(rows))
+	for i, row := range rows {
+		if err := row.scan(&calls[i]); err != nil {
+			return nil, fmt.Errorf("claim moderation ws=%s: decode the answer: %w", workspace, err)
+		}
+	}
+	return calls, nil
+}
+
+// FinishModeration records the outcome of a call to a moderators' chat. It changes nothing if the call was finished or
+// claimed since.
+func (s *Store) FinishModeration(ctx context.Context, workspace string, c autopost.ModerationCall, outcome autopost.Outcome) error {
+	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.finish_moderation($1, $2, $3, $4, $5)`, workspace, string(c.Kind), c.ID, c.Token, outcome); err != nil {
+		return fmt.Errorf("finish moderation ws=%s id=%s: %w", workspace, c.ID, err)
+	}
+	return nil
+}
+
 // ReportDuty records the result of a duty.
 func (s *Store) ReportDuty(ctx context.Context, r monitor.DutyReport) error {
 	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.report_duty($1, $2, $3, $4, nullif($5, ''))`, r.RunID, r.Duty, r.At, r.Config, r.Err); err != nil {

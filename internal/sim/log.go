@@ -95,6 +95,14 @@ type Media struct {
 type Button struct {
 	Text string `json:"text"`
 	URL  string `json:"url,omitempty"`
+	// Data comes back with a press.
+	Data string `json:"data,omitempty"`
+}
+
+// Person is a user who presses a button.
+type Person struct {
+	ID   int64
+	Name string
 }
 
 // Totals count all entries of the log, including dropped ones.

@@ -22,7 +22,7 @@ var lowest = map[string]string{
 	"put-group": "operator", "disable-group": "operator", "enable-group": "operator", "put-source": "operator", "put-quota": "operator", "lift-quota": "operator",
 	"put-x-post-config": "operator", "approve-x-post": "approver", "reject-x-post": "approver", "retry-x-post": "operator", "put-event-type": "operator", "put-avatar": "operator", "submit-event": "editor",
 	"put-budget": "owner", "put-retry-policy": "operator", "link-raw": "owner", "requeue-credential": "operator", "retry-submission": "operator", "edit-submission": "editor", "approve-submission": "approver", "reject-submission": "approver", "list-audit": "operator",
-	"acknowledge-alert": "operator", "list-alert-targets": "operator", "get-alert-target": "operator", "test-alert-target": "operator", "confirm-alert-target": "operator", "put-alert-target": "owner",
+	"acknowledge-alert": "operator", "list-alert-targets": "operator", "get-alert-target": "operator", "test-alert-target": "operator", "confirm-alert-target": "operator", "put-alert-target": "owner", "list-moderation-chats": "operator", "get-moderation-chat": "operator", "put-moderation-chat": "owner",
 	"rotate-channel-auth": "owner", "put-endpoint": "owner", "rotate-endpoint": "owner", "disable-endpoint": "owner", "put-workspace": "owner", "list-keys": "owner",
 	"get-key": "owner", "disable-key": "owner",
 	"put-webhook": "owner", "test-webhook": "operator", "replay-webhook": "operator",

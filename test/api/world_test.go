@@ -95,6 +95,9 @@ func (w *world) populate(workspace string) {
 	}
 	w.Exec(`select autopost.put_alert_target($1, 'a-' || $1, jsonb_build_object('kind', 'telegram', 'address', '-1001', 'auth_ref', $2::text, 'kinds', array['orphans']), 'ann', $3, false)`,
 		workspace, ids["credentials"], word)
+	w.Exec(`select autopost.put_moderation_chat($1, 'm-' || $1, jsonb_build_object('auth_ref', $2::text, 'target_id', '-1002', 'enabled', false), 'ann', $3, false)`,
+		workspace, ids["credentials"], word)
+	ids["moderation-chats"] = "m-" + workspace
 	w.Exec(`select autopost.raise_alert($1, 'auth_lost', 'credential:' || $2, jsonb_build_object('message', $3::text), '{}')`, workspace, ids["credentials"], word)
 	ids["alert-targets"] = "a-" + workspace
 	ids["alerts"] = pgtest.Value[string](w.DB, `select alert_id::text from autopost.alerts where workspace_id = $1`, workspace)

@@ -182,7 +182,30 @@ func (h *fixture) decided() {
 	h.do(`select autopost.decide_submission('w', s.submission_id, 'approve', '{}', 'user:olga', 'fine') from autopost.submissions s where s.status = 'pending'`)
 	h.fly("ruled")
 	h.settle("ruled", "sent", `select test.sent('ruled')`)
-	h.do(`select autopost.receive_push('w', 'ruled', '[{"text": "Waits", "routing": {"include_channels": ["ruled"]}}]')`)
+	h.all(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'mods', 'telegram', 'env:MODS')`,
+		`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, meta) values ('w', 'mods', 'bot_webhook', repeat('e', 64), '{"auth_ref": "mods"}')`,
+		`select autopost.put_moderation_chat('w', 'mods', '{"auth_ref": "mods", "target_id": "-1009"}', 'olga', 'a test', false)`)
+	h.asked("Rejected")
+	h.press("reject")
+	h.asked("Waits")
+}
+
+// asked: a post waits, and the moderators' chat has a message about it.
+func (h *fixture) asked(text string) {
+	h.do(`select autopost.receive_push('w', 'ruled', '[{"text": "` + text + `", "routing": {"include_channels": ["ruled"]}}]')`)
+	for range 2 { // the message of an earlier post is changed first
+		h.all(`select autopost.finish_moderation('w', c ->> 'kind', (c ->> 'id')::uuid, c ->> 'token', '{"ok": true, "provider_message_id": "9"}')
+			from autopost.claim_moderation('w', 10) c`,
+			`update autopost.moderation_chats set next_at = '-infinity'`)
+	}
+}
+
+// press: a person presses a button of the newest message in the moderators' chat.
+func (h *fixture) press(decision string) {
+	h.do(`select autopost.receive_update('w', 'mods', jsonb_build_object('update_id', floor(random() * 1e12)::bigint, 'callback_query', jsonb_build_object(
+		'id', 'cb', 'data', 'm:' || case '` + decision + `' when 'approve' then m.approve_nonce else m.reject_nonce end, 'from', '{"id": 5001, "first_name": "Olga"}'::jsonb,
+		'message', '{"message_id": 9, "chat": {"id": -1009, "type": "channel"}}'::jsonb)))
+		from (select * from autopost.moderation_messages order by created_at desc, message_id desc limit 1) m`)
 }
 
 // afterwards: what was done to posts that were sent, at once, at the second try, over

@@ -454,6 +454,12 @@ var inIngress = []planted{
 	{invariant: "I34", bug: "an approval of another plan counts", plant: edit(`update autopost.approvals set digest = repeat('0', 64)`)},
 	{invariant: "I34", bug: "the plan changes after its approval", plant: edit(`update autopost.submissions set plan = jsonb_set(plan, '{renderings,0,text}', '"other"')
 		where decision = 'approve'`)},
+	{invariant: "I34", bug: "a button of an old message decides about the new text", plant: func(h *fixture) {
+		h.breaks("press_result", "v_submission.digest is distinct from p_message.digest", "false")
+		h.do(`select autopost.edit_submission('w', s.submission_id, '{"text": "Waits no longer"}', 'user:ivan', 'nicer', false) from autopost.submissions s where s.status = 'pending'`)
+		h.press("reject")
+	}},
+	{invariant: "I34", bug: "a decision in a chat leaves no trace of its press", plant: edit(`delete from autopost.moderation_presses`)},
 	{invariant: "I34", bug: "another text than the approved one goes out", plant: edit(`update autopost.deliveries set rendered_text = 'other' where channel_id = 'ruled'`)},
 	{invariant: "I38", bug: "the sweep takes what is still to be sent", plant: edit(`update autopost.media_origin set deleted_at = now() where blob_ref like '%1'`)},
 	{invariant: "I39", bug: "a purge forgets the dedup window", plant: edit(`delete from autopost.deliveries where delivery_id = ` + sentOn("plain")),

@@ -280,10 +280,12 @@ begin
 			- 'recurrence_id';
 	when 'alert_target' then
 		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'moderation_chat' then
+		return autopost.put_moderation_chat(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.raise_argument('items',
 			format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, recurrence or alert_target');
+			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, recurrence, alert_target or moderation_chat');
 	end case;
 	return null;
 end
@@ -379,8 +381,9 @@ as $$
 -- Purpose: locks all rows that items of a configuration file may change, in the lock order of the
 --          installation. The items are then written in the order of their references, and each ends
 --          with the audit log, which is locked last.
--- Locks:   workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas,
---          budgets, channels, settings (shared), channel_gates, result_webhooks, alert_targets.
+-- Locks:   workspaces, workspace_endpoints, pull_sources, pull_cursors, moderation_chats,
+--          platform_limits, quotas, budgets, channels, settings (shared), channel_gates,
+--          result_webhooks, alert_targets.
 declare
 	v_refs text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i
 		where i.value ->> 'kind' = 'budget');
@@ -402,6 +405,10 @@ begin
 	where s.workspace_id = p_workspace_id and s.source_id = any (v_sources) order by s.source_id for no key update of s;
 	perform 1 from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = any (v_sources) order by c.source_id for no key update of c;
+	perform 1 from autopost.moderation_chats t
+	where t.workspace_id = p_workspace_id and t.chat_id in (select i.value ->> 'id'
+		from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'moderation_chat')
+	order by t.chat_id for no key update of t;
 	perform 1 from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and autopost.group_subject(l.platform, l.rate_group) = any (v_subjects)
 	order by l.platform, l.rate_group for no key update of l;

@@ -89,6 +89,10 @@ select a.avatar_id, to_jsonb(a) - 'workspace_id'
 from autopost.avatars a
 where p_kind = 'avatar' and a.workspace_id = p_workspace_id
 union all
+select t.chat_id, to_jsonb(t)
+from autopost.moderation_chats_shown(p_workspace_id) t
+where p_kind = 'moderation_chat'
+union all
 select q.subject || '/' || q.window_seconds,
 	to_jsonb(q) || jsonb_build_object('quota_id', q.subject || '/' || q.window_seconds,
 	'free_at', case when isfinite(q.free_at) then q.free_at end)

@@ -6,7 +6,8 @@ as $$
 --          is complete. Only the locations of secrets are included. An endpoint with only the
 --          values that its source gave it is omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets.
+--          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets,
+--          moderation_chats.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -90,6 +91,11 @@ begin
 			select 13, 'alert_target', t.target_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()),
 					autopost.default_fields(autopost.alert_target_rules()))
-			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
+			from autopost.alert_targets t where t.workspace_id = p_workspace_id
+			union all
+			select 13, 'moderation_chat', t.chat_id, autopost.fields_that_differ(
+				autopost.row_fields(to_jsonb(t), autopost.moderation_chat_rules()),
+				autopost.default_fields(autopost.moderation_chat_rules()))
+			from autopost.moderation_chats t where t.workspace_id = p_workspace_id) i);
 end
 $$;

@@ -107,7 +107,8 @@ begin
 						else 'the end of the running fetch' end, jsonb_build_object('attempt', v_submission.attempt))))
 			when v_submission.status = 'pending'
 				then jsonb_build_object('sentence', 'waits for a decision until '
-					|| to_char(v_submission.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'),
+					|| to_char(v_submission.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
+					|| autopost.asked_in(p_workspace_id, p_id),
 				'held_by', jsonb_build_array(autopost.hold('decision', v_submission.expires_at,
 					'autopost moderation approve ' || p_id)))
 			else jsonb_build_object('sentence', 'ended without being enqueued: ' || v_submission.status || case

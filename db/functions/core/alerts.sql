@@ -52,6 +52,9 @@ values
 		'credential link {name} --same-app --workspace {workspace} --reason renewed'),
 	('moderation_backlog', 'warning', 'posts wait for a decision',
 		'decide on them in the moderation queue of workspace {workspace}'),
+	('moderation_chat_failing', 'error', 'moderators are not asked in a chat',
+		'see the error: autopost moderation chat list --workspace {workspace}; is the bot in the chat, and may it ' ||
+		'post? Decide meanwhile: autopost moderation list --workspace {workspace}'),
 	('submission_failed', 'error', 'posts failed before they could be queued',
 		'see why: autopost submissions list --status failed --workspace {workspace}; when the cause is fixed: ' ||
 		'autopost submissions retry ID --workspace {workspace} --reason fixed; or keep them: autopost alert ack ' ||

@@ -6,17 +6,19 @@ as $$
 --          recognised by its id at any endpoint. The endpoint has kind bot_webhook; its
 --          meta.auth_ref is the bot's credential. The same transaction records the bot's chats. If
 --          the bot loses the right to post, the channels of the chat pause; if it regains the
---          right, they resume. An update of an unknown type is kept without effect.
+--          right, they resume. A pressed button of a decision is handled at once. An update of an
+--          unknown type is kept without effect.
 -- Returns: {"status": "stored" | "duplicate", "kind", "rights": "lost" | "regained" if channels
 --          changed}.
 -- Raises:  AP001 for a wrong argument.
--- Locks:   bot_updates (a concurrent duplicate waits), discovered_chats, channels (channel_id),
---          channel_gates, audit_heads, in this order.
+-- Locks:   submissions, moderation_messages, bot_updates (a concurrent duplicate waits),
+--          discovered_chats, channels (channel_id), channel_gates, audit_heads, in this order.
 -- Writes:  bot_updates, discovered_chats, channels, channel_gates, alerts, events (channel_paused,
---          channel_enabled), admin_audit_log.
+--          channel_enabled), admin_audit_log; as take_press.
 declare
 	v_bot record;
 	v_read jsonb;
+	v_press jsonb;
 	v_now timestamptz;
 	v_limit constant int := 120; -- far more than people write; a busy chat must not fill the disk
 	v_rights text;
@@ -28,6 +30,8 @@ begin
 	end if;
 	v_read := case v_bot.o_platform when 'telegram' then autopost.telegram_update(p_update)
 		else autopost.max_update(p_update) end;
+	v_press := autopost.button_press(v_bot.o_platform, p_update);
+	perform autopost.lock_pressed(p_workspace_id, v_bot.o_auth_ref, v_press) where v_press is not null;
 	v_now := autopost.now_ts();
 	delete from autopost.bot_updates u
 	where u.workspace_id = p_workspace_id and u.auth_ref = v_bot.o_auth_ref and u.update_key = v_read ->> 'key'
@@ -45,6 +49,7 @@ begin
 	end if;
 	select max(autopost.note_chat(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, f.value)) into v_rights
 	from (select * from jsonb_array_elements(v_read -> 'chats') order by value ->> 'target_id') f;
+	perform autopost.take_press(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, v_press) where v_press is not null;
 	return jsonb_strip_nulls(jsonb_build_object('status', 'stored', 'kind', v_read -> 'kind', 'rights', v_rights));
 end
 $$;

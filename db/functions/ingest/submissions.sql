@@ -25,7 +25,8 @@ as $$
 -- Purpose: what a decision is about: each different text with its platform and number of channels,
 --          and the media of the post, by URL until they are stored. Shows at most 2,000 channels.
 -- Returns: {"renderings": [{"key", "platform", "verdict", "text", "later": [{"step", "text", "items"}],
---          "reason", "channels"}], "media"}; null for an invalid post.
+--          "reason", "channels": their number,
+--          "channel_ids": the first 10}], "media"}; null for an invalid post.
 -- Reads:   channels, platforms, media_origin, templates.
 declare
 	v_post jsonb := autopost.prepare_post(p_submission.workspace_id, autopost.submission_item(p_submission)
@@ -37,7 +38,7 @@ begin
 		return null;
 	end if;
 	v_post := autopost.frozen_post(v_post, p_submission.run_id, autopost.now_ts());
-	select r.choices, r.renderings into v_route
+	select r.ids, r.choices, r.renderings into v_route
 		from autopost.route_post(p_submission.workspace_id, v_post, '', 2000) r;
 	select s.verdicts, s.errors, s.texts, s.metas into v_shown
 		from autopost.show_post(p_submission.workspace_id, v_post -> 'payload', v_post -> 'tags', v_route.renderings) s;
@@ -46,7 +47,10 @@ begin
 			'platform', r.value -> 'platform', 'verdict', v_shown.verdicts[r.ordinality],
 			'text', v_shown.texts[r.ordinality], 'later', autopost.later_texts(v_shown.metas[r.ordinality]), 'reason',
 				v_shown.errors[r.ordinality] -> 'message',
-			'channels', (select count(*) from unnest(v_route.choices) c (choice) where c.choice = r.ordinality)))
+			'channels', (select count(*) from unnest(v_route.choices) c (choice) where c.choice = r.ordinality),
+			'channel_ids', (select jsonb_agg(f.id order by f.id) from (
+				select c.id from unnest(v_route.ids, v_route.choices) c (id, choice)
+				where c.choice = r.ordinality order by c.id limit 10) f)))
 			order by r.value ->> 'platform', md5(r.value::text)), '[]')
 		from jsonb_array_elements(v_route.renderings) with ordinality r));
 end
@@ -99,12 +103,15 @@ create or replace function autopost.note_submission(p_submission autopost.submis
 language plpgsql
 as $$
 -- Purpose: writes an event of a submission and wakes the stages.
+-- Reads:   moderation_chats.
 -- Writes:  events.
 begin
 	perform autopost.emit_note(p_submission.workspace_id, p_action, 'ok', null, p_submission.message_id, null,
 		jsonb_build_object('submission_id', p_submission.submission_id, 'run_id', p_submission.run_id, 'trace_id',
 			p_submission.trace_id) || p_meta);
 	perform pg_notify('autopost_wake', 'submissions');
+	perform pg_notify('autopost_wake', 'moderation')
+	where exists (select 1 from autopost.moderation_chats c where c.workspace_id = p_submission.workspace_id);
 end
 $$;
 

@@ -60,8 +60,8 @@ as $$
 --          times further ahead than v_slack. Times within v_slack of now stay: the new clock may
 --          have set them. Dates set by people stay.
 -- Returns: the jump; null without one.
--- Locks:   workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits,
---          channels, deliveries, post_acts, bot_subscriptions, discovered_chats, webhook_cursors,
+-- Locks:   workspace_endpoints, pull_cursors, submissions, moderation_chats, moderation_messages,
+--          moderation_presses, credential_health, platform_limits, channels, deliveries, post_acts, bot_subscriptions, discovered_chats, webhook_cursors,
 --          result_webhooks, webhook_sends, in this order; gates as rearm_gates.
 -- Writes:  the locked tables; clock_debts.
 declare
@@ -90,6 +90,11 @@ begin
 			(2, 'pull_cursors', '{source_id}', 'next_poll_at', null),
 			(3, 'submissions', '{submission_id}', 'next_attempt_at', '{fetching}'),
 			(4, 'submissions', '{submission_id}', 'lease_until', '{fetching}'),
+			(4.1, 'moderation_chats', '{chat_id}', 'next_at', null),
+			(4.2, 'moderation_chats', '{chat_id}', 'paid_until', null),
+			(4.3, 'moderation_messages', '{message_id}', 'lease_until', '{sending, closing}'),
+			(4.4, 'moderation_presses', '{press_id}', 'due_at', '{pending, sending}'),
+			(4.5, 'moderation_presses', '{press_id}', 'lease_until', '{sending}'),
 			(5, 'fanout_jobs', '{job_id}', 'next_attempt_at', null),
 			(6, 'credential_health', '{auth_ref}', 'next_refresh_at', null),
 			(7, 'credential_health', '{auth_ref}', 'lease_until', null),

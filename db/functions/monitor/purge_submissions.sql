@@ -8,7 +8,8 @@ as $$
 -- Returns: {"purged", "more"}.
 -- Locks:   submissions (skip locked).
 -- Reads:   ingress_receipts.
--- Writes:  submissions, event_hashes (expired ones), drafts, occurrences.
+-- Writes:  submissions with their messages and presses in chats, event_hashes (expired ones), drafts, occurrences,
+--          moderation_presses (without a submission, after a day).
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -32,6 +33,9 @@ begin
 	and d.submitted_at < autopost.now_ts() - autopost.setting_interval('receipt_ttl_hours');
 	delete from autopost.occurrences o
 	where o.workspace_id = p_workspace_id and o.status <> 'expected' and o.updated_at < v_before;
+	delete from autopost.moderation_presses p
+	where p.workspace_id = p_workspace_id and p.submission_id is null
+	and p.pressed_at < autopost.now_ts() - interval '1 day';
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',

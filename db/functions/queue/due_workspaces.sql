@@ -151,6 +151,28 @@ begin
 end
 $$;
 
+create or replace function autopost.moderation_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable
+as $$
+-- Purpose: workspaces with a due call to a moderators' chat, or a due answer to a pressed button. The
+--          cost grows with the number of chats.
+-- Reads:   moderation_chats, moderation_messages, moderation_presses, submissions, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	select d.workspace_id from (
+		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(c,
+			p_by)
+		union
+		select p.workspace_id from autopost.moderation_presses p
+		where p.status in ('pending', 'sending') and p.due_at <= p_by) d
+	where exists (select 1 from autopost.workspaces w where w.workspace_id = d.workspace_id and w.status <> 'disabled')
+	and (v_all or autopost.may_access(d.workspace_id))
+	limit p_limit;
+end
+$$;
+
 create or replace function autopost.silent_leases(p_at timestamptz)
 	returns table (workspace_id text, kind text, id text)
 language plpgsql stable

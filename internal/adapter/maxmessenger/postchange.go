@@ -44,7 +44,7 @@ func (s *sender) edited(step autopost.Step) newMessage {
 	if rows := adapter.Buttons(s.call.Delivery.RenderMeta, step); rows != nil && len(step.Items) == 0 {
 		body.Attachments = []attachment{}
 		if len(rows) > 0 {
-			body.Attachments = append(body.Attachments, attachment{"inline_keyboard", keyboardPayload{links(rows)}})
+			body.Attachments = append(body.Attachments, attachment{"inline_keyboard", keyboardPayload{keys(rows)}})
 		}
 	}
 	return body

@@ -44,13 +44,15 @@ type urlPayload struct {
 }
 
 type keyboardPayload struct {
-	Buttons [][]linkButton `json:"buttons"`
+	Buttons [][]button `json:"buttons"`
 }
 
-type linkButton struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-	URL  string `json:"url"`
+// button has a URL if its type is link, and a payload if it is callback.
+type button struct {
+	Type    string `json:"type"`
+	Text    string `json:"text"`
+	URL     string `json:"url,omitempty"`
+	Payload string `json:"payload,omitempty"`
 }
 
 // step sends one step. If MAX rejects a token or what it should fetch, step uploads the content and sends
@@ -112,7 +114,7 @@ func (s *sender) post(ctx context.Context, step autopost.Step, items []item, rep
 		body.Attachments = append(body.Attachments, attachment{items[i].kind, tokenPayload{items[i].token}})
 	}
 	if rows := adapter.Buttons(s.call.Delivery.RenderMeta, step); len(rows) > 0 {
-		body.Attachments = append(body.Attachments, attachment{"inline_keyboard", keyboardPayload{links(rows)}})
+		body.Attachments = append(body.Attachments, attachment{"inline_keyboard", keyboardPayload{keys(rows)}})
 	}
 	query := url.Values{"chat_id": {s.chat}}
 	if s.call.Delivery.RenderMeta.DisablePreview {
@@ -169,11 +171,15 @@ func (s *sender) silent(ctx context.Context) (bool, *autopost.Error) {
 	return s.chatType == "chat" || s.chatType == "dialog", nil
 }
 
-func links(rows [][]autopost.Button) [][]linkButton {
-	out := make([][]linkButton, len(rows))
+func keys(rows [][]autopost.Button) [][]button {
+	out := make([][]button, len(rows))
 	for i, row := range rows {
-		for _, button := range row {
-			out[i] = append(out[i], linkButton{"link", button.Text, button.URL})
+		for _, b := range row {
+			kind := "link"
+			if b.Data != "" {
+				kind = "callback"
+			}
+			out[i] = append(out[i], button{kind, b.Text, b.URL, b.Data})
 		}
 	}
 	return out

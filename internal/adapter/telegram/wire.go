@@ -50,7 +50,14 @@ type inputMedia struct {
 }
 
 type keyboard struct {
-	InlineKeyboard [][]autopost.Button `json:"inline_keyboard"`
+	InlineKeyboard [][]inlineButton `json:"inline_keyboard"`
+}
+
+// inlineButton has either a URL or callback data.
+type inlineButton struct {
+	Text         string `json:"text"`
+	URL          string `json:"url,omitempty"`
+	CallbackData string `json:"callback_data,omitempty"`
 }
 
 func (r *request) add(name string, value any) { r.params = append(r.params, param{name, value}) }
@@ -70,9 +77,16 @@ func (r *request) replyTo(step autopost.Step, id string) {
 }
 
 func (r *request) buttons(rows [][]autopost.Button) {
-	if len(rows) > 0 {
-		r.add("reply_markup", keyboard{rows})
+	if len(rows) == 0 {
+		return
 	}
+	shown := make([][]inlineButton, len(rows))
+	for i, row := range rows {
+		for _, b := range row {
+			shown[i] = append(shown[i], inlineButton{b.Text, b.URL, b.Data})
+		}
+	}
+	r.add("reply_markup", keyboard{shown})
 }
 
 func (r *request) preview(options linkPreview) {

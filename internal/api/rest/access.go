@@ -160,6 +160,10 @@ var access = map[string]Need{
 	"confirm-alert-target": {Operator, "alerts:write"},
 	"get-health":           {Viewer, "health:read"},
 
+	"list-moderation-chats": {Operator, "moderation:read"},
+	"get-moderation-chat":   {Operator, "moderation:read"},
+	"put-moderation-chat":   {Owner, "moderation:write"},
+
 	"get-queue":    {Viewer, "queue:read"},
 	"get-forecast": {Viewer, "queue:read"},
 	"list-events":  {Viewer, "events:read"},

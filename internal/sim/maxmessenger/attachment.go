@@ -297,7 +297,7 @@ func keyboard(raw json.RawMessage) ([][]sim.Button, *refusal) {
 			if b.wide() {
 				limit = maxWidePerRow
 			}
-			out = append(out, sim.Button{Text: b.Text, URL: b.URL})
+			out = append(out, sim.Button{Text: b.Text, URL: b.URL, Data: b.Payload})
 		}
 		if len(row) == 0 || len(row) > limit {
 			return nil, payload("errors.maxButtonsInRow")

@@ -67,6 +67,7 @@ var routes = map[string]route{
 	"PUT /messages":           {"PUT /messages", []string{"message_id"}, (*Server).edit},
 	"DELETE /messages":        {"DELETE /messages", []string{"message_id"}, (*Server).remove},
 	"GET /messages/*":         {"GET /messages/{mid}", nil, (*Server).get},
+	"POST /answers":           {"POST /answers", []string{"callback_id", "disable_link_preview"}, (*Server).answerPress},
 	"GET /subscriptions":      {"GET /subscriptions", nil, (*Server).subscriptions},
 	"POST /subscriptions":     {"POST /subscriptions", nil, (*Server).subscribe},
 	"DELETE /subscriptions":   {"DELETE /subscriptions", []string{"url"}, (*Server).unsubscribe},

@@ -1,9 +1,9 @@
 // Package maxmessenger simulates the bot API of the MAX messenger, version 0.0.33: the health checks,
-// uploads, the methods to send, read, edit, delete and pin messages, and subscriptions with updates about
-// memberships, messages and titles.
+// uploads, the methods to send, read, edit, delete and pin messages and to answer pressed buttons, and subscriptions
+// with updates about memberships, messages, titles and pressed buttons.
 //
 // The upload hosts are paths of the same server; the URLs in answers are absolute. The simulator has no
-// resumable uploads, long polling or callbacks, and does not fetch pictures by URL.
+// resumable uploads or long polling, and does not fetch pictures by URL.
 package maxmessenger
 
 import (
@@ -122,6 +122,8 @@ type Server struct {
 	messages   map[string]*message
 	serial     int64
 	lastSeq    int64
+	// presses are the presses of buttons, by their ids.
+	presses map[string]press
 }
 
 type bot struct {
@@ -145,7 +147,7 @@ func New(core *sim.Core, opts Options) *Server {
 	s := &Server{
 		core: core, opts: opts, limits: DefaultLimits(), processing: opts.Processing, webhooks: sim.NewWebhookSender(),
 		bots: map[string]*bot{}, chats: map[int64]*chat{}, slots: map[string]*slot{},
-		media: map[string]*medium{}, messages: map[string]*message{},
+		media: map[string]*medium{}, messages: map[string]*message{}, presses: map[string]press{},
 	}
 	if opts.Limits != nil {
 		s.limits = *opts.Limits

@@ -103,22 +103,26 @@ func (s *Server) Unsubscribe(token string) {
 
 // notify sends an update to the subscriptions of all bots that want its type. The caller holds s.mu.
 func (s *Server) notify(kind string, content map[string]any) {
+	for _, b := range s.bots {
+		if b != nil {
+			s.push(b, kind, content)
+		}
+	}
+}
+
+// push sends an update to the subscriptions of a bot that want its type. The caller holds s.mu.
+func (s *Server) push(b *bot, kind string, content map[string]any) {
 	content["update_type"], content["timestamp"] = kind, time.Now().UnixMilli()
 	body := encode(content)
-	for _, b := range s.bots {
-		if b == nil {
+	for _, sub := range b.subs {
+		if sub.types != nil && !slices.Contains(sub.types, kind) {
 			continue
 		}
-		for _, sub := range b.subs {
-			if sub.types != nil && !slices.Contains(sub.types, kind) {
-				continue
-			}
-			attempt := 0
-			s.webhooks.Send(b.token+" "+sub.url, func(ctx context.Context) (time.Duration, bool) {
-				attempt++
-				return s.deliver(ctx, b, sub, sim.Push{Platform: Platform, Kind: kind, Attempt: attempt}, body)
-			})
-		}
+		attempt := 0
+		s.webhooks.Send(b.token+" "+sub.url, func(ctx context.Context) (time.Duration, bool) {
+			attempt++
+			return s.deliver(ctx, b, sub, sim.Push{Platform: Platform, Kind: kind, Attempt: attempt}, body)
+		})
 	}
 }
 

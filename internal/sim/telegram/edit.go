@@ -82,7 +82,7 @@ func (s *Server) edit(c call, wish message, caption bool) (outcome, *refusal) {
 	if refused := s.charge(c.bot, in, 1); refused != nil {
 		return outcome{}, refused
 	}
-	m.body, m.preview, m.captionAbove, m.markup, m.edited = wish.body, wish.preview, wish.captionAbove, markup, true
+	m.body, m.preview, m.captionAbove, m.markup, m.buttons, m.edited = wish.body, wish.preview, wish.captionAbove, markup, buttons, true
 	c.log.Edited = []string{strconv.FormatInt(m.id, 10)}
 	return outcome{result: m.show(in)}, nil
 }

@@ -74,6 +74,7 @@ func methods() map[string]method {
 		plain("editMessageCaption", "business_connection_id chat_id message_id inline_message_id caption parse_mode caption_entities show_caption_above_media reply_markup", (*Server).editMessageCaption),
 		plain("deleteMessage", "chat_id message_id", (*Server).deleteMessage),
 		plain("deleteMessages", "chat_id message_ids", (*Server).deleteMessages),
+		plain("answerCallbackQuery", "callback_query_id text show_alert url cache_time", (*Server).answerCallbackQuery),
 		plain("pinChatMessage", "business_connection_id chat_id message_id disable_notification", (*Server).pinChatMessage),
 		plain("unpinChatMessage", "business_connection_id chat_id message_id", (*Server).unpinChatMessage),
 		plain("getMe", "", (*Server).getMe),

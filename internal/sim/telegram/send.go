@@ -20,6 +20,7 @@ type message struct {
 	groupID  string
 	threadID int64
 	markup   json.RawMessage
+	buttons  [][]sim.Button
 	origin   map[string]any
 	sender   *bot
 	preview  LinkPreview
@@ -32,7 +33,7 @@ type message struct {
 func (m *message) public(chatID int64) Message {
 	out := Message{
 		ChatID: chatID, ID: m.id, Date: m.date, Text: m.body.text, Entities: m.body.entities,
-		MediaGroupID: m.groupID, ThreadID: m.threadID, Preview: m.preview, CaptionAbove: m.captionAbove,
+		MediaGroupID: m.groupID, ThreadID: m.threadID, Preview: m.preview, CaptionAbove: m.captionAbove, Buttons: m.buttons,
 	}
 	if m.file != nil {
 		media := m.file.media
@@ -263,7 +264,7 @@ func (s *Server) sendMessage(c call) (outcome, *refusal) {
 	if refused := s.answers(c); refused != nil {
 		return outcome{}, refused
 	}
-	m := &message{body: body, markup: markup, preview: preview}
+	m := &message{body: body, markup: markup, buttons: buttons, preview: preview}
 	to, refused := s.post(c, []*message{m})
 	if refused != nil {
 		return outcome{}, refused

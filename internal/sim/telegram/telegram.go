@@ -1,5 +1,6 @@
 // Package telegram simulates the Telegram Bot API, version 10.1: the methods to send, edit, delete, pin and
-// forward messages, the health checks, and webhooks with updates about rights, messages and titles.
+// forward messages and to answer pressed buttons, the health checks, and webhooks with updates about rights, messages,
+// titles and pressed buttons.
 //
 // It is as strict as the real server: markup, lengths in code points, albums, file ids bound to bot and
 // kind, rights and rates. Its errors have the texts of the real server. It does not detect links and
@@ -97,6 +98,8 @@ type Message struct {
 	Preview      LinkPreview
 	// CaptionAbove says that the caption is above the media.
 	CaptionAbove bool
+	// Buttons are rows of buttons.
+	Buttons [][]sim.Button
 	// Video is set for videos and animations.
 	Video *Video
 }
@@ -136,6 +139,8 @@ type Server struct {
 	renameForwarded bool
 	// scheduleVideos: see ScheduleVideos.
 	scheduleVideos bool
+	// presses are the presses of buttons that may be answered.
+	presses map[string]press
 }
 
 type bot struct {
@@ -166,7 +171,7 @@ func New(core *sim.Core, opts Options) *Server {
 	if opts.Limits != nil {
 		s.limits = *opts.Limits
 	}
-	s.bots, s.chats, s.files = map[string]*bot{}, map[int64]*chat{}, map[string]*file{}
+	s.bots, s.chats, s.files, s.presses = map[string]*bot{}, map[int64]*chat{}, map[string]*file{}, map[string]press{}
 	return s
 }
 

@@ -260,7 +260,7 @@ func (a arguments) keyboard() (json.RawMessage, [][]sim.Button, *refusal) {
 			case b.URL == "" && b.CallbackData == "" && b.WebApp == nil && b.CopyText == nil && b.Switch == nil && b.LoginURL == nil:
 				return nil, nil, badRequest("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
 			}
-			out = append(out, sim.Button{Text: b.Text, URL: b.URL})
+			out = append(out, sim.Button{Text: b.Text, URL: b.URL, Data: b.CallbackData})
 		}
 		rows = append(rows, out)
 	}

@@ -49,15 +49,19 @@ func retryIn(attempts int, asked time.Duration) time.Duration {
 // notify adds an update to each bot and sends it to the bots with a webhook. The caller holds s.mu.
 func (s *Server) notify(kind string, content func(b *bot) map[string]any) {
 	for _, b := range s.bots {
-		if b == nil {
-			continue
+		if b != nil {
+			s.push(b, kind, content(b))
 		}
-		b.lastUpdate = max(b.lastUpdate+1, firstUpdate)
-		u := &update{kind: kind, body: encode(map[string]any{"update_id": b.lastUpdate, kind: content(b)}), born: time.Now()}
-		b.pending = append(b.pending, u)
-		if b.webhook.url != "" {
-			s.send(b, u)
-		}
+	}
+}
+
+// push adds an update to a bot and sends it if the bot has a webhook. The caller holds s.mu.
+func (s *Server) push(b *bot, kind string, content map[string]any) {
+	b.lastUpdate = max(b.lastUpdate+1, firstUpdate)
+	u := &update{kind: kind, body: encode(map[string]any{"update_id": b.lastUpdate, kind: content}), born: time.Now()}
+	b.pending = append(b.pending, u)
+	if b.webhook.url != "" {
+		s.send(b, u)
 	}
 }
 

@@ -141,6 +141,20 @@ var plants = []plant{
 		scenario: "message to people", caught: "people have the message",
 	},
 	{
+		bug: "a call to moderators is finished and not made",
+		edits: []edit{{
+			"internal/monitor/moderation.go", "\toutcome := m.deps.Moderator.Moderate(send, workspace, call)\n", "\toutcome := autopost.Sent(\"1\", time.Time{}, nil)\n\t_ = send\n",
+		}},
+		scenario: "question to moderators", caught: "they are asked",
+	},
+	{
+		bug: "a decision shows in the first copy of a message only",
+		edits: []edit{{
+			"internal/notify/moderate.go", "\tfor _, id := range c.ProviderIDs {\n", "\tfor _, id := range c.ProviderIDs[:1] {\n",
+		}},
+		scenario: "question to moderators", caught: "no copy has buttons",
+	},
+	{
 		bug: "a result is committed as delivered and not sent",
 		edits: []edit{{
 			"internal/webhooks/send.go", "\toutcome := s.call(ctx, call, keys)\n", "\toutcome := Outcome{HTTPStatus: 200}\n",

@@ -310,6 +310,27 @@ var scenarios = []scenario{
 		h.UntilTrue(`select count(*) > 0 and bool_and(ended_at is not null) from autopost.alert_messages`)
 		require.Len(t, h.Accepted(sim.Filter{Chat: "-1000000009999"}), 1, "people have the message")
 	}},
+	// The outcome of the first question is unknown, so there are two copies of it.
+	{name: "question to moderators", play: func(t testing.TB, program harness.Option) {
+		h := station(t, program, 1, harness.Channel{}, harness.Telegram)
+		h.World.Telegram.AddChat(telegram.Chat{ID: -1_000_000_007_777, Type: "supergroup"})
+		h.Exec(`update autopost.workspace_endpoints set moderated = true`)
+		h.Fault(sim.Fault{Chat: "-1000000007777", Method: "sendMessage", Effect: sim.EffectAcceptThenDrop, To: 1})
+		add := h.Run(nil, "moderation", "chat", "add", "mods", "--auth-ref", "telegram", "--target-id=-1000000007777", "--reason=test")
+		require.Zero(t, add.Code, add.Stderr)
+		h.Exec(`select autopost.receive_push(e.workspace_id, e.endpoint_id, '[{"text": "May it go out?"}]') from autopost.workspace_endpoints e where e.kind = 'webhook_push'`)
+		h.Serve(quick...)
+		h.UntilTrue(`select count(*) > 0 and bool_and(status = 'open') from autopost.moderation_messages`)
+		messages := h.World.Telegram.Messages(-1_000_000_007_777)
+		require.Len(t, messages, 2, "they are asked")
+		h.Exec(`update autopost.moderation_messages set provider_ids = array[$1, $2]`, fmt.Sprint(messages[0].ID), fmt.Sprint(messages[1].ID)) // as presses bring them
+		h.Exec(`select autopost.decide_submission(s.workspace_id, s.submission_id, 'reject', '{}', 'olga', 'no') from autopost.submissions s`)
+		h.UntilTrue(`select bool_and(status = 'closed') from autopost.moderation_messages`)
+		for _, m := range h.World.Telegram.Messages(-1_000_000_007_777) {
+			require.Empty(t, m.Buttons, "no copy has buttons")
+			require.Contains(t, m.Text, "Rejected by olga")
+		}
+	}},
 	// A result webhook gets an event of each post.
 	{name: "results that are reported", play: func(t testing.TB, program harness.Option) {
 		const key = "whsec_cGxhbnRzLWNhbmFyeS1zaWduaW5nLWtleQ=="

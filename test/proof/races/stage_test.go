@@ -68,7 +68,11 @@ func open(t *testing.T) *stage {
 		from (values ('ops', 'dead'), ('spare', 'orphans')) t (id, kind)`)
 	s.db.Exec(`select autopost.check_alerts('w')`)
 	s.db.Exec(`select autopost.claim_notices('w', 10)`)
+	// A message that asks for a decision.
+	s.db.Exec(`select autopost.put_moderation_chat('w', 'mods', '{"auth_ref": "g", "target_id": "-1002"}', 'olga', 'a test', false)`)
+	s.db.Exec(`select autopost.claim_moderation('w', 10)`)
 	for name, claimed := range map[string]string{
+		"ask":    `select message_id::text, claim_token from autopost.moderation_messages`,
 		"notice": `select message_id::text, claim_token from autopost.alert_messages`,
 		"result": `select event_id::text, claim_token from autopost.webhook_sends where claim_token is not null`,
 	} {
@@ -78,6 +82,7 @@ func open(t *testing.T) *stage {
 	}
 	words = append(words, "{waiting.message}", pgtest.Value[string](s.db, strings.NewReplacer(words...).Replace(`select quote_literal(d.message_id) from autopost.deliveries d where d.delivery_id = {waiting}`)))
 	words = append(words, "{alert}", pgtest.Value[string](s.db, `select quote_literal(alert_id) from autopost.alerts order by kind limit 1`))
+	words = append([]string{"{ask.nonce}", "'" + pgtest.Value[string](s.db, `select approve_nonce from autopost.moderation_messages`) + "'"}, words...)
 	s.words = strings.NewReplacer(words...)
 	// A fan-out that has yet to begin.
 	s.db.Exec(`update autopost.settings set value = '2' where key = 'fanout_chunk_channels'`)

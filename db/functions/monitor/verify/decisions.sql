@@ -3,7 +3,8 @@ language sql stable
 as $$
 -- Purpose: finds violations of I34. No delivery comes from a moderated submission before its approval.
 --          An enqueued one has an approval of its stored plan, and its channels got a text of that
---          plan. A channel that changed after the submission came, a post that was changed later, and
+--          plan. A press in a chat counts for the plan that its message shows, and each decision in a
+--          chat has its press. A channel that changed after the submission came, a post that was changed later, and
 --          a delivery that was refused before its first call are not compared.
 with moderated as materialized (
 	select s.submission_id, s.status, s.decision, s.digest, s.plan, s.trace_id, s.run_id, s.message_id, s.channels,
@@ -38,4 +39,22 @@ and (d.attempt > 0 or d.status <> 'failed_permanent')
 and not m.plan -> 'renderings' @> jsonb_build_array(jsonb_build_object('text', d.rendered_text))
 and not exists (select 1 from autopost.post_acts p where p.workspace_id = p_workspace_id
 	and p.delivery_id = d.delivery_id)
+union all
+select jsonb_build_object('what', 'a press counted for another plan than its message shows', 'submission_id',
+	b.submission_id, 'press_id', b.press_id)
+from autopost.moderation_presses b
+join autopost.moderation_messages g on g.workspace_id = p_workspace_id and g.message_id = b.message_id
+where b.workspace_id = p_workspace_id and b.result in ('approved', 'counted', 'rejected') and not exists (
+	select 1 from autopost.approvals a
+	where a.workspace_id = p_workspace_id and a.subject = 'submission:' || b.submission_id
+		and a.approver = b.approver and a.decision = b.decision and a.digest = g.digest)
+union all
+select jsonb_build_object('what', 'a decision in a chat without its press', 'submission_id', m.submission_id,
+	'approver', a.approver)
+from moderated m
+join autopost.approvals a on a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
+where a.source in ('telegram', 'max') and not exists (
+	select 1 from autopost.moderation_presses b
+	where b.workspace_id = p_workspace_id and b.submission_id = m.submission_id and b.approver = a.approver
+		and b.decision = a.decision and b.result in ('approved', 'counted', 'rejected'))
 $$;
