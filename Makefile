@@ -84,7 +84,8 @@ vuln: ## Search the dependencies for known vulnerabilities; needs the network, a
 	$(GO) tool -modfile=tools/govulncheck/go.mod govulncheck ./... || { code=$$?; \
 	[ $$code -eq 3 ] || echo "vuln: the scan did not run; if vuln.go.dev cannot be reached, set GOVULNDB to a mirror or a folder (file://)" >&2; exit $$code; }
 
-generate: setup ## Write db/schema.sql, docs/reference and the invariants of ARCHITECTURE.md
+generate: setup ## Write db/schema.sql, docs/reference, the invariants of ARCHITECTURE.md and the Go code of the pages
+	$(GO) tool -modfile=tools/templ/go.mod templ generate -path internal/web -log-level error
 	$(GO) run ./scripts/generate
 
 diagram: ## Draw docs/architecture.png from docs/architecture.dot; needs Graphviz

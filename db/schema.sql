@@ -126,6 +126,56 @@ CREATE TYPE autopost.verify_finding AS (
 
 
 --
+-- Name: accept_invitation(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.accept_invitation(p_token_hash text, p_user_id uuid, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: makes the invited person a member. A new person (p_user_id null) gives {"name",
+--          "password_hash"}. A person who exists has proved the own password or session: p_user_id.
+--          Works across workspaces.
+-- Returns: {"applied": true, "user_id", "workspace_id"}; or {"applied": false, "reason":
+--          "unknown_link" | "other_user"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  users, memberships, invitations, admin_audit_log.
+declare
+	v_row autopost.invitations;
+	v_user autopost.users;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.check_token_hash(p_token_hash);
+	perform autopost.take_turn('people');
+	select i.* into v_row from autopost.invitations i
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+	limit 1;
+	if v_row.invitation_id is null then
+		return '{"applied": false, "reason": "unknown_link"}';
+	end if;
+	select u.* into v_user from autopost.users u where u.email = v_row.email;
+	if v_user.user_id is distinct from p_user_id or v_user.enabled is false then
+		return '{"applied": false, "reason": "other_user"}';
+	elsif v_user.user_id is null then
+		perform autopost.check_password_hash(p_fields ->> 'password_hash');
+		v_user := autopost.add_user(v_row.email, autopost.person_name_of(p_fields ->> 'name'),
+			p_fields ->> 'password_hash', false);
+	end if;
+	insert into autopost.memberships (workspace_id, user_id, role, created_at)
+	values (v_row.workspace_id, v_user.user_id, v_row.role, autopost.now_ts())
+	on conflict (workspace_id, user_id) do update set role = excluded.role;
+	delete from autopost.invitations i
+	where i.workspace_id = v_row.workspace_id and i.invitation_id = v_row.invitation_id;
+	perform autopost.audit(v_row.workspace_id, 'accept_invitation', 'user:' || v_user.user_id,
+		autopost.act_of_user(v_user.user_id, 'invited by ' || v_row.invited_by), '{}',
+		autopost.user_shown(v_user) || jsonb_build_object('role', v_row.role));
+	return jsonb_build_object('applied', true, 'user_id', v_user.user_id, 'workspace_id', v_row.workspace_id);
+end
+$$;
+
+
+--
 -- Name: acknowledge_alert(text, uuid, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -446,6 +496,18 @@ $$;
 
 
 --
+-- Name: act_of_user(uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_of_user(p_user_id uuid, p_reason text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: operator and reason of what a person does with the own account.
+select jsonb_build_object('operator', 'user:' || p_user_id, 'reason', p_reason, 'manual', true)
+$$;
+
+
+--
 -- Name: act_on_channels(text, text[], jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -740,6 +802,45 @@ exception when unique_violation then
 	return null;
 end
 $_$;
+
+
+--
+-- Name: users; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.users (
+    user_id uuid NOT NULL,
+    email text NOT NULL,
+    name text NOT NULL,
+    password_hash text,
+    language text DEFAULT ''::text NOT NULL,
+    installation_owner boolean DEFAULT false NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT users_email_check CHECK (((email = lower(email)) AND (email <> ''::text))),
+    CONSTRAINT users_name_check CHECK ((name <> ''::text))
+);
+
+
+--
+-- Name: add_user(text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.add_user(p_email text, p_name text, p_password_hash text, p_owner boolean) RETURNS autopost.users
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: adds a person. The caller holds the turn people.
+-- Writes:  users.
+declare
+	v_user autopost.users;
+begin
+	insert into autopost.users (user_id, email, name, password_hash, installation_owner, created_at, updated_at)
+	values (autopost.new_id(), p_email, p_name, p_password_hash, p_owner, autopost.now_ts(), autopost.now_ts())
+	returning * into v_user;
+	return v_user;
+end
+$$;
 
 
 --
@@ -1846,6 +1947,28 @@ $$;
 
 
 --
+-- Name: audit_person(text, uuid, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.audit_person(p_action text, p_user_id uuid, p_act jsonb, p_before jsonb, p_after jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: records an operator action on a person in the audit log of the operator's workspace, as its last act.
+--          Without any workspace there is no log. Call it before a workspace is entered.
+-- Locks:   audit_heads.
+-- Reads:   workspaces.
+-- Writes:  admin_audit_log.
+declare
+	v_log text := autopost.operator_workspace();
+begin
+	if v_log is not null then
+		perform autopost.audit(v_log, p_action, 'user:' || p_user_id, p_act, p_before, p_after);
+	end if;
+end
+$$;
+
+
+--
 -- Name: auth_hold_until(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2194,6 +2317,35 @@ $$;
 
 
 --
+-- Name: begin_first_link(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_first_link(p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: stores the link of the first person by the SHA-256 of its token. It works for a week, while
+--          there are no users.
+-- Returns: {"applied": true, "expires_at"}; or {"applied": false, "reason": "users_exist"}.
+-- Raises:  AP001 for a malformed hash.
+-- Reads:   users.
+-- Writes:  first_links.
+declare
+	v_until timestamptz := autopost.now_ts() + interval '7 days';
+begin
+	perform autopost.check_token_hash(p_token_hash);
+	if exists (select 1 from autopost.users u) then
+		return '{"applied": false, "reason": "users_exist"}';
+	end if;
+	delete from autopost.first_links l where l.expires_at <= autopost.now_ts();
+	insert into autopost.first_links (token_hash, expires_at) values (p_token_hash, v_until)
+	on conflict (token_hash) do update set expires_at = excluded.expires_at;
+	return jsonb_build_object('applied', true, 'expires_at', v_until);
+end
+$$;
+
+
+--
 -- Name: begin_media_removal(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2507,6 +2659,45 @@ begin
 	end if;
 	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, source_id, started_at)
 	values (p_workspace_id, p_run_id, p_kind, p_endpoint_id, p_source_id, autopost.now_ts());
+end
+$$;
+
+
+--
+-- Name: begin_session(uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_session(p_user_id uuid, p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: begins a session of a person who has proved the password, by the SHA-256 of its token. It
+--          removes up to 100 sessions that have ended. Works across workspaces.
+-- Returns: {"applied": true, "session_id", "expires_at"}; or {"applied": false, "reason":
+--          "unknown_user"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   audit_heads.
+-- Reads:   users, settings.
+-- Writes:  sessions, admin_audit_log.
+declare
+	v_session autopost.sessions;
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('user_id', p_user_id is not null), autopost.check_token_hash(p_token_hash);
+	if not exists (select 1 from autopost.users u where u.user_id = p_user_id and u.enabled) then
+		return '{"applied": false, "reason": "unknown_user"}';
+	end if;
+	delete from autopost.sessions s where s.token_hash in (
+		select e.token_hash from autopost.sessions e where e.expires_at <= v_now
+		order by e.expires_at limit 100 for update of e skip locked);
+	insert into autopost.sessions (token_hash, session_id, user_id, created_at, last_seen_at, confirmed_at, expires_at)
+	values (p_token_hash, autopost.new_id(), p_user_id, v_now, v_now, v_now,
+		v_now + autopost.setting_interval('session_max_hours'))
+	returning * into v_session;
+	perform autopost.audit_person('begin_session', p_user_id, autopost.act_of_user(p_user_id, 'sign-in'), '{}',
+		jsonb_build_object('session_id', v_session.session_id));
+	return jsonb_build_object('applied', true, 'session_id', v_session.session_id, 'expires_at', v_session.expires_at);
 end
 $$;
 
@@ -3372,6 +3563,54 @@ $$;
 
 
 --
+-- Name: changed_user(autopost.users, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.changed_user(p_user autopost.users, p_fields jsonb) RETURNS autopost.users
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: a person with changed fields.
+-- Raises:  AP001 for an unknown or wrong field.
+declare
+	v_user autopost.users := p_user;
+	v_field text;
+begin
+	if jsonb_typeof(p_fields) is distinct from 'object' then
+		perform autopost.raise_argument('fields', 'must be a JSON object', 'pass the fields that change');
+	end if;
+	select f.key into v_field from jsonb_object_keys(p_fields) f (key)
+	where f.key <> all ('{email,name,language,enabled,installation_owner,password_hash}') limit 1;
+	if v_field is not null then
+		perform autopost.raise_argument('fields', format('has the unknown field %L', v_field),
+			'use email, name, language, enabled, installation_owner, password_hash');
+	end if;
+	select f.key into v_field from jsonb_each(p_fields) f
+	where f.key in ('enabled', 'installation_owner') and jsonb_typeof(f.value) <> 'boolean' limit 1;
+	if v_field is not null then
+		perform autopost.raise_argument(v_field, 'must be true or false', 'pass a boolean');
+	elsif coalesce(p_fields ->> 'language', '') not in ('', 'en', 'ru') then
+		perform autopost.raise_argument('language', format('must be en, ru or empty, got %s', p_fields ->> 'language'),
+			'pass one of these');
+	end if;
+	if p_user.user_id is null or p_fields ? 'email' then
+		v_user.email := autopost.email_of(p_fields ->> 'email');
+	end if;
+	if p_user.user_id is null or p_fields ? 'name' then
+		v_user.name := autopost.person_name_of(coalesce(p_fields ->> 'name', split_part(v_user.email, '@', 1)));
+	end if;
+	if p_fields ->> 'password_hash' is not null then
+		perform autopost.check_password_hash(p_fields ->> 'password_hash');
+		v_user.password_hash := p_fields ->> 'password_hash';
+	end if;
+	v_user.language := coalesce(p_fields ->> 'language', p_user.language, '');
+	v_user.enabled := coalesce((p_fields ->> 'enabled')::boolean, p_user.enabled, true);
+	v_user.installation_owner := coalesce((p_fields ->> 'installation_owner')::boolean, p_user.installation_owner, false);
+	return v_user;
+end
+$$;
+
+
+--
 -- Name: changes_chat(autopost.discovered_chats, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4155,6 +4394,24 @@ $$;
 
 
 --
+-- Name: check_password_hash(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_password_hash(p_hash text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: checks the encoded form of a password hash. The password itself never reaches the database.
+-- Raises:  AP001.
+begin
+	if coalesce(p_hash !~ '^\$argon2id\$v=19\$m=[0-9]+,t=[0-9]+,p=[0-9]+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$', true) then
+		perform autopost.raise_argument('password_hash', 'must be an argon2id hash in its encoded form',
+			'hash the password first');
+	end if;
+end
+$_$;
+
+
+--
 -- Name: check_posting_window(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4257,6 +4514,24 @@ begin
 	if autopost.setting('event_retention_days') > autopost.setting('delivery_retention_days') then
 		perform autopost.raise_argument('value', 'event_retention_days must not exceed delivery_retention_days',
 			'raise delivery_retention_days first, or choose a smaller value');
+	end if;
+end
+$$;
+
+
+--
+-- Name: check_role(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_role(p_role text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: checks a role.
+-- Raises:  AP001 for an unknown role.
+begin
+	if coalesce(p_role <> all (autopost.roles()), true) then
+		perform autopost.raise_argument('role', format('must be viewer, editor, approver, operator or owner, got %s',
+			coalesce(p_role, 'null')), 'pass one of these roles');
 	end if;
 end
 $$;
@@ -4367,6 +4642,23 @@ begin
 	end if;
 end
 $$;
+
+
+--
+-- Name: check_token_hash(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_token_hash(p_hash text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: checks the hash of a token.
+-- Raises:  AP001.
+begin
+	if coalesce(p_hash !~ '^[0-9a-f]{64}$', true) then
+		perform autopost.raise_argument('token_hash', 'must be a SHA-256', 'pass 64 lower-case hexadecimal digits');
+	end if;
+end
+$_$;
 
 
 --
@@ -6112,6 +6404,25 @@ $$;
 
 
 --
+-- Name: confirm_session(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.confirm_session(p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: records that the person of a session proved the password again. See step_up_minutes.
+-- Returns: {"applied": true}; {"applied": false} without such a session.
+-- Writes:  sessions (confirmed_at).
+begin
+	update autopost.sessions s set confirmed_at = autopost.now_ts()
+	where s.token_hash = p_token_hash and s.expires_at > autopost.now_ts();
+	return jsonb_build_object('applied', found);
+end
+$$;
+
+
+--
 -- Name: content_hash(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6293,6 +6604,55 @@ begin
 	perform autopost.audit(p_workspace_id, 'create_api_key', 'api_key:' || v_key.key_id, v_act, '{}',
 		autopost.api_key_shown(v_key));
 	return jsonb_build_object('applied', true, 'id', v_key.key_id);
+end
+$$;
+
+
+--
+-- Name: create_owner(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.create_owner(p_workspace_id text, p_token_hash text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds the first person as owner of the installation and of a workspace, which may exist.
+--          p_fields: {"email", "name", "password_hash"}.
+-- Returns: {"applied": true, "user_id", "created": true for a new workspace}; or {"applied": false,
+--          "reason": "users_exist" | "unknown_link"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  workspaces, users, memberships, first_links, admin_audit_log.
+declare
+	v_email text;
+	v_name text;
+	v_user autopost.users;
+	v_new boolean;
+begin
+	perform autopost.enter_new_workspace(p_workspace_id);
+	perform autopost.check_token_hash(p_token_hash);
+	v_email := autopost.email_of(p_fields ->> 'email');
+	v_name := autopost.person_name_of(p_fields ->> 'name');
+	perform autopost.check_password_hash(p_fields ->> 'password_hash');
+	perform autopost.take_turn('people');
+	if exists (select 1 from autopost.users u) then
+		return '{"applied": false, "reason": "users_exist"}';
+	elsif not exists (select 1 from autopost.first_links l
+		where l.token_hash = p_token_hash and l.expires_at > autopost.now_ts()) then
+		return '{"applied": false, "reason": "unknown_link"}';
+	end if;
+	insert into autopost.workspaces (workspace_id, created_at, updated_at)
+	values (p_workspace_id, autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id) do nothing;
+	v_new := found;
+	v_user := autopost.add_user(v_email, v_name, p_fields ->> 'password_hash', true);
+	insert into autopost.memberships (workspace_id, user_id, role, created_at)
+	values (p_workspace_id, v_user.user_id, 'owner', autopost.now_ts());
+	delete from autopost.first_links l where l.expires_at is not null;
+	perform autopost.audit(p_workspace_id, 'create_owner', 'user:' || v_user.user_id,
+		autopost.act_of_user(v_user.user_id, 'the first link'), '{}',
+		autopost.user_shown(v_user) || jsonb_build_object('role', 'owner'));
+	return jsonb_build_object('applied', true, 'user_id', v_user.user_id, 'created', v_new);
 end
 $$;
 
@@ -7555,6 +7915,27 @@ $$;
 
 
 --
+-- Name: email_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.email_of(p_email text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: an e-mail address in the stored form: lower case, without outer spaces.
+-- Raises:  AP001 for a text that is not an address.
+declare
+	v_email text := lower(btrim(p_email));
+begin
+	if coalesce(v_email !~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' or length(v_email) > 254, true) then
+		perform autopost.raise_argument('email', format('must be an e-mail address, got %s',
+			coalesce(left(p_email, 100), 'null')), 'write an address such as ann@example.org');
+	end if;
+	return v_email;
+end
+$_$;
+
+
+--
 -- Name: emit_act(autopost.post_acts, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8018,6 +8399,60 @@ begin
 			else r.answer end), '[]')
 		from unnest(p_results) r (answer))), to_jsonb(v_results));
 	return jsonb_build_object('run_id', p_run_id, 'results', v_results);
+end
+$$;
+
+
+--
+-- Name: end_session(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_session(p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends the session with this SHA-256 of a token. Works across workspaces.
+-- Returns: {"applied": true}; {"applied": false} without such a session.
+-- Locks:   audit_heads.
+-- Writes:  sessions, admin_audit_log.
+declare
+	v_session autopost.sessions;
+begin
+	perform autopost.enter_all_workspaces();
+	delete from autopost.sessions s where s.token_hash = p_token_hash returning s.* into v_session;
+	perform autopost.audit_person('end_session', v_session.user_id, autopost.act_of_user(v_session.user_id, 'sign-out'),
+		jsonb_build_object('session_id', v_session.session_id), '{}') where v_session.user_id is not null;
+	return jsonb_build_object('applied', v_session.user_id is not null);
+end
+$$;
+
+
+--
+-- Name: end_sessions(uuid, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_sessions(p_user_id uuid, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: signs a person out everywhere. Works across workspaces.
+-- Returns: {"applied": true, "ended": sessions}; or {"applied": false, "reason": "unknown_user"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   audit_heads.
+-- Writes:  sessions, admin_audit_log.
+declare
+	v_act jsonb := autopost.manual_act(p_operator, p_reason, false);
+	v_ended int;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('user_id', p_user_id is not null);
+	if not exists (select 1 from autopost.users u where u.user_id = p_user_id) then
+		return '{"applied": false, "reason": "unknown_user"}';
+	end if;
+	delete from autopost.sessions s where s.user_id = p_user_id;
+	get diagnostics v_ended = row_count;
+	perform autopost.audit_person('end_sessions', p_user_id, v_act, '{}', jsonb_build_object('ended', v_ended));
+	return jsonb_build_object('applied', true, 'ended', v_ended);
 end
 $$;
 
@@ -10947,6 +11382,61 @@ $$;
 
 
 --
+-- Name: get_invitation(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_invitation(p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: finds the invitation, or the first link, with this SHA-256 of a token. Works across
+--          workspaces.
+-- Returns: {"kind": "first"}; {"kind": "invitation", "workspace_id", "workspace", "email", "role",
+--          "user_id" and "password_hash" of a person who exists}; null without one.
+-- Reads:   first_links, users, invitations, workspaces.
+declare
+	v_answer jsonb;
+begin
+	perform autopost.enter_all_workspaces();
+	if exists (select 1 from autopost.first_links l
+		where l.token_hash = p_token_hash and l.expires_at > autopost.now_ts())
+		and not exists (select 1 from autopost.users u) then
+		return '{"kind": "first"}';
+	end if;
+	select jsonb_build_object('kind', 'invitation', 'workspace_id', i.workspace_id, 'workspace',
+		coalesce(nullif(w.name, ''), w.workspace_id), 'email', i.email, 'role', i.role, 'user_id', u.user_id,
+		'password_hash', u.password_hash) into v_answer
+	from autopost.invitations i
+	join autopost.workspaces w on w.workspace_id = i.workspace_id
+	left join autopost.users u on u.email = i.email
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+	limit 1;
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: get_login(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_login(p_email text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the password hash of the enabled person with this e-mail address.
+-- Returns: {"user_id", "password_hash"}; null without such a person or without a password.
+-- Reads:   users.
+begin
+	return (
+		select jsonb_build_object('user_id', u.user_id, 'password_hash', u.password_hash)
+		from autopost.users u
+		where u.email = lower(btrim(p_email)) and u.enabled and u.password_hash is not null);
+end
+$$;
+
+
+--
 -- Name: get_media_blob(text, text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11497,7 +11987,7 @@ CREATE FUNCTION autopost.guard_setting() RETURNS trigger
 -- Raises:  AP001.
 declare
 	v_kind text := coalesce(jsonb_typeof(new.default_value), 'number');
-	v_unit text := (regexp_match(new.key, '_(seconds|ms|hours|days|bytes)(_|$)'))[1];
+	v_unit text := (regexp_match(new.key, '_(seconds|ms|minutes|hours|days|bytes)(_|$)'))[1];
 	v_good boolean := jsonb_typeof(new.value) = v_kind;
 begin
 	if v_good and v_kind = 'number' then
@@ -12351,6 +12841,52 @@ CREATE FUNCTION autopost.instant_text(p_at timestamp with time zone) RETURNS tex
     AS $$
 -- Purpose: an instant in a sentence: UTC, to the second, the same for each session.
 select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+$$;
+
+
+--
+-- Name: invite_user(text, jsonb, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.invite_user(p_workspace_id text, p_fields jsonb, p_token_hash text, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: invites a person by the SHA-256 of the token of a link. p_fields: {"email", "role"}. The link
+--          works once, for a week. It replaces an earlier one for the same address.
+-- Returns: {"applied": true, "id", "email", "expires_at"}; or {"applied": false, "reason":
+--          "already_member"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  invitations, admin_audit_log.
+declare
+	v_act jsonb;
+	v_email text;
+	v_row autopost.invitations;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require_argument('fields', jsonb_typeof(p_fields) = 'object');
+	v_email := autopost.email_of(p_fields ->> 'email');
+	perform autopost.check_role(p_fields ->> 'role');
+	perform autopost.check_token_hash(p_token_hash);
+	perform autopost.take_turn('people');
+	if exists (select 1 from autopost.memberships m join autopost.users u on u.user_id = m.user_id
+		where m.workspace_id = p_workspace_id and u.email = v_email) then
+		return '{"applied": false, "reason": "already_member"}';
+	end if;
+	delete from autopost.invitations i where i.workspace_id = p_workspace_id
+		and (i.email = v_email or i.expires_at <= autopost.now_ts());
+	insert into autopost.invitations (workspace_id, invitation_id, email, role, token_hash, invited_by, created_at,
+		expires_at)
+	values (p_workspace_id, autopost.new_id(), v_email, p_fields ->> 'role', p_token_hash, p_operator,
+		autopost.now_ts(), autopost.now_ts() + interval '7 days')
+	returning * into v_row;
+	perform autopost.audit(p_workspace_id, 'invite_user', 'invitation:' || v_row.invitation_id, v_act, '{}',
+		jsonb_build_object('email', v_email, 'role', v_row.role, 'expires_at', v_row.expires_at));
+	return jsonb_build_object('applied', true, 'id', v_row.invitation_id, 'email', v_email, 'expires_at',
+		v_row.expires_at);
+end
 $$;
 
 
@@ -14746,6 +15282,36 @@ $$;
 
 
 --
+-- Name: list_invitations(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_invitations(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the open invitations of a workspace, newest first. p_filter may have before_id (older
+--          than this id: the next page).
+-- Returns: rows {"invitation_id", "email", "role", "invited_by", "created_at", "expires_at"}.
+-- Raises:  AP001 for an unknown key, a malformed id, or a limit outside 1 to 10000.
+-- Reads:   invitations.
+declare
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{before_id}', p_limit);
+	return query
+	select jsonb_build_object('invitation_id', i.invitation_id, 'email', i.email, 'role', i.role, 'invited_by',
+		i.invited_by, 'created_at', i.created_at, 'expires_at', i.expires_at)
+	from autopost.invitations i
+	where i.workspace_id = p_workspace_id and i.expires_at > autopost.now_ts()
+	and (v_before_id is null or i.invitation_id < v_before_id)
+	order by i.invitation_id desc
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: list_master_keys(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14828,6 +15394,39 @@ begin
 			where r.begun_at <= autopost.now_ts() - autopost.media_removal_time()
 			order by r.begun_at, r.blob_ref
 			limit p_limit) x);
+end
+$$;
+
+
+--
+-- Name: list_members(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_members(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the people of a workspace, newest account first. All keys of p_filter are optional:
+--          user_id, before_id (older than this id: the next page).
+-- Returns: rows {"user_id", "email", "name", "role", "enabled", "since"}.
+-- Raises:  AP001 for an unknown key, a malformed id, or a limit outside 1 to 10000.
+-- Reads:   memberships, users.
+declare
+	v_user_id uuid := autopost.uuid_in(p_filter, 'user_id');
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{user_id,before_id}', p_limit);
+	return query
+	select jsonb_build_object('user_id', u.user_id, 'email', u.email, 'name', u.name, 'role', m.role, 'enabled',
+		u.enabled, 'since', m.created_at)
+	from autopost.memberships m
+	join autopost.users u on u.user_id = m.user_id
+	where m.workspace_id = p_workspace_id
+	and (v_user_id is null or m.user_id = v_user_id)
+	and (v_before_id is null or m.user_id < v_before_id)
+	order by m.user_id desc
+	limit p_limit;
 end
 $$;
 
@@ -14922,24 +15521,35 @@ CREATE FUNCTION autopost.list_messages(p_workspace_id text, p_filter jsonb, p_li
     SET enable_bitmapscan TO 'off'
     AS $$
 -- Purpose: lists messages, newest first by the first sight of their content. All keys of p_filter
---          are optional: status and channel_id (of one delivery), since (inclusive) and until
---          (exclusive) of the first sight, before_id (older than this id: the next page). The plan
---          is made per call, so that a missing key does not disable an index.
+--          are optional: status and channel_id (of one delivery), text (see messages_like), since
+--          (inclusive) and until (exclusive) of the first sight, before_id (older than this id: the
+--          next page). The plan is made per call, so that a missing key does not disable an index.
 -- Raises:  AP001 for an unknown key or status, a malformed id or instant, or a limit outside 1 to
 --          10000.
 -- Reads:   list_messages (view), deliveries.
 declare
 	v_ids uuid[];
+	v_found uuid[];
 	v_id uuid;
 	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
 	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
 	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, '{status,channel_id,since,until,before_id}', p_limit);
+	perform autopost.check_read(p_filter, '{status,channel_id,text,since,until,before_id}', p_limit);
 	perform autopost.check_status(p_filter, autopost.delivery_statuses());
 	if p_filter ?| '{status,channel_id}' then
 		v_ids := autopost.messages_with(p_workspace_id, p_filter ->> 'status', p_filter ->> 'channel_id');
+	end if;
+	if p_filter ? 'text' then
+		v_found := autopost.messages_like(p_workspace_id, p_filter ->> 'text', v_before_id, v_from, v_until);
+		v_ids := array(select f.id from unnest(v_found) f (id)
+			where case when v_ids is not null then f.id = any (v_ids)
+				else not p_filter ?| '{status,channel_id}' or exists (
+					select 1 from autopost.deliveries d
+					where d.workspace_id = p_workspace_id and d.message_id = f.id
+					and (not p_filter ? 'status' or d.status = p_filter ->> 'status')
+					and (not p_filter ? 'channel_id' or d.channel_id = p_filter ->> 'channel_id')) end);
 	end if;
 	if v_ids is not null then
 		-- One by one: a plan for all would scan the workspace.
@@ -15640,6 +16250,36 @@ begin
 			order by o.deleted_at
 			limit p_limit)
 			limit p_limit) x);
+end
+$$;
+
+
+--
+-- Name: list_users(jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_users(p_filter jsonb, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the people of the installation by e-mail address. All keys of p_filter are optional:
+--          email, after (an address: the next page). Works across workspaces.
+-- Returns: rows {"user_id", "email", "name", "language", "installation_owner", "enabled",
+--          "has_password", "created_at", "roles": {workspace: role}}.
+-- Raises:  AP001 for an unknown key or a limit outside 1 to 10000.
+-- Reads:   users, memberships.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.check_read(p_filter, '{email,after}', p_limit);
+	return query
+	select autopost.user_shown(u) || jsonb_build_object('created_at', u.created_at, 'roles', (
+		select coalesce(jsonb_object_agg(m.workspace_id, m.role), '{}') from autopost.memberships m
+		where m.user_id = u.user_id and autopost.may_access(m.workspace_id)))
+	from autopost.users u
+	where (not p_filter ? 'email' or u.email = lower(btrim(p_filter ->> 'email')))
+	and (not p_filter ? 'after' or u.email > p_filter ->> 'after')
+	order by u.email
+	limit p_limit;
 end
 $$;
 
@@ -17493,6 +18133,38 @@ $_$;
 
 
 --
+-- Name: messages_like(text, text, uuid, uuid, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.messages_like(p_workspace_id text, p_text text, p_before_id uuid, p_from uuid, p_until uuid) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: the messages with this text, source_ref or tag among the newest 5,000 of a range, newest
+--          first. The bound keeps the cost the same whatever the size of the workspace.
+-- Reads:   messages.
+declare
+	v_text text := lower(btrim(p_text));
+begin
+	return array(
+		select x.message_id
+		from (
+			select m.message_id, m.payload ->> 'text' as text, m.source_ref, m.tags from autopost.messages m
+			where m.workspace_id = p_workspace_id
+			and (p_before_id is null or m.message_id < p_before_id)
+			and (p_from is null or m.message_id >= p_from)
+			and (p_until is null or m.message_id < p_until)
+			order by m.message_id desc
+			limit 5000) x
+		where position(v_text in lower(x.text)) > 0 or lower(x.source_ref) = v_text or ltrim(v_text, '#') = any (x.tags)
+		order by x.message_id desc);
+end
+$$;
+
+
+--
 -- Name: messages_with(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -19097,6 +19769,26 @@ begin
 			'choose an earlier time, or raise the setting delivery_retention_days');
 	end if;
 	return v_errors || autopost.variants_errors(p_raw) || autopost.template_form_errors(p_raw -> 'template');
+end
+$$;
+
+
+--
+-- Name: person_name_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.person_name_of(p_name text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the name of a person without outer spaces.
+-- Raises:  AP001 for an empty or long name, and for control characters.
+declare
+	v_name text := btrim(p_name);
+begin
+	if coalesce(v_name = '' or length(v_name) > 100 or v_name ~ '[[:cntrl:]]', true) then
+		perform autopost.raise_argument('name', 'must have 1 to 100 characters in one line', 'write the name of the person');
+	end if;
+	return v_name;
 end
 $$;
 
@@ -21117,6 +21809,57 @@ $_$;
 
 
 --
+-- Name: put_membership(text, uuid, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_membership(p_workspace_id text, p_user_id uuid, p_role text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: gives a person a role in a workspace; null ends the membership. The last owner stays.
+-- Returns: {"applied": true, "dry_run", "before": {"role"}, "after": {"role"}}; or {"applied": false,
+--          "dry_run", "reason": "unknown_user" | "unchanged" | "last_owner"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  memberships, admin_audit_log.
+declare
+	v_act jsonb;
+	v_old text;
+	v_refused text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('user_id', p_user_id is not null);
+	perform autopost.check_role(p_role) where p_role is not null;
+	perform autopost.take_turn('people') where not p_dry_run;
+	select m.role into v_old from autopost.memberships m
+	where m.workspace_id = p_workspace_id and m.user_id = p_user_id;
+	v_refused := case
+		when not exists (select 1 from autopost.users u where u.user_id = p_user_id) then 'unknown_user'
+		when v_old is not distinct from p_role then 'unchanged'
+		when v_old = 'owner' and not exists (select 1 from autopost.memberships m
+			where m.workspace_id = p_workspace_id and m.role = 'owner' and m.user_id <> p_user_id) then 'last_owner' end;
+	if v_refused is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_refused);
+	end if;
+	if not p_dry_run then
+		if p_role is null then
+			delete from autopost.memberships m where m.workspace_id = p_workspace_id and m.user_id = p_user_id;
+		else
+			insert into autopost.memberships (workspace_id, user_id, role, created_at)
+			values (p_workspace_id, p_user_id, p_role, autopost.now_ts())
+			on conflict (workspace_id, user_id) do update set role = excluded.role;
+		end if;
+		perform autopost.audit(p_workspace_id, 'put_membership', 'user:' || p_user_id, v_act,
+			jsonb_build_object('role', v_old), jsonb_build_object('role', p_role));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', jsonb_build_object('role', v_old),
+		'after', jsonb_build_object('role', p_role));
+end
+$$;
+
+
+--
 -- Name: put_quota(text, text, integer, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -21585,6 +22328,68 @@ begin
 	return v_answer || jsonb_build_object('created', v_before is null, 'before',
 		autopost.fields_that_differ(coalesce(v_before, '{}'), v_after),
 		'after', autopost.fields_that_differ(v_after, coalesce(v_before, '{}')));
+end
+$$;
+
+
+--
+-- Name: put_user(uuid, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_user(p_user_id uuid, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds a person (p_user_id null) or changes fields: email, name, language, enabled,
+--          installation_owner, password_hash. A new password and the end of enabled end the sessions
+--          of the person. Works across workspaces; the audit row is in the operator's workspace.
+-- Returns: {"applied": true, "dry_run", "created", "user_id", "before", "after"}; or {"applied":
+--          false, "dry_run", "reason": "unknown_user" | "unchanged" | "email_taken" |
+--          "last_installation_owner"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  users, sessions, admin_audit_log.
+declare
+	v_act jsonb := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_old autopost.users;
+	v_new autopost.users;
+	v_refused text;
+	v_before jsonb;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.take_turn('people') where not p_dry_run;
+	select u.* into v_old from autopost.users u where u.user_id = p_user_id;
+	v_before := case when p_user_id is null then '{}'::jsonb else autopost.user_shown(v_old) end;
+	if p_user_id is null or v_old.user_id is not null then
+		v_new := autopost.changed_user(v_old, p_fields);
+	end if;
+	v_refused := case
+		when p_user_id is not null and v_old.user_id is null then 'unknown_user'
+		when v_new is not distinct from v_old then 'unchanged'
+		when exists (select 1 from autopost.users u where u.email = v_new.email
+			and u.user_id is distinct from p_user_id) then 'email_taken'
+		when v_old.installation_owner and v_old.enabled and not (v_new.installation_owner and v_new.enabled)
+			and not exists (select 1 from autopost.users u
+				where u.installation_owner and u.enabled and u.user_id <> p_user_id) then 'last_installation_owner' end;
+	if v_refused is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_refused);
+	end if;
+	if not p_dry_run and p_user_id is null then
+		v_new := autopost.add_user(v_new.email, v_new.name, v_new.password_hash, v_new.installation_owner);
+	elsif not p_dry_run then
+		update autopost.users u
+		set email = v_new.email, name = v_new.name, language = v_new.language, enabled = v_new.enabled,
+			installation_owner = v_new.installation_owner, password_hash = v_new.password_hash,
+			updated_at = autopost.now_ts()
+		where u.user_id = p_user_id;
+		delete from autopost.sessions s where s.user_id = p_user_id
+			and (not v_new.enabled or v_new.password_hash is distinct from v_old.password_hash);
+	end if;
+	perform autopost.audit_person('put_user', v_new.user_id, v_act, v_before, autopost.user_shown(v_new)
+		|| jsonb_build_object('new_password', v_new.password_hash is distinct from v_old.password_hash))
+	where not p_dry_run;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', p_user_id is null, 'user_id',
+		v_new.user_id, 'before', v_before, 'after', autopost.user_shown(v_new));
 end
 $$;
 
@@ -25152,6 +25957,52 @@ $$;
 
 
 --
+-- Name: resolve_session(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.resolve_session(p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: finds the session with this SHA-256 of a token, if it has not ended and its person is
+--          enabled. Its use is recorded once a minute. Works across workspaces.
+-- Returns: {"session_id", "user_id", "name", "email", "language", "installation_owner", "confirmed":
+--          the password was checked within step_up_minutes, "workspaces": [{"workspace_id", "name",
+--          "role"}] by id}; null without one.
+-- Reads:   sessions, users, memberships, workspaces, settings.
+-- Writes:  sessions (last_seen_at).
+declare
+	v_session autopost.sessions;
+	v_user autopost.users;
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.enter_all_workspaces();
+	select s.* into v_session from autopost.sessions s
+	where s.token_hash = p_token_hash and s.expires_at > v_now
+		and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > v_now
+		and s.created_at + autopost.setting_interval('session_max_hours') > v_now;
+	select u.* into v_user from autopost.users u where u.user_id = v_session.user_id and u.enabled;
+	if v_user.user_id is null then
+		return null;
+	end if;
+	if v_session.last_seen_at <= v_now - interval '1 minute' then
+		update autopost.sessions s set last_seen_at = greatest(s.last_seen_at, v_now)
+		where s.token_hash = p_token_hash;
+	end if;
+	return jsonb_build_object('session_id', v_session.session_id, 'user_id', v_user.user_id, 'name', v_user.name,
+		'email', v_user.email, 'language', v_user.language, 'installation_owner', v_user.installation_owner,
+		'confirmed', v_session.confirmed_at + autopost.setting_interval('step_up_minutes') > v_now,
+		'workspaces', (
+			select coalesce(jsonb_agg(jsonb_build_object('workspace_id', m.workspace_id, 'name',
+				coalesce(nullif(w.name, ''), w.workspace_id), 'role', m.role) order by m.workspace_id), '[]')
+			from autopost.memberships m
+			join autopost.workspaces w on w.workspace_id = m.workspace_id
+			where m.user_id = v_user.user_id and autopost.may_access(m.workspace_id)));
+end
+$$;
+
+
+--
 -- Name: resolve_signed_endpoint(timestamp with time zone, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25783,6 +26634,39 @@ $$;
 
 
 --
+-- Name: revoke_invitation(text, uuid, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.revoke_invitation(p_workspace_id text, p_invitation_id uuid, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends an invitation; its link works no more.
+-- Returns: {"applied": true}; or {"applied": false, "reason": "unknown_invitation"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   audit_heads.
+-- Writes:  invitations, admin_audit_log.
+declare
+	v_act jsonb;
+	v_row autopost.invitations;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require_argument('invitation_id', p_invitation_id is not null);
+	delete from autopost.invitations i
+	where i.workspace_id = p_workspace_id and i.invitation_id = p_invitation_id
+	returning i.* into v_row;
+	if v_row.invitation_id is null then
+		return '{"applied": false, "reason": "unknown_invitation"}';
+	end if;
+	perform autopost.audit(p_workspace_id, 'revoke_invitation', 'invitation:' || p_invitation_id, v_act,
+		jsonb_build_object('email', v_row.email, 'role', v_row.role), '{}');
+	return '{"applied": true}';
+end
+$$;
+
+
+--
 -- Name: rewrap_data_key(text, integer, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25850,6 +26734,18 @@ begin
 	perform pg_notify('autopost_wake', 'deliveries');
 	return null;
 end
+$$;
+
+
+--
+-- Name: roles(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.roles() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the roles. Each has the rights of those before it.
+select '{viewer,editor,approver,operator,owner}'::text[]
 $$;
 
 
@@ -26689,6 +27585,7 @@ begin
 	return (
 		select autopost.setting(p_key) * case
 			when p_key like '%\_ms' then interval '1 millisecond'
+			when p_key like '%\_minutes' then interval '1 minute'
 			when p_key like '%\_hours' then interval '1 hour'
 			when p_key like '%\_days' then interval '1 day'
 			else interval '1 second' end);
@@ -30226,6 +31123,20 @@ begin
 		jsonb_build_object('payload_ref', v_link.payload_ref));
 	return jsonb_build_object('applied', true, 'event_id', v_link.event_id, 'payload_ref', v_link.payload_ref);
 end
+$$;
+
+
+--
+-- Name: user_shown(autopost.users); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.user_shown(p_user autopost.users) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: a person without the password hash.
+select jsonb_build_object('user_id', p_user.user_id, 'email', p_user.email, 'name', p_user.name, 'language',
+	p_user.language, 'installation_owner', p_user.installation_owner, 'enabled', p_user.enabled, 'has_password',
+	p_user.password_hash is not null)
 $$;
 
 
@@ -33849,6 +34760,17 @@ ALTER TABLE ONLY autopost.events_default FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: first_links; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.first_links (
+    token_hash text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT first_links_token_hash_check CHECK ((token_hash ~ '^[0-9a-f]{64}$'::text))
+);
+
+
+--
 -- Name: ingress_receipts; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -33876,6 +34798,27 @@ ALTER TABLE ONLY autopost.ingress_receipts FORCE ROW LEVEL SECURITY;
 CREATE TABLE autopost.installed_functions (
     digest text NOT NULL
 );
+
+
+--
+-- Name: invitations; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.invitations (
+    workspace_id text NOT NULL,
+    invitation_id uuid NOT NULL,
+    email text NOT NULL,
+    role text NOT NULL,
+    token_hash text NOT NULL,
+    invited_by text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT invitations_email_check CHECK (((email = lower(email)) AND (email <> ''::text))),
+    CONSTRAINT invitations_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'editor'::text, 'approver'::text, 'operator'::text, 'owner'::text]))),
+    CONSTRAINT invitations_token_hash_check CHECK ((token_hash ~ '^[0-9a-f]{64}$'::text))
+);
+
+ALTER TABLE ONLY autopost.invitations FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -33911,6 +34854,21 @@ CREATE TABLE autopost.media_removals (
     begun_at timestamp with time zone NOT NULL,
     CONSTRAINT media_removals_blob_ref_check CHECK ((blob_ref <> ''::text))
 );
+
+
+--
+-- Name: memberships; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.memberships (
+    workspace_id text NOT NULL,
+    user_id uuid NOT NULL,
+    role text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'editor'::text, 'approver'::text, 'operator'::text, 'owner'::text])))
+);
+
+ALTER TABLE ONLY autopost.memberships FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -34019,6 +34977,22 @@ CREATE TABLE autopost.secret_lookup (
 );
 
 ALTER TABLE ONLY autopost.secret_lookup FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: sessions; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.sessions (
+    token_hash text NOT NULL,
+    session_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    confirmed_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT sessions_token_hash_check CHECK ((token_hash ~ '^[0-9a-f]{64}$'::text))
+);
 
 
 --
@@ -34371,6 +35345,14 @@ ALTER TABLE ONLY autopost.fanout_jobs
 
 
 --
+-- Name: first_links first_links_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.first_links
+    ADD CONSTRAINT first_links_pkey PRIMARY KEY (token_hash);
+
+
+--
 -- Name: ingest_runs ingest_runs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -34403,6 +35385,22 @@ ALTER TABLE ONLY autopost.installed_functions
 
 
 --
+-- Name: invitations invitations_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.invitations
+    ADD CONSTRAINT invitations_pkey PRIMARY KEY (workspace_id, invitation_id);
+
+
+--
+-- Name: invitations invitations_workspace_id_email_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.invitations
+    ADD CONSTRAINT invitations_workspace_id_email_key UNIQUE (workspace_id, email);
+
+
+--
 -- Name: media_blobs media_blobs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -34424,6 +35422,14 @@ ALTER TABLE ONLY autopost.media_origin
 
 ALTER TABLE ONLY autopost.media_removals
     ADD CONSTRAINT media_removals_pkey PRIMARY KEY (blob_ref);
+
+
+--
+-- Name: memberships memberships_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.memberships
+    ADD CONSTRAINT memberships_pkey PRIMARY KEY (workspace_id, user_id);
 
 
 --
@@ -34579,6 +35585,22 @@ ALTER TABLE ONLY autopost.secret_lookup
 
 
 --
+-- Name: sessions sessions_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.sessions
+    ADD CONSTRAINT sessions_pkey PRIMARY KEY (token_hash);
+
+
+--
+-- Name: sessions sessions_session_id_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.sessions
+    ADD CONSTRAINT sessions_session_id_key UNIQUE (session_id);
+
+
+--
 -- Name: settings settings_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -34624,6 +35646,22 @@ ALTER TABLE ONLY autopost.turns
 
 ALTER TABLE ONLY autopost.use_prices
     ADD CONSTRAINT use_prices_pkey PRIMARY KEY (platform, use);
+
+
+--
+-- Name: users users_email_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.users
+    ADD CONSTRAINT users_email_key UNIQUE (email);
+
+
+--
+-- Name: users users_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.users
+    ADD CONSTRAINT users_pkey PRIMARY KEY (user_id);
 
 
 --
@@ -35080,6 +36118,13 @@ CREATE UNIQUE INDEX ingress_receipts_source_ref ON autopost.ingress_receipts USI
 
 
 --
+-- Name: invitations_token; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX invitations_token ON autopost.invitations USING btree (token_hash);
+
+
+--
 -- Name: media_blobs_urls; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -35098,6 +36143,13 @@ CREATE INDEX media_origin_not_hashed ON autopost.media_origin USING btree (blob_
 --
 
 CREATE INDEX media_origin_seen ON autopost.media_origin USING btree (workspace_id, last_seen_at) WHERE (deleted_at IS NULL);
+
+
+--
+-- Name: memberships_user; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX memberships_user ON autopost.memberships USING btree (user_id);
 
 
 --
@@ -35210,6 +36262,20 @@ CREATE UNIQUE INDEX sealed_secrets_in_force ON autopost.sealed_secrets USING btr
 --
 
 CREATE INDEX secret_lookup_subject ON autopost.secret_lookup USING btree (workspace_id, kind, subject_id);
+
+
+--
+-- Name: sessions_expiry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX sessions_expiry ON autopost.sessions USING btree (expires_at);
+
+
+--
+-- Name: sessions_user; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX sessions_user ON autopost.sessions USING btree (user_id);
 
 
 --
@@ -35806,6 +36872,14 @@ ALTER TABLE ONLY autopost.ingress_receipts
 
 
 --
+-- Name: invitations invitations_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.invitations
+    ADD CONSTRAINT invitations_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: media_blobs media_blobs_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -35819,6 +36893,22 @@ ALTER TABLE ONLY autopost.media_blobs
 
 ALTER TABLE ONLY autopost.media_origin
     ADD CONSTRAINT media_origin_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: memberships memberships_user_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.memberships
+    ADD CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES autopost.users(user_id);
+
+
+--
+-- Name: memberships memberships_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.memberships
+    ADD CONSTRAINT memberships_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -35931,6 +37021,14 @@ ALTER TABLE ONLY autopost.result_webhooks
 
 ALTER TABLE ONLY autopost.sealed_secrets
     ADD CONSTRAINT sealed_secrets_workspace_id_auth_ref_fkey FOREIGN KEY (workspace_id, auth_ref) REFERENCES autopost.credential_bindings(workspace_id, auth_ref) ON DELETE CASCADE;
+
+
+--
+-- Name: sessions sessions_user_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.sessions
+    ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES autopost.users(user_id);
 
 
 --
@@ -36207,6 +37305,12 @@ CREATE POLICY installation ON autopost.retry_policies FOR SELECT USING ((workspa
 
 
 --
+-- Name: invitations; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.invitations ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: media_blobs; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -36217,6 +37321,12 @@ ALTER TABLE autopost.media_blobs ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.media_origin ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: memberships; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.memberships ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: message_media; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -36448,6 +37558,13 @@ CREATE POLICY owner_session ON autopost.ingress_receipts TO autopost_owner USING
 
 
 --
+-- Name: invitations owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.invitations TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: media_blobs owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -36459,6 +37576,13 @@ CREATE POLICY owner_session ON autopost.media_blobs TO autopost_owner USING ((CO
 --
 
 CREATE POLICY owner_session ON autopost.media_origin TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: memberships owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.memberships TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -36948,6 +38072,13 @@ CREATE POLICY workspace ON autopost.ingress_receipts USING ((workspace_id = curr
 
 
 --
+-- Name: invitations workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.invitations USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: media_blobs workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -36959,6 +38090,13 @@ CREATE POLICY workspace ON autopost.media_blobs USING ((workspace_id = current_s
 --
 
 CREATE POLICY workspace ON autopost.media_origin USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: memberships workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.memberships USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -33,6 +33,7 @@ import (
 	"autopost/internal/pg"
 	"autopost/internal/pg/schema"
 	"autopost/internal/rawpayload"
+	"autopost/internal/web"
 	"autopost/internal/webhooks"
 	"autopost/internal/worker"
 )
@@ -65,7 +66,9 @@ type Daemon struct {
 	watch    *watch
 	disks    *disks
 	group    worker.Supervisor
-	log      *slog.Logger
+	// pages means that the stage web runs.
+	pages bool
+	log   *slog.Logger
 }
 
 // New opens what the stages need and builds them. Nothing runs before Run.
@@ -148,13 +151,14 @@ func writeSettings(ctx context.Context, store *pg.Store, cfg config.Config) erro
 func (d *Daemon) addStages(only []string) error {
 	on := func(stage string) bool { return len(only) == 0 || slices.Contains(only, stage) }
 	runID := uuid.NewString()
+	d.pages = on("web")
 	d.group.Panicked = func(ctx context.Context, stage string, failure *worker.Panic) {
 		d.reportPanic(ctx, runID, stage, failure)
 	}
 	if d.db.Private != nil {
 		d.group.Add("private postgres", worker.Func(d.db.awaitEnd))
 	}
-	d.group.Add("http", worker.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), on("web"))) }))
+	d.group.Add("http", worker.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), d.pages)) }))
 	d.watch.serve(&d.group)
 	d.group.Add("listen", worker.Func(func(ctx context.Context) error { return pg.Listen(ctx, d.db.DirectURL, d.wakeups, d.log) }))
 	if on("ingest") || on("dispatch") || on("monitor") {
@@ -185,13 +189,13 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 		mux.Handle("/hooks/telegram", botupdates.New(autopost.Telegram, d.store, d.log))
 		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
 	}
-	api := api.Handler(api.Deps{
+	api := api.New(api.Deps{
 		Store: d.store, Log: d.log, Raw: d.raw,
 		Media:  api.Media{Uploads: d.workspaceMedia(), Limits: mediaLimits(d.cfg), Platforms: MediaProxy{d.adapters, d.vault, d.workspaceMedia(), d.mediaProvider(), new(singleflight.Group)}},
 		Checks: d.checks(),
 	})
 	if withWeb {
-		mux.Handle("/", api)
+		mux.Handle("/", web.Handler(web.Deps{Store: d.store, API: api, PublicURL: d.cfg.PublicURL, Log: d.log}, api))
 	} else {
 		mux.Handle("/healthz", api)
 		mux.Handle("/readyz", api)

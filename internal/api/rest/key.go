@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"autopost/internal/problem"
 )
@@ -25,10 +27,44 @@ type Key struct {
 	Scopes []string `json:"scopes"`
 	// Unseen means that TouchAPIKey has a use to record.
 	Unseen bool `json:"unseen"`
+	// UserID is set for a person with a session, who has no key.
+	UserID string `json:"-"`
+}
+
+// NewKey describes a new key. Scopes and ExpiresAt are optional.
+type NewKey struct {
+	Name      string     `json:"name"`
+	Role      string     `json:"role"`
+	Scopes    []string   `json:"scopes,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
 
 // operator returns the name for the audit log.
-func (k Key) operator() string { return fmt.Sprintf("%s (api key %s)", k.Name, k.KeyID) }
+func (k Key) operator() string {
+	if k.UserID != "" {
+		return "user:" + k.UserID
+	}
+	return fmt.Sprintf("%s (api key %s)", k.Name, k.KeyID)
+}
+
+// Source returns the way of a decision of the caller.
+func (k Key) Source() string {
+	if k.UserID != "" {
+		return "page"
+	}
+	return "api"
+}
+
+// WithCaller returns a context whose operations act for key. The caller of this function has authenticated it.
+func WithCaller(ctx context.Context, key Key) context.Context {
+	return context.WithValue(ctx, callerKey{}, key)
+}
+
+// May reports whether the role of the key includes role.
+func (k Key) May(role string) bool { return slices.Index(roles, k.Role) >= slices.Index(roles, role) }
+
+// Roles returns all roles. Each may do everything that the earlier ones may.
+func Roles() []string { return slices.Clone(roles) }
 
 type callerKey struct{}
 
@@ -65,7 +101,7 @@ func (d *Server) Authenticate(next http.Handler) http.Handler {
 		if key.Unseen {
 			d.touch(r, *key)
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, *key)))
+		next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), *key)))
 	})
 }
 

@@ -257,6 +257,18 @@ var acts = []act{
 	{"rotate_api_key", "", `select autopost.rotate_api_key('w', {apikey}, md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), 60, {by}, false)`, false},
 	{"disable_api_key", "", `select autopost.disable_api_key('w', {apikey}, {by}, false)`, false},
 	{"touch_api_key", "", `select autopost.touch_api_key('w', {apikey})`, true},
+	{"begin_first_link", "", `select autopost.begin_first_link(md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, true},
+	{"create_owner", "", `select autopost.create_owner('w', repeat('a', 64), jsonb_build_object('email', 'a@b', 'name', 'a', 'password_hash', '$argon2id$v=19$m=8,t=1,p=1$YQ$YQ'))`, true},
+	{"put_user", "", `select autopost.put_user({person}, jsonb_build_object('name', gen_random_uuid()::text), {by}, false)`, false},
+	{"put_membership", "", `select autopost.put_membership('w', {person}, (array['editor', 'viewer'])[1 + floor(random() * 2)::int], {by}, false)`, false},
+	{"invite_user", "", `select autopost.invite_user('w', '{"email": "b@c", "role": "viewer"}', md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), {by})`, true},
+	{"revoke_invitation", "", `select autopost.revoke_invitation('w', gen_random_uuid(), {by})`, true},
+	{"accept_invitation", "", `select autopost.accept_invitation(repeat('a', 64), null, '{}')`, true},
+	{"begin_session", "", `select autopost.begin_session({person}, md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text))`, true},
+	{"resolve_session", "", `select autopost.resolve_session(repeat('c', 64))`, true},
+	{"confirm_session", "", `select autopost.confirm_session(repeat('c', 64))`, true},
+	{"end_session", "", `select autopost.end_session(repeat('d', 64))`, true},
+	{"end_sessions", "", `select autopost.end_sessions({person}, {by})`, true},
 	{"finish_request", "around a post", `select autopost.finish_request('w', {apikey}, 'once', repeat('a', 64), b.begun, case when b.begun ->> 'status' = 'fresh'
 		then autopost.submit_post('w', 'in', 'api', '{"text": "fresh"}') end) from autopost.begin_request('w', {apikey}, 'once', repeat('a', 64)) b (begun)`, true},
 	// By plain edits of rows.
@@ -272,7 +284,7 @@ var acts = []act{
 
 // readers are the public functions that write nothing.
 var readers = []string{
-	"audit_head", "begin_raw", "begin_request", "describe_workspaces", "due_stages", "export_config", "forecast", "functions_digest", "get_channel", "get_credential", "get_data_key",
+	"audit_head", "begin_raw", "begin_request", "describe_workspaces", "due_stages", "export_config", "forecast", "functions_digest", "get_invitation", "get_login", "list_invitations", "list_members", "list_users", "get_channel", "get_credential", "get_data_key",
 	"get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source",
 	"get_submission", "get_workspace", "get_x_post_config", "health_snapshot", "list_acts", "list_alert_targets", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit",
 	"list_budgets", "list_channels", "list_chats", "list_configuration", "list_credentials", "list_daemons", "list_data_keys",
@@ -313,6 +325,11 @@ func TestReadersWriteNothing(t *testing.T) {
 		"forecast":                    `'w'`,
 		"functions_digest":            ``,
 		"get_channel":                 `'w', 'a'`,
+		"get_invitation":              `repeat('a', 64)`,
+		"get_login":                   `'a@b'`,
+		"list_invitations":            `'w', '{}', 10`,
+		"list_members":                `'w', '{}', 10`,
+		"list_users":                  `'{}', 10`,
 		"get_credential":              `'w', 'bot'`,
 		"get_data_key":                `'w', 1`,
 		"get_delivery":                `'w', {dead}`,

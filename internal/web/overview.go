@@ -1,0 +1,64 @@
+package web
+
+import (
+	"net/http"
+	"time"
+
+	"autopost/internal/api"
+)
+
+// health is what the first page shows of the health of a workspace.
+type health struct {
+	At          time.Time      `json:"at"`
+	Queue       counted        `json:"queue"`
+	OldestDueAt *time.Time     `json:"oldest_due_at"`
+	Submissions map[string]int `json:"submissions"`
+	Failed24h   int            `json:"failed_24h"`
+}
+
+// overviewData is the content of the first page.
+type overviewData struct {
+	health
+
+	Alerts []openAlert
+	More   bool
+	Latest []api.MessageRow
+}
+
+// needs is how many things wait for a person.
+func (d overviewData) needs() int {
+	n := len(d.Alerts)
+	if d.Submissions["pending"] > 0 {
+		n++
+	}
+	return n
+}
+
+// title answers the question of the page.
+func (d overviewData) title(v *view) string {
+	flow := v.t("overview.idle")
+	switch {
+	case d.OldestDueAt != nil && v.now.Sub(*d.OldestDueAt) > 15*time.Minute:
+		flow = v.t("overview.late")
+	case d.Queue.of("queued", "retry", "claimed", "sending") > 0:
+		flow = v.t("overview.flows")
+	}
+	if d.needs() == 0 {
+		return flow + " " + v.t("overview.needs_nothing")
+	}
+	return flow + " " + v.n("overview.needs", d.needs())
+}
+
+func (s *server) overview(v *view) {
+	var d overviewData
+	var alerts page[openAlert]
+	var latest page[api.MessageRow]
+	for target, into := range map[string]any{"/health": &d.health, "/alerts?limit=20": &alerts, "/posts?limit=5": &latest} {
+		if err := v.get(target, into); err != nil {
+			v.fail(err)
+			return
+		}
+	}
+	d.Alerts, d.More, d.Latest = alerts.Items, alerts.NextCursor != nil, latest.Items
+	v.render(http.StatusOK, overviewPage(v, d))
+}
