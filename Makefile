@@ -11,7 +11,7 @@ GO_FILES = $$(find . -name '*.go' -not -path './.*')
 # other packages run SQL, read files, or start the program, which is built without it. Of an adapter, the conformance
 # case with many calls at once runs under it. The longest packages come first.
 ADAPTERS = ./internal/adapter/maxmessenger ./internal/adapter/telegram ./internal/adapter/twitter ./internal/adapter/youtube
-NO_RACE = ./test/e2e ./test/crash ./test/api ./test/readme ./db ./test/proof/races ./test/verify $(ADAPTERS) ./cmd/... \
+NO_RACE = ./test/e2e ./test/crash ./test/api ./test/pages ./test/readme ./db ./test/proof/races ./test/verify $(ADAPTERS) ./cmd/... \
 	./internal/bench ./internal/cli ./internal/localpg ./internal/pg/schema ./scripts/... ./test/arch \
 	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties
 RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")

@@ -23,7 +23,7 @@ import (
 
 func userCommand() *cobra.Command {
 	return parentCommand("user", "Manage people who sign in to the pages", userListCommand(), userAddCommand(), userInviteCommand(), userSetCommand(),
-		userDisableCommand(), userSignOutCommand())
+		userEnableCommand(true), userEnableCommand(false), userSignOutCommand())
 }
 
 // userRow is a row of list_users.
@@ -175,9 +175,9 @@ func userAddCommand() *cobra.Command {
 		Use:   "add EMAIL",
 		Short: "Add a person with a password from standard input",
 		Long: `Add a person with a role in a workspace. The password is read from standard input, so
-that it is in no list of processes. It must have 12 characters or more. To let the
-person choose it, use autopost user invite.`,
-		Example: `  autopost user add ann@example.org --name Ann --role editor --workspace news < password.txt`,
+that it is in no list of processes: append "< FILE". It must have 12 characters or more.
+To let the person choose it, use autopost user invite.`,
+		Example: `  autopost user add ann@example.org --name Ann --role editor --workspace news`,
 		Args:    oneEmail,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.perform(cmd, func(ctx context.Context, store *pg.Store) error {
@@ -268,7 +268,7 @@ func userSetCommand() *cobra.Command {
 membership. --password reads a new password from standard input and ends all sessions of
 the person.`,
 		Example: `  autopost user set ann@example.org --role approver --workspace news
-  autopost user set ann@example.org --password < password.txt`,
+  autopost user set ann@example.org --password`,
 		Args: oneEmail,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.perform(cmd, func(ctx context.Context, store *pg.Store) error { return f.set(ctx, cmd, store, args[0], enabled) })
@@ -324,18 +324,23 @@ func (f *userFlags) set(ctx context.Context, cmd *cobra.Command, store *pg.Store
 	return err
 }
 
-func userDisableCommand() *cobra.Command {
+// userEnableCommand returns the command enable or disable.
+func userEnableCommand(enabled bool) *cobra.Command {
 	var f userFlags
+	verb, short, reason := "disable", "End all sessions of a person and refuse new ones", "left the company"
+	if enabled {
+		verb, short, reason = "enable", "Let a disabled person sign in again", "is back"
+	}
 	cmd := &cobra.Command{
-		Use: "disable EMAIL", Short: "End all sessions of a person and refuse new ones",
-		Example: `  autopost user disable ann@example.org --reason "left the company"`, Args: oneEmail,
+		Use: verb + " EMAIL", Short: short, Args: oneEmail,
+		Example: fmt.Sprintf("  autopost user %s ann@example.org --reason %q", verb, reason),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.perform(cmd, func(ctx context.Context, store *pg.Store) error {
 				person, err := userOf(ctx, store, args[0])
 				if err != nil {
 					return err
 				}
-				written, err := store.PutUser(ctx, f.act, person.UserID, map[string]bool{"enabled": false})
+				written, err := store.PutUser(ctx, f.act, person.UserID, map[string]bool{"enabled": enabled})
 				_, err = f.change(args[0], written, err)
 				return err
 			})
