@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"time"
 
 	"autopost/internal/api"
@@ -20,6 +21,8 @@ type health struct {
 type overviewData struct {
 	health
 
+	// Status is that of the workspace.
+	Status string
 	Alerts []openAlert
 	More   bool
 	Latest []api.MessageRow
@@ -38,6 +41,8 @@ func (d overviewData) needs() int {
 func (d overviewData) title(v *view) string {
 	flow := v.t("overview.idle")
 	switch {
+	case d.Status != "active":
+		flow = v.t("overview.paused")
 	case d.OldestDueAt != nil && v.now.Sub(*d.OldestDueAt) > 15*time.Minute:
 		flow = v.t("overview.late")
 	case d.Queue.of("queued", "retry", "claimed", "sending") > 0:
@@ -53,12 +58,23 @@ func (s *server) overview(v *view) {
 	var d overviewData
 	var alerts page[openAlert]
 	var latest page[api.MessageRow]
-	for target, into := range map[string]any{"/health": &d.health, "/alerts?limit=20": &alerts, "/posts?limit=5": &latest} {
+	var workspace struct {
+		Status string `json:"status"`
+	}
+	for target, into := range map[string]any{"/workspaces/" + url.PathEscape(v.workspace.WorkspaceID): &workspace, "/health": &d.health, "/alerts?limit=20": &alerts, "/posts?limit=5": &latest} {
 		if err := v.get(target, into); err != nil {
 			v.fail(err)
 			return
 		}
 	}
+	d.Status = workspace.Status
 	d.Alerts, d.More, d.Latest = alerts.Items, alerts.NextCursor != nil, latest.Items
 	v.render(http.StatusOK, overviewPage(v, d))
+}
+
+// pagesOfAlerts are the pages on which a person ends an alert.
+var pagesOfAlerts = map[string]string{
+	"dead": "/posts?view=dead", "dead_many": "/posts?view=dead", "failed_permanent": "/posts?view=failed", "outcome_held": "/posts?view=retrying",
+	"auth_lost": "/channels", "rights_lost": "/channels", "channel_refused": "/channels", "paused_channels": "/channels", "credential_missing": "/channels",
+	"moderation_backlog": "/decisions", "oldest_due": "/posts?view=waiting",
 }

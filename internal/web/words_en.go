@@ -131,6 +131,8 @@ var english = map[string]string{
 	"kind.page":              "from a page",
 
 	// Overview.
+	"overview.paused":        "The workspace is paused: nothing goes out.",
+	"overview.see":           "See",
 	"overview.idle":          "Nothing waits to go out.",
 	"overview.flows":         "Posts are going out.",
 	"overview.late":          "Posts are late.",
@@ -287,7 +289,8 @@ var english = map[string]string{
 	"decisions.queue":     "Posts that wait",
 	"decisions.first":     "The newest %d are shown.",
 	"decision.title":      "Does this go out?",
-	"decision.from":       "By %s, endpoint %s, received",
+	"decision.author":     "By %s",
+	"decision.from":       "Endpoint %s, received",
 	"decision.expires":    "expires",
 	"decision.what":       "This is what goes out",
 	"decision.approvals":  "%d of %d approvals",

@@ -131,6 +131,8 @@ var russian = map[string]string{
 	"kind.page":              "со страницы",
 
 	// Overview.
+	"overview.paused":        "Рабочая область на паузе: ничего не уходит.",
+	"overview.see":           "Посмотреть",
 	"overview.idle":          "Очередь пуста.",
 	"overview.flows":         "Публикации уходят.",
 	"overview.late":          "Публикации опаздывают.",
@@ -287,7 +289,8 @@ var russian = map[string]string{
 	"decisions.queue":     "Что ждёт",
 	"decisions.first":     "Показаны новейшие: %d.",
 	"decision.title":      "Публикуем?",
-	"decision.from":       "Автор: %s, вход %s, получена",
+	"decision.author":     "Автор: %s",
+	"decision.from":       "Вход %s, получена",
 	"decision.expires":    "сгорает",
 	"decision.what":       "Вот что уйдёт",
 	"decision.approvals":  "Одобрений: %d из %d",

@@ -65,9 +65,9 @@ func (s *site) fill() {
 		id := posttest.Delivery(s.DB, "news", "city", status)
 		s.ids[string(status)] = pgtest.Value[string](s.DB, `select message_id::text from autopost.deliveries where delivery_id = $1::uuid`, id)
 	}
-	s.ids["message"] = s.JSON(`select autopost.submit_post('news', null, 'api', '{"text": "Мост через Кузнечиху перекроют на три ночи\n\nОбъезд: улица Гагарина. <script>alert(1)</script>", "tags": ["город", "мост"], "source_ref": "cms-4711"}')`)["message_id"].(string)
 	s.Exec(`select autopost.pause_channel('news', 'sport', 3600, 'ann', 'quiet', false)`)
 	s.Exec(`select autopost.put_channel('news', 'night', '{"enabled": false}', 'ann', 'old', false)`)
+	s.ids["message"] = s.JSON(`select autopost.submit_post('news', null, 'api', '{"text": "Мост через Кузнечиху перекроют на три ночи\n\nОбъезд: улица Гагарина. <script>alert(1)</script>", "tags": ["город", "мост"], "source_ref": "cms-4711"}')`)["message_id"].(string)
 	sum := sha256.Sum256([]byte(secret))
 	s.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, moderated) values ('news', 'editors', 'webhook_push', $1, true)`, hex.EncodeToString(sum[:]))
 	for i := range 3 {
