@@ -24,7 +24,7 @@ export AUTOPOST_TEST_BIN = $(CURDIR)/bin/test
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install the tools of the tests: PostgreSQL 15 or newer, pgTAP, plpgsql_check, PgBouncer, C compiler, S3 server
+setup: ## Install the tools of the tests: PostgreSQL 15 or newer, pgTAP, plpgsql_check, PgBouncer, Chromium, C compiler, S3 server
 	@sh scripts/setup.sh
 	@GO="$(GO)" sh scripts/test-programs.sh s3server
 
@@ -52,6 +52,10 @@ test: test-programs ## Check formatting, run vet and all tests; proofs run a sam
 	$(GO) test $(TEST_FLAGS) -race $(RACE)
 	$(GO) test $(TEST_FLAGS) -race -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)
 	$(GO) test $(TEST_FLAGS) -race -tags peers -run '^TestPeer' ./internal/bench
+
+.PHONY: test-pages
+test-pages: test-programs ## Open every page in Chromium: both widths, both themes, both languages; SHOTS=FOLDER keeps pictures
+	AUTOPOST_PAGES=all AUTOPOST_SHOTS=$(SHOTS) $(GO) test -count=1 -timeout 30m ./test/pages
 
 test-long: test-programs ## Run the proofs at full size, for hours; AUTOPOST_LONG=30m bounds each proof
 	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash/... ./test/e2e/... \

@@ -35,10 +35,8 @@ type postRow struct {
 // why explains a delivery.
 type why struct {
 	Now struct {
-		Sentence string     `json:"sentence"`
-		SendAt   *time.Time `json:"send_at"`
-		Lifts    string     `json:"lifts"`
-		HeldBy   []wait     `json:"held_by"`
+		Sentence string `json:"sentence"`
+		HeldBy   []wait `json:"held_by"`
 	} `json:"now"`
 	Chain []step `json:"chain"`
 }
@@ -47,7 +45,6 @@ type why struct {
 type wait struct {
 	Gate  string     `json:"gate"`
 	Until *time.Time `json:"until"`
-	Lifts string     `json:"lifts"`
 }
 
 // step is a part of the history of a delivery.

@@ -228,6 +228,14 @@ var english = map[string]string{
 	"gate.unknown_outcome":    "Nobody knows whether the platform published it",
 	"gate.gate":               "The gate of the channel is closed",
 
+	"remedy.workspace":          "It goes on when the workspace is active again.",
+	"remedy.channel_disabled":   "Enable the channel on the page of channels.",
+	"remedy.channel_paused":     "It goes on automatically, or when a person resumes the channel.",
+	"remedy.credential_missing": "Set its secret: autopost credential set.",
+	"remedy.auth_lost":          "Set a new secret: autopost credential set.",
+	"remedy.unknown_outcome":    "Look at the channel, then say whether it is there.",
+	"remedy.budget":             "It goes on next month, or with a larger budget.",
+
 	// Questions.
 	"ask.reason":               "Reason",
 	"ask.reason.hint":          "It goes into the audit log. It may stay empty.",

@@ -228,6 +228,14 @@ var russian = map[string]string{
 	"gate.unknown_outcome":    "Неизвестно, вышла ли она",
 	"gate.gate":               "Шлюз канала закрыт",
 
+	"remedy.workspace":          "Пойдёт дальше, когда область снова станет активной.",
+	"remedy.channel_disabled":   "Включите канал на странице каналов.",
+	"remedy.channel_paused":     "Пойдёт дальше сама или когда канал возобновят.",
+	"remedy.credential_missing": "Задайте секрет: autopost credential set.",
+	"remedy.auth_lost":          "Задайте новый секрет: autopost credential set.",
+	"remedy.unknown_outcome":    "Посмотрите в канале и скажите, есть ли она там.",
+	"remedy.budget":             "Пойдёт в следующем месяце или с бо́льшим бюджетом.",
+
 	// Questions.
 	"ask.reason":               "Причина",
 	"ask.reason.hint":          "Она попадёт в журнал. Можно не заполнять.",
