@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-//go:embed axe.js
+//go:embed testdata/axe.js
 var axe string
 
 // bound catches a browser that hangs.
