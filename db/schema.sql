@@ -36664,14 +36664,6 @@ ALTER TABLE ONLY autopost.api_keys
 
 
 --
--- Name: api_requests api_requests_workspace_id_key_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
---
-
-ALTER TABLE ONLY autopost.api_requests
-    ADD CONSTRAINT api_requests_workspace_id_key_id_fkey FOREIGN KEY (workspace_id, key_id) REFERENCES autopost.api_keys(workspace_id, key_id);
-
-
---
 -- Name: approvals approvals_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 

@@ -104,17 +104,16 @@ create table autopost.sessions (
 create index sessions_user on autopost.sessions (user_id);
 create index sessions_expiry on autopost.sessions (expires_at);
 
--- Answers of API writes by key and Idempotency-Key. A repeated request gets the same answer.
+-- Answers of API writes by caller and Idempotency-Key. A repeated request gets the same answer.
 create table autopost.api_requests (
 	workspace_id    text not null,
-	key_id          uuid not null,
+	key_id          uuid not null, -- of an API key, or of the person of a session
 	idempotency_key text not null check (idempotency_key <> ''),
 	request_hash    text not null check (request_hash ~ '^[0-9a-f]{64}$'),
 	answer          jsonb not null,
 	created_at      timestamptz not null,
 	expires_at      timestamptz not null,
-	primary key (workspace_id, key_id, idempotency_key),
-	foreign key (workspace_id, key_id) references autopost.api_keys (workspace_id, key_id)
+	primary key (workspace_id, key_id, idempotency_key)
 );
 create index api_requests_expiry on autopost.api_requests (workspace_id, expires_at);
 

@@ -24,6 +24,8 @@ import (
 type Deps struct {
 	Store Store
 	Media Media
+	// Sessions authenticates people who are signed in to the pages; nil accepts keys only.
+	Sessions rest.Sessions
 	// Raw reads raw payloads.
 	Raw RawPayloads
 	// Checks are the checks of /readyz. Their names are public.
@@ -87,7 +89,7 @@ type server struct {
 
 // newAPI registers every operation on mux.
 func newAPI(mux *http.ServeMux, deps Deps) *server {
-	d := &server{Server: &rest.Server{API: humago.New(mux, apiConfig()), Store: deps.Store, Log: deps.Log}, db: deps.Store}
+	d := &server{Server: &rest.Server{API: humago.New(mux, apiConfig()), Store: deps.Store, Sessions: deps.Sessions, Log: deps.Log}, db: deps.Store}
 	registerAll(d, deps.Media)
 	complete(d.API.OpenAPI())
 	return d

@@ -189,13 +189,15 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 		mux.Handle("/hooks/telegram", botupdates.New(autopost.Telegram, d.store, d.log))
 		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
 	}
+	pages := web.Deps{Store: d.store, PublicURL: d.cfg.PublicURL, Log: d.log}
 	api := api.New(api.Deps{
-		Store: d.store, Log: d.log, Raw: d.raw,
+		Store: d.store, Log: d.log, Raw: d.raw, Sessions: web.Sessions(pages),
 		Media:  api.Media{Uploads: d.workspaceMedia(), Limits: mediaLimits(d.cfg), Platforms: MediaProxy{d.adapters, d.vault, d.workspaceMedia(), d.mediaProvider(), new(singleflight.Group)}},
 		Checks: d.checks(),
 	})
 	if withWeb {
-		mux.Handle("/", web.Handler(web.Deps{Store: d.store, API: api, PublicURL: d.cfg.PublicURL, Log: d.log}, api))
+		pages.API = api
+		mux.Handle("/", web.Handler(pages, api))
 	} else {
 		mux.Handle("/healthz", api)
 		mux.Handle("/readyz", api)

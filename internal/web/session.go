@@ -165,6 +165,7 @@ func (v *view) confirmed() bool {
 	ok, fault, status, err := v.proves(v.session.Email, given, hash)
 	if err == nil && ok {
 		_, err = v.s.Store.ConfirmSession(v.r.Context(), TokenHash(v.token))
+		v.session.Confirmed = err == nil
 	}
 	switch {
 	case err != nil:

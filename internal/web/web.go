@@ -126,13 +126,19 @@ type server struct {
 	origin *http.CrossOriginProtection
 }
 
-// Handler serves the pages. Requests for other paths go to next.
-func Handler(deps Deps, next http.Handler) http.Handler {
+// newServer returns a server. origin accepts forms of this daemon alone.
+func newServer(deps Deps) *server {
 	s := &server{Deps: deps, logins: &authlimit.Logins{}, origin: http.NewCrossOriginProtection()}
 	if public, err := url.Parse(deps.PublicURL); err == nil && public.Host != "" {
 		s.public = public
 		_ = s.origin.AddTrustedOrigin(public.Scheme + "://" + public.Host) // config has checked the URL
 	}
+	return s
+}
+
+// Handler serves the pages. Requests for other paths go to next.
+func Handler(deps Deps, next http.Handler) http.Handler {
+	s := newServer(deps)
 	mux := http.NewServeMux()
 	s.routes(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -124,7 +124,9 @@ func (b *browser) send(button string) {
 	b.t.Helper()
 	js[bool](b, `window.before = true`)
 	b.do(chromedp.Click(button))
-	b.s.Until("the form is answered", func() bool { return js[bool](b, `!window.before && location.protocol === "http:" && document.readyState === "complete"`) })
+	b.s.Until("the form is answered", func() bool {
+		return js[bool](b, `!window.before && location.protocol === "http:" && document.readyState === "complete"`)
+	})
 }
 
 // shown checks the line that says what a form did.

@@ -179,3 +179,38 @@ func TestSessionsEnd(t *testing.T) {
 	s.Exec(`update autopost.sessions set last_seen_at = last_seen_at - interval '61 minutes'`)
 	require.Equal(t, http.StatusSeeOther, p.get("/").status)
 }
+
+// The API accepts the session of a person, with her role, in one of her workspaces. A change needs the token.
+func TestTheAPIAcceptsSessions(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	require.Equal(t, http.StatusOK, p.get("/api/v1/channels").status)
+	require.Equal(t, http.StatusUnauthorized, s.person().get("/api/v1/channels").status)
+	pause := func() int {
+		return p.do(http.MethodPost, "/api/v1/channels/city/resume?dry_run=true", nil).status
+	}
+	p.header.Set("Content-Type", "application/json")
+	p.header.Set("X-Autopost-Reason", "r")
+	require.Equal(t, http.StatusForbidden, pause(), "no token")
+	p.header.Set("X-Autopost-CSRF", hiddenToken.FindStringSubmatch(p.get("/setup").body)[1])
+	require.Equal(t, http.StatusOK, pause())
+	p.header.Set("Idempotency-Key", "once")
+	require.Equal(t, http.StatusOK, pause())
+	require.Equal(t, http.StatusOK, p.do(http.MethodPost, "/api/v1/channels/city/resume", nil).status)
+	require.Equal(t, "true", p.do(http.MethodPost, "/api/v1/channels/city/resume", nil).header.Get("Idempotent-Replayed"))
+	p.header.Del("Idempotency-Key")
+	p.header.Set("Origin", "https://evil.example")
+	require.Equal(t, http.StatusForbidden, pause(), "another site")
+	p.header.Del("Origin")
+	p.header.Set("X-Autopost-Workspace", "nowhere")
+	require.Equal(t, http.StatusForbidden, p.get("/api/v1/channels").status)
+	p.header.Set("X-Autopost-Workspace", "news")
+	s.Exec(`update autopost.sessions set confirmed_at = confirmed_at - interval '1 hour'`)
+	require.Equal(t, http.StatusOK, pause())
+	again := p.do(http.MethodPost, "/api/v1/submissions/"+s.ids["submission"]+"/approve", nil)
+	require.Equal(t, http.StatusForbidden, again.status)
+	require.Contains(t, again.body, "urn:autopost:problem:step-up")
+	s.Exec(`update autopost.memberships set role = 'viewer'`)
+	require.Equal(t, http.StatusForbidden, pause())
+}

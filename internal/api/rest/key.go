@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,6 +30,8 @@ type Key struct {
 	Unseen bool `json:"unseen"`
 	// UserID is set for a person with a session, who has no key.
 	UserID string `json:"-"`
+	// Confirmed means that this person proved the password a short time ago.
+	Confirmed bool `json:"-"`
 }
 
 // NewKey describes a new key. Scopes and ExpiresAt are optional.
@@ -38,6 +41,13 @@ type NewKey struct {
 	Scopes    []string   `json:"scopes,omitempty"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
+
+// id identifies the caller: the key, or the person of a session.
+func (k Key) id() string { return cmp.Or(k.KeyID, k.UserID) }
+
+// Sessions returns the person of a request with a session; nil without one. It refuses a request that another site may
+// have made.
+type Sessions func(r *http.Request) (person *Key, refused *problem.Problem, err error)
 
 // operator returns the name for the audit log.
 func (k Key) operator() string {
@@ -78,7 +88,11 @@ func Caller(ctx context.Context) Key {
 func (d *Server) Authenticate(next http.Handler) http.Handler {
 	busy := counter{of: map[string]int{}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key, err := d.resolve(r)
+		key, refused, err := d.resolve(r)
+		if refused != nil {
+			problem.Write(w, refused)
+			return
+		}
 		if err != nil {
 			d.Log.Error("admin.unavailable", "error", err)
 			w.Header().Set("Retry-After", RetrySeconds)
@@ -90,14 +104,14 @@ func (d *Server) Authenticate(next http.Handler) http.Handler {
 			problem.Write(w, problem.UnknownKey.Says("The request has no valid API key. Send one as Authorization: Bearer KEY."))
 			return
 		}
-		running, entered := busy.enter(key.KeyID)
+		running, entered := busy.enter(key.id())
 		problem.Quota{Name: "running", Most: keyConcurrency, Left: keyConcurrency - running}.Show(w)
 		if !entered {
 			w.Header().Set("Retry-After", "1")
 			problem.Write(w, problem.TooManyRunning.Says("This key has %d running requests. Wait for their answers.", keyConcurrency))
 			return
 		}
-		defer busy.leave(key.KeyID)
+		defer busy.leave(key.id())
 		if key.Unseen {
 			d.touch(r, *key)
 		}
@@ -114,8 +128,18 @@ func (d *Server) touch(r *http.Request, key Key) {
 	}
 }
 
-// resolve returns nil if the request has no valid key.
-func (d *Server) resolve(r *http.Request) (*Key, error) {
+// resolve returns nil if the request has neither a valid key nor a session.
+func (d *Server) resolve(r *http.Request) (key *Key, refused *problem.Problem, err error) {
+	if d.Sessions == nil || r.Header.Get("Authorization") != "" {
+		key, err = d.resolveKey(r)
+		return key, nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	return d.Sessions(r.WithContext(ctx))
+}
+
+func (d *Server) resolveKey(r *http.Request) (*Key, error) {
 	scheme, secret, found := strings.Cut(r.Header.Get("Authorization"), " ")
 	secret = strings.TrimSpace(secret)
 	if !found || !strings.EqualFold(scheme, "Bearer") || secret == "" {
