@@ -117,7 +117,7 @@ var (
 
 // kinds lists the catalogue by status.
 var kinds = []Kind{
-	NotJSON, BodyCut, UnknownSecret, SignatureMissing, SignatureMalformed, SignatureMismatch, ClockSkew, UnknownKey, NotAllowed,
+	NotJSON, BodyCut, UnknownSecret, SignatureMissing, SignatureMalformed, SignatureMismatch, ClockSkew, UnknownKey, NotAllowed, StepUp, NoToken,
 	NotFound, UnknownPath, WrongMethod, NotAcceptable, Refused, RequestRunning, Gone, TooLarge, WrongEncoding, WrongContentType,
 	WrongRequest, WrongEvent, WrongPost, WrongBody, OtherRequest, PlatformRefused, TooManyRunning, WrongSecrets, OverRate,
 	Defect, Unavailable, PlatformUnavailable, NotReady, NoRoom,
