@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// Least and Most bound the length of a password in characters.
-	Least, Most = 12, 200
+	// Least is the smallest number of characters of a password.
+	Least = 12
+	// Most is the largest one.
+	Most = 200
 	// atOnce bounds the running computations.
 	atOnce = 2
 )

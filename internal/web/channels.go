@@ -127,7 +127,7 @@ func (v *view) askChannel(channels []channel) *question {
 // actOnChannel pauses, resumes, enables or disables a channel.
 func (s *server) actOnChannel(v *view) {
 	act, id := v.r.PathValue("act"), v.r.PathValue("channel_id")
-	body := map[string]any{"reason": strings.TrimSpace(v.r.PostForm.Get("reason"))}
+	body := map[string]any{"reason": strings.TrimSpace(v.form.Get("reason"))}
 	if body["reason"] == "" {
 		body["reason"] = v.t("reason." + act)
 	}

@@ -107,7 +107,7 @@ func (v *view) readDecisions() (decisionsData, error) {
 
 // decide approves, rejects or edits a post.
 func (s *server) decide(v *view) {
-	id, act, form := v.r.PathValue("submission_id"), v.r.PathValue("act"), v.r.PostForm
+	id, act, form := v.r.PathValue("submission_id"), v.r.PathValue("act"), v.form
 	if uuid.Validate(id) != nil || act != "approve" && act != "reject" && act != "edit" {
 		v.fail(errNotFound)
 		return

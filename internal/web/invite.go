@@ -65,9 +65,9 @@ func (s *server) accept(v *view) {
 		v.render(http.StatusForbidden, invitePage(v, form))
 		return
 	}
-	form.Name, form.Workspace = strings.TrimSpace(v.r.PostForm.Get("name")), strings.TrimSpace(v.r.PostForm.Get("workspace"))
+	form.Name, form.Workspace = strings.TrimSpace(v.form.Get("name")), strings.TrimSpace(v.form.Get("workspace"))
 	if form.Kind == "first" {
-		form.Email = strings.TrimSpace(v.r.PostForm.Get("email"))
+		form.Email = strings.TrimSpace(v.form.Get("email"))
 	}
 	user, status, err := v.join(&form)
 	if err == nil && user != "" {
@@ -88,7 +88,7 @@ func (s *server) accept(v *view) {
 
 // join returns the id of the person who joined, or "" and the status of the form with its fault.
 func (v *view) join(form *inviteForm) (user string, status int, err error) {
-	given, link := v.r.PostForm.Get("password"), TokenHash(v.r.PathValue("token"))
+	given, link := v.form.Get("password"), TokenHash(v.r.PathValue("token"))
 	if form.UserID != "" {
 		ok, fault, status, err := v.proves(form.Email, given, form.PasswordHash)
 		if err != nil || !ok {

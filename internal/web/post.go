@@ -209,7 +209,7 @@ func (d *postData) subjects(act, only string) []string {
 
 // actOnPost sends deliveries again, skips them, or says whether one was published.
 func (s *server) actOnPost(v *view) {
-	act, form := v.r.PathValue("act"), v.r.PostForm
+	act, form := v.r.PathValue("act"), v.form
 	reason := form.Get("reason")
 	if reason == "" {
 		reason = v.t("reason." + act)

@@ -60,7 +60,7 @@ func (v *view) formToken() string {
 }
 
 func (v *view) hasToken() bool {
-	given := v.r.PostForm.Get(tokenField)
+	given := v.form.Get(tokenField)
 	if given == "" {
 		given = v.r.Header.Get(tokenHeader)
 	}
@@ -143,12 +143,12 @@ func (v *view) confirmed() bool {
 		return true
 	}
 	form := confirmForm{Action: v.r.URL.Path, Values: url.Values{}}
-	for name, values := range v.r.PostForm {
+	for name, values := range v.form {
 		if name != tokenField && name != passwordField {
 			form.Values[name] = values
 		}
 	}
-	given := v.r.PostForm.Get(passwordField)
+	given := v.form.Get(passwordField)
 	if given == "" {
 		v.render(http.StatusForbidden, confirmPage(v, form))
 		return false
@@ -219,7 +219,7 @@ func (s *server) showLogin(v *view) {
 }
 
 func (s *server) login(v *view) {
-	form := loginForm{Email: strings.TrimSpace(v.r.PostForm.Get("email")), Next: local(v.r.PostForm.Get("next")), Insecure: !v.isSecure()}
+	form := loginForm{Email: strings.TrimSpace(v.form.Get("email")), Next: local(v.form.Get("next")), Insecure: !v.isSecure()}
 	if form.Insecure {
 		v.render(http.StatusForbidden, loginPage(v, form))
 		return
@@ -232,7 +232,7 @@ func (s *server) login(v *view) {
 	if login == nil {
 		login = &Login{}
 	}
-	ok, fault, status, err := v.proves(form.Email, v.r.PostForm.Get("password"), login.PasswordHash)
+	ok, fault, status, err := v.proves(form.Email, v.form.Get("password"), login.PasswordHash)
 	switch {
 	case err != nil:
 		v.fail(err)
@@ -268,16 +268,16 @@ func (s *server) logoutEverywhere(v *view) {
 
 // prefer stores language and theme in cookies, and the language also with a person's account.
 func (s *server) prefer(v *view) {
-	if theme := v.r.PostForm.Get("theme"); v.r.PostForm.Has("theme") && (theme == "" || theme == "light" || theme == "dark") {
+	if theme := v.form.Get("theme"); v.form.Has("theme") && (theme == "" || theme == "light" || theme == "dark") {
 		v.remember(themeCookie, theme)
 	}
-	if code := v.r.PostForm.Get("language"); languages[code] != nil {
+	if code := v.form.Get("language"); languages[code] != nil {
 		v.remember(languageCookie, code)
 	}
 	v.redirect(v.back())
 }
 
 func (s *server) chooseWorkspace(v *view) {
-	v.remember(workspaceCookie, url.QueryEscape(v.r.PostForm.Get("workspace")))
+	v.remember(workspaceCookie, url.QueryEscape(v.form.Get("workspace")))
 	v.redirect("/")
 }

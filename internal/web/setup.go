@@ -79,7 +79,7 @@ func (s *server) actOnPeople(v *view) {
 	if !v.owner() || !v.confirmed() {
 		return
 	}
-	act, form := v.r.PathValue("act"), v.r.PostForm
+	act, form := v.r.PathValue("act"), v.form
 	id, ctx, by := form.Get("id"), v.r.Context(), v.act(v.t("reason.people"))
 	if act == "invite" {
 		v.invite()
@@ -125,7 +125,7 @@ func refused(written rest.Written) string {
 }
 
 func (v *view) invite() {
-	d := peopleData{Email: strings.TrimSpace(v.r.PostForm.Get("email")), Role: v.r.PostForm.Get("role")}
+	d := peopleData{Email: strings.TrimSpace(v.form.Get("email")), Role: v.form.Get("role")}
 	token := Token()
 	written, err := v.s.Store.InviteUser(v.r.Context(), v.act(v.t("reason.people")), d.Email, d.Role, TokenHash(token))
 	switch {
@@ -212,7 +212,7 @@ func (s *server) actOnKeys(v *view) {
 	if !v.owner() || !v.confirmed() {
 		return
 	}
-	form := v.r.PostForm
+	form := v.form
 	switch v.r.PathValue("act") {
 	case "add":
 		d := keysData{Name: strings.TrimSpace(form.Get("name")), Role: form.Get("role")}

@@ -45,6 +45,8 @@ type view struct {
 	zone  *time.Location
 	theme string
 	now   time.Time
+	// form are the fields of a form, read by sound.
+	form url.Values
 	// names are the members of the workspace by their id, once they were read.
 	names map[string]string
 }
@@ -110,6 +112,7 @@ func (v *view) sound() bool {
 		v.fail(problem.TooLarge.Says("%s", v.t("error.form")))
 		return false
 	}
+	v.form = v.r.PostForm //nolint:forbidigo // the fields of a form that was received; the rule is about requests that are sent
 	return true
 }
 
@@ -138,7 +141,7 @@ func (v *view) remember(name, value string) {
 	if value == "" {
 		age = -1
 	}
-	http.SetCookie(v.w, &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: age, SameSite: http.SameSiteLaxMode, Secure: v.r.TLS != nil})
+	http.SetCookie(v.w, &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: age, SameSite: http.SameSiteLaxMode, HttpOnly: true, Secure: v.r.TLS != nil}) //nolint:gosec // no secret; a browser on plain HTTP keeps it, too
 }
 
 // may reports whether the person has this role, or a higher one.
@@ -193,7 +196,7 @@ func (v *view) render(status int, page templ.Component) {
 	}
 }
 
-func (v *view) redirect(to string) { http.Redirect(v.w, v.r, to, http.StatusSeeOther) }
+func (v *view) redirect(to string) { http.Redirect(v.w, v.r, to, http.StatusSeeOther) } //nolint:gosec // local has checked what a request names
 
 // done redirects after a change, to a page that says what was done.
 func (v *view) done(to, what string) {

@@ -133,6 +133,7 @@ var russian = map[string]string{
 	// Overview.
 	"overview.paused":        "Рабочая область на паузе: ничего не уходит.",
 	"overview.see":           "Посмотреть",
+	"overview.remedy":        "Что делать",
 	"overview.idle":          "Очередь пуста.",
 	"overview.flows":         "Публикации уходят.",
 	"overview.late":          "Публикации опаздывают.",

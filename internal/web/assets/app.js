@@ -21,7 +21,11 @@
   });
   document.addEventListener("change", function (e) {
     var form = e.target.form;
-    if (form && form.hasAttribute("data-at-once")) { form.requestSubmit(); }
+    if (form && e.target.hasAttribute("data-at-once")) { form.requestSubmit(); }
+  });
+  // A choice that acts at once needs no button.
+  document.querySelectorAll("form").forEach(function (form) {
+    if (form.querySelector("[data-at-once]")) { form.querySelectorAll("button").forEach(function (b) { b.hidden = true; }); }
   });
   var first = document.querySelector("[data-focus], [aria-invalid=true]");
   if (first) { first.focus(); }
