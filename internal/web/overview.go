@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"autopost/internal/api"
@@ -77,4 +78,14 @@ var pagesOfAlerts = map[string]string{
 	"dead": "/posts?view=dead", "dead_many": "/posts?view=dead", "failed_permanent": "/posts?view=failed", "outcome_held": "/posts?view=retrying",
 	"auth_lost": "/channels", "rights_lost": "/channels", "channel_refused": "/channels", "paused_channels": "/channels", "credential_missing": "/channels",
 	"moderation_backlog": "/decisions", "oldest_due": "/posts?view=waiting",
+}
+
+// lostCredentials returns the open alerts about credentials that a platform refuses. A page is shown without them if
+// they cannot be read.
+func (v *view) lostCredentials() []openAlert {
+	var alerts page[openAlert]
+	if v.get("/alerts?limit=50", &alerts) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(alerts.Items, func(a openAlert) bool { return a.Kind != "auth_lost" })
 }

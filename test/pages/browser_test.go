@@ -231,6 +231,7 @@ func TestPagesInABrowser(t *testing.T) {
 		b.check("first", s.link, l)
 	}
 	b.start()
+	s.Exec(`select autopost.raise_alert('news', 'auth_lost', 'credential:bot', '{"message": "the token was revoked"}', '{}')`)
 	invited := s.Run(nil, "user", "invite", "bob@example.org", "--role", "editor", "--workspace", "news")
 	require.Zero(t, invited.Code, invited.Stderr)
 	_, path, _ := strings.Cut(strings.TrimSpace(invited.Stdout), "/invite/")

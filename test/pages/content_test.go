@@ -163,6 +163,20 @@ func TestKeysAreCreatedAndDisabled(t *testing.T) {
 	require.NotContains(t, s.log(), key)
 }
 
+// A refused credential is on every page until another secret is set.
+func TestARefusedCredentialIsOnEveryPage(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	require.NotContains(t, p.get("/posts").body, `role="alert"`)
+	s.Exec(`select autopost.raise_alert('news', 'auth_lost', 'credential:bot', '{"message": "the token was revoked"}', '{}')`)
+	for _, path := range []string{"/", "/posts", "/decisions", "/channels", "/setup"} {
+		page := p.get(path).body
+		require.Contains(t, page, `role="alert"`, path)
+		require.Contains(t, page, "autopost credential set", path)
+	}
+}
+
 func TestChannelsArePausedAndResumed(t *testing.T) {
 	t.Parallel()
 	s := open(t)
