@@ -11,7 +11,7 @@ GO_FILES = $$(find . -name '*.go' -not -path './.*')
 # other packages run SQL, read files, or start the program, which is built without it. Of an adapter, the conformance
 # case with many calls at once runs under it. The longest packages come first.
 ADAPTERS = ./internal/adapter/maxmessenger ./internal/adapter/telegram ./internal/adapter/twitter ./internal/adapter/youtube
-NO_RACE = ./test/e2e ./test/crash ./test/api ./test/readme ./db ./test/proof/races ./test/verify $(ADAPTERS) ./cmd/... \
+NO_RACE = ./test/e2e ./test/crash ./test/api ./test/pages ./test/readme ./db ./test/proof/races ./test/verify $(ADAPTERS) ./cmd/... \
 	./internal/bench ./internal/cli ./internal/localpg ./internal/pg/schema ./scripts/... ./test/arch \
 	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties
 RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
@@ -24,7 +24,7 @@ export AUTOPOST_TEST_BIN = $(CURDIR)/bin/test
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install the tools of the tests: PostgreSQL 15 or newer, pgTAP, plpgsql_check, PgBouncer, C compiler, S3 server
+setup: ## Install the tools of the tests: PostgreSQL 15 or newer, pgTAP, plpgsql_check, PgBouncer, Chromium, C compiler, S3 server
 	@sh scripts/setup.sh
 	@GO="$(GO)" sh scripts/test-programs.sh s3server
 
@@ -52,6 +52,10 @@ test: test-programs ## Check formatting, run vet and all tests; proofs run a sam
 	$(GO) test $(TEST_FLAGS) -race $(RACE)
 	$(GO) test $(TEST_FLAGS) -race -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)
 	$(GO) test $(TEST_FLAGS) -race -tags peers -run '^TestPeer' ./internal/bench
+
+.PHONY: test-pages
+test-pages: test-programs ## Open every page in Chromium: both widths, both themes, both languages; SHOTS=FOLDER keeps pictures
+	AUTOPOST_PAGES=all AUTOPOST_SHOTS=$(SHOTS) $(GO) test -count=1 -timeout 30m ./test/pages
 
 test-long: test-programs ## Run the proofs at full size, for hours; AUTOPOST_LONG=30m bounds each proof
 	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash/... ./test/e2e/... \
@@ -84,7 +88,8 @@ vuln: ## Search the dependencies for known vulnerabilities; needs the network, a
 	$(GO) tool -modfile=tools/govulncheck/go.mod govulncheck ./... || { code=$$?; \
 	[ $$code -eq 3 ] || echo "vuln: the scan did not run; if vuln.go.dev cannot be reached, set GOVULNDB to a mirror or a folder (file://)" >&2; exit $$code; }
 
-generate: setup ## Write db/schema.sql, docs/reference and the invariants of ARCHITECTURE.md
+generate: setup ## Write db/schema.sql, docs/reference, the invariants of ARCHITECTURE.md and the Go code of the pages
+	$(GO) tool -modfile=tools/templ/go.mod templ generate -path internal/web -log-level error
 	$(GO) run ./scripts/generate
 
 diagram: ## Draw docs/architecture.png from docs/architecture.dot; needs Graphviz

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes sure that the tests find PostgreSQL 15 or newer with its contrib modules,
-# pgTAP with pg_prove, plpgsql_check, PgBouncer, and a C compiler for Go's race detector.
+# pgTAP with pg_prove, plpgsql_check, PgBouncer, Chromium for the tests of the pages, and a C compiler for
+# Go's race detector.
 # Quick when all is there. Installs with apt-get as root or through sudo without a
 # password; otherwise says what to type and fails.
 set -eu
@@ -31,6 +32,8 @@ major() {
 missing() {
 	command -v "${CC:-cc}" >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || echo compiler
 	command -v pgbouncer >/dev/null 2>&1 || [ -x /usr/sbin/pgbouncer ] || echo pgbouncer
+	command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 ||
+		[ -x /Applications/Chromium.app/Contents/MacOS/Chromium ] || echo chromium
 	bin=$(server_bin)
 	if [ -z "$bin" ]; then
 		echo postgresql pgtap plpgsql_check pg_prove
@@ -59,6 +62,7 @@ packages() {
 		pgtap) [ -z "$version" ] || echo "postgresql-$version-pgtap" ;;
 		plpgsql_check) [ -z "$version" ] || echo "postgresql-$version-plpgsql-check" ;;
 		pgbouncer) echo pgbouncer ;;
+		chromium) echo chromium ;;
 		pg_prove) echo libtap-parser-sourcehandler-pgtap-perl ;;
 		esac
 	done
@@ -77,12 +81,12 @@ explain() {
 	echo "Type this, then run make again:" >&2
 	case $(uname -s) in
 	Darwin)
-		echo "  brew install postgresql@17 pgtap pgbouncer && cpan TAP::Parser::SourceHandler::pgTAP" >&2
+		echo "  brew install postgresql@17 pgtap pgbouncer && brew install --cask chromium && cpan TAP::Parser::SourceHandler::pgTAP" >&2
 		echo "  (plpgsql_check: build it from github.com/okbob/plpgsql_check)" >&2
 		;;
 	*)
 		if command -v dnf >/dev/null 2>&1; then
-			echo "  sudo dnf install gcc postgresql-server postgresql-contrib pgtap plpgsql_check pgbouncer perl-TAP-Parser-SourceHandler-pgTAP" >&2
+			echo "  sudo dnf install gcc postgresql-server postgresql-contrib pgtap plpgsql_check pgbouncer chromium perl-TAP-Parser-SourceHandler-pgTAP" >&2
 		else
 			echo "  sudo apt-get update && sudo apt-get install $(packages | tr '\n' ' ')" >&2
 		fi

@@ -1,5 +1,5 @@
 -- +goose Up
--- Workspaces, roles, keys of the API, and the audit log.
+-- Workspaces, roles, people, keys of the API, and the audit log.
 
 create table autopost.workspaces (
 	workspace_id text not null primary key check (workspace_id <> '' and workspace_id <> '*'),
@@ -48,17 +48,72 @@ create table autopost.api_keys (
 	primary key (workspace_id, key_id)
 );
 
--- Answers of API writes by key and Idempotency-Key. A repeated request gets the same answer.
+-- People. They belong to the installation; memberships give them roles in workspaces.
+create table autopost.users (
+	user_id            uuid not null primary key,
+	email              text not null unique check (email = lower(email) and email <> ''),
+	name               text not null check (name <> ''),
+	password_hash      text, -- argon2id in its encoded form; null: no sign-in by password
+	language           text not null default '', -- of the pages; empty: that of the browser
+	installation_owner boolean not null default false, -- changes settings and creates workspaces
+	enabled            boolean not null default true,
+	created_at         timestamptz not null default now(),
+	updated_at         timestamptz not null default now()
+);
+
+create table autopost.memberships (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	user_id      uuid not null references autopost.users (user_id),
+	role         text not null check (role in ('viewer', 'editor', 'approver', 'operator', 'owner')),
+	created_at   timestamptz not null default now(),
+	primary key (workspace_id, user_id)
+);
+create index memberships_user on autopost.memberships (user_id);
+
+-- Links that make a person a member. A used or revoked one is removed.
+create table autopost.invitations (
+	workspace_id  text not null references autopost.workspaces (workspace_id),
+	invitation_id uuid not null,
+	email         text not null check (email = lower(email) and email <> ''),
+	role          text not null check (role in ('viewer', 'editor', 'approver', 'operator', 'owner')),
+	token_hash    text not null check (token_hash ~ '^[0-9a-f]{64}$'),
+	invited_by    text not null,
+	created_at    timestamptz not null,
+	expires_at    timestamptz not null,
+	primary key (workspace_id, invitation_id),
+	unique (workspace_id, email)
+);
+create index invitations_token on autopost.invitations (token_hash);
+
+-- Links for the first person. They work while there are no users.
+create table autopost.first_links (
+	token_hash text not null primary key check (token_hash ~ '^[0-9a-f]{64}$'),
+	expires_at timestamptz not null
+);
+
+-- Sessions of the pages by the SHA-256 of their token.
+create table autopost.sessions (
+	token_hash   text not null primary key check (token_hash ~ '^[0-9a-f]{64}$'),
+	session_id   uuid not null unique,
+	user_id      uuid not null references autopost.users (user_id),
+	created_at   timestamptz not null,
+	last_seen_at timestamptz not null, -- exact to the minute
+	confirmed_at timestamptz not null, -- last check of the password
+	expires_at   timestamptz not null
+);
+create index sessions_user on autopost.sessions (user_id);
+create index sessions_expiry on autopost.sessions (expires_at);
+
+-- Answers of API writes by caller and Idempotency-Key. A repeated request gets the same answer.
 create table autopost.api_requests (
 	workspace_id    text not null,
-	key_id          uuid not null,
+	key_id          uuid not null, -- of an API key, or of the person of a session
 	idempotency_key text not null check (idempotency_key <> ''),
 	request_hash    text not null check (request_hash ~ '^[0-9a-f]{64}$'),
 	answer          jsonb not null,
 	created_at      timestamptz not null,
 	expires_at      timestamptz not null,
-	primary key (workspace_id, key_id, idempotency_key),
-	foreign key (workspace_id, key_id) references autopost.api_keys (workspace_id, key_id)
+	primary key (workspace_id, key_id, idempotency_key)
 );
 create index api_requests_expiry on autopost.api_requests (workspace_id, expires_at);
 

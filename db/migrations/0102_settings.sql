@@ -48,6 +48,12 @@ from (values
 		'avatar whose X channel gets domain events; empty: x_post_config decides'),
 	('signing_overlap_hours', '24', 0, 8760, 'time in which the previous signing key stays valid after rotation'),
 
+	-- Sign-in.
+	('session_idle_minutes', '60', 1, 525600, 'a session of the pages ends after this time without a request'),
+	('session_max_hours', '168', 1, 8760, 'a session of the pages ends after this time'),
+	('step_up_minutes', '15', 1, 1440,
+		'time after a check of the password in which a person may decide, requeue and manage keys and people'),
+
 	-- Media.
 	('max_media_bytes_image', '10485760', 1, 1099511627776, 'largest image that the media store accepts'),
 	('max_media_bytes_video', '52428800', 1, 1099511627776,

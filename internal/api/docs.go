@@ -22,9 +22,6 @@ import (
 //go:embed docs.html
 var docsPage string
 
-//go:embed home.html
-var homePage string
-
 //go:embed docs.css
 var docsStyle string
 
@@ -69,16 +66,6 @@ func docs(api huma.API) http.Handler {
 		// The caller may be gone. There is no other way to report that.
 		_, _ = w.Write(page)
 	})
-}
-
-// home serves a page that names the other addresses.
-func home(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Referrer-Policy", "no-referrer")
-	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write([]byte(homePage)) // the caller may be gone
 }
 
 func renderDocs(document *huma.OpenAPI) ([]byte, error) {

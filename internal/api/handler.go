@@ -25,6 +25,8 @@ import (
 type Deps struct {
 	Store Store
 	Media Media
+	// Sessions authenticates people who are signed in to the pages; nil accepts keys only.
+	Sessions rest.Sessions
 	// Raw reads raw payloads.
 	Raw RawPayloads
 	// Stream serves GET /api/v1/stream.
@@ -34,19 +36,28 @@ type Deps struct {
 	Log    *slog.Logger
 }
 
-// Handler serves /, /api/, /raw/, /openapi.json, /docs, /healthz and /readyz.
-func Handler(deps Deps) http.Handler {
+// Handler serves /api/, /raw/, /openapi.json, /docs, /healthz and /readyz.
+func Handler(deps Deps) http.Handler { return New(deps) }
+
+// Server serves what Handler says, and runs operations for the pages.
+type Server struct {
+	http.Handler
+
+	operations func() pages
+}
+
+// New returns the server of the API.
+func New(deps Deps) *Server {
 	// The first request that needs the operations registers them: that is a quarter of the work of a start.
 	operations := sync.OnceValue(func() pages { return newPages(deps) })
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) { operations().description.ServeHTTP(w, r) })
 	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, r *http.Request) { operations().docs.ServeHTTP(w, r) })
-	mux.HandleFunc("GET /{$}", home)
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", readiness{checks: deps.Checks, log: deps.Log})
 	mux.Handle("GET /raw/{workspace_id}/{token}", rawReader{deps.Store, deps.Raw, deps.Log})
 	mux.HandleFunc("/", notFound(mux))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// This comes before any routing, so that a caller without a key cannot learn from a redirect or a 404 which
 		// paths exist.
 		if at := path.Clean("/" + r.URL.Path); at == "/api" || strings.HasPrefix(at, "/api/") {
@@ -55,18 +66,21 @@ func Handler(deps Deps) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+	return &Server{Handler: handler, operations: operations}
 }
 
 // pages are the handlers of the operations and of their description.
 type pages struct {
-	guarded, description, docs http.Handler
+	// inside is guarded without the check of the key.
+	guarded, inside, description, docs http.Handler
 }
 
 func newPages(deps Deps) pages {
 	inner := http.NewServeMux()
 	api := newAPI(inner, deps)
 	inner.HandleFunc("/", notFound(inner))
-	return pages{guarded: api.Authenticate(api.Bound(inner)), description: description(api.API), docs: docs(api.API)}
+	inside := api.Bound(inner)
+	return pages{guarded: api.Authenticate(inside), inside: inside, description: description(api.API), docs: docs(api.API)}
 }
 
 // server runs the operations of the API.
@@ -78,7 +92,7 @@ type server struct {
 
 // newAPI registers every operation on mux.
 func newAPI(mux *http.ServeMux, deps Deps) *server {
-	d := &server{Server: &rest.Server{API: humago.New(mux, apiConfig()), Store: deps.Store, Log: deps.Log}, db: deps.Store}
+	d := &server{Server: &rest.Server{API: humago.New(mux, apiConfig()), Store: deps.Store, Sessions: deps.Sessions, Log: deps.Log}, db: deps.Store}
 	registerAll(d, deps)
 	complete(d.API.OpenAPI())
 	return d

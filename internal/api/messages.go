@@ -59,6 +59,7 @@ type messagesInput struct {
 	rest.Page
 	Window
 	Status    string `query:"status" enum:"queued,claimed,sending,sent,retry,deduped,failed_permanent,dead" doc:"Only messages with a delivery in this status."`
+	Text      string `query:"q" maxLength:"200" example:"bridge" doc:"Only messages with this text, source_ref or tag, of the newest 5,000 of the range."`
 	ChannelID string `query:"channel_id" doc:"Only messages with a delivery for this channel; with status, in that status."`
 }
 
@@ -80,7 +81,7 @@ func registerMessages(d *server) {
 }
 
 func listMessages(ctx context.Context, d *server, in *messagesInput) (rest.Reply, error) {
-	return d.Read(ctx, messages, in.Page, map[string]any{"status": in.Status, "channel_id": in.ChannelID, "since": in.Since, "until": in.Until})
+	return d.Read(ctx, messages, in.Page, map[string]any{"status": in.Status, "channel_id": in.ChannelID, "text": in.Text, "since": in.Since, "until": in.Until})
 }
 
 func getMessage(ctx context.Context, d *server, in *messageInput) (rest.Reply, error) {

@@ -167,7 +167,7 @@ func (d *server) registerDecisions() {
 			Summary: strings.ToUpper(decision[:1]) + decision[1:] + " a submission", Answer: decided{}, Example: reasonExample,
 			Description: "Decides about a post that waits. The first decision wins: a later one is 409 and names it.",
 		}, func(ctx context.Context, in *decisionInput) (rest.Reply, error) {
-			approval := map[string]any{"source": "api", "digest": nil}
+			approval := map[string]any{"source": rest.Caller(ctx).Source(), "digest": nil}
 			if in.Body.Digest != "" {
 				approval["digest"] = in.Body.Digest
 			}

@@ -24,7 +24,8 @@ func serveCommand() *cobra.Command {
 		Long: `Run the daemon. It accepts posts, sends them and monitors both.
 
 Without DATABASE_URL it starts a private PostgreSQL under AUTOPOST_DATA_DIR. Several
-daemons may share one database. After SIGTERM the daemon starts no new calls, finishes
+daemons may share one database. While there are no people, it prints a link to create the
+first account. After SIGTERM the daemon starts no new calls, finishes
 those that are running, releases all other claims and exits.`,
 		Example: `  autopost serve
   DATABASE_URL=postgres://autopost@db/autopost autopost serve --only dispatch,monitor`,
@@ -59,6 +60,13 @@ func serve(ctx context.Context, only []string) error {
 		}
 		defer d.Close()
 		log.Info("daemon.started", "listen", "http://"+d.Addr(), "stages", only, "private_postgres", db.Private != nil)
+		link, err := d.FirstLink(ctx)
+		if err != nil {
+			return err
+		}
+		if link != "" {
+			fmt.Fprintf(os.Stderr, "There are no people yet. Create the first account: %s\n", link)
+		}
 		err = d.Run(ctx)
 		log.Info("daemon.stopped")
 		return err

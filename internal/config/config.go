@@ -41,7 +41,7 @@ type Config struct {
 	Listen string
 	// MetricsListen is the host:port of /metrics; empty means on Listen.
 	MetricsListen string
-	// PublicURL is the base URL by which platforms reach Listen, without a trailing slash;
+	// PublicURL is the base URL by which platforms and people reach Listen, without a trailing slash;
 	// empty means unknown.
 	PublicURL string
 	// TracesEndpoint is the base URL of an OTLP collector; empty means no traces.

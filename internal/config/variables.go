@@ -73,7 +73,7 @@ var variables = []Variable{
 	{"AUTOPOST_LISTEN", "127.0.0.1:8080", "host:port", "address of ingress, API, pages and health",
 		"any host but loopback opens them to the network: put TLS in front",
 		hostPort(func(c *Config) *string { return &c.Listen })},
-	{"AUTOPOST_PUBLIC_URL", "", "URL", "base URL by which platforms reach AUTOPOST_LISTEN, like https://autopost.example.org. The daemon subscribes bots there. Unset: no subscriptions",
+	{"AUTOPOST_PUBLIC_URL", "", "URL", "base URL by which platforms and people reach AUTOPOST_LISTEN, like https://autopost.example.org. The daemon subscribes bots there. Unset: no subscriptions",
 		"with a wrong URL bots get no updates",
 		baseURL(func(c *Config) *string { return &c.PublicURL })},
 	{"AUTOPOST_METRICS_LISTEN", "", "host:port", "address of Prometheus /metrics. Unset: AUTOPOST_LISTEN, for requests from the same machine only",

@@ -34,6 +34,7 @@ import (
 	"autopost/internal/pg"
 	"autopost/internal/pg/schema"
 	"autopost/internal/rawpayload"
+	"autopost/internal/web"
 	"autopost/internal/webhooks"
 	"autopost/internal/worker"
 )
@@ -68,7 +69,9 @@ type Daemon struct {
 	disks    *disks
 	stream   *stream.Hub
 	group    worker.Supervisor
-	log      *slog.Logger
+	// pages means that the stage web runs.
+	pages bool
+	log   *slog.Logger
 }
 
 // New opens what the stages need and builds them. Nothing runs before Run.
@@ -152,6 +155,7 @@ func writeSettings(ctx context.Context, store *pg.Store, cfg config.Config) erro
 
 func (d *Daemon) addStages(only []string) error {
 	on := func(stage string) bool { return len(only) == 0 || slices.Contains(only, stage) }
+	d.pages = on("web")
 	d.group.Panicked = func(ctx context.Context, stage string, failure *worker.Panic) {
 		d.reportPanic(ctx, stage, failure)
 	}
@@ -159,7 +163,7 @@ func (d *Daemon) addStages(only []string) error {
 		d.group.Add("private postgres", worker.Func(d.db.awaitEnd))
 	}
 	d.stream = stream.New(stream.Config{Store: d.store, Wake: d.wakeups.Streams, Log: d.log})
-	d.group.Add("http", worker.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), on("web"))) }))
+	d.group.Add("http", worker.Func(func(ctx context.Context) error { return serveHTTP(ctx, d.http, d.handler(on("ingest"), d.pages)) }))
 	if on("web") {
 		d.group.Add("stream", d.stream) // it stops first: the end of the HTTP server waits for open streams
 	}
@@ -193,13 +197,15 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 		mux.Handle("/hooks/telegram", botupdates.New(autopost.Telegram, d.store, d.log))
 		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
 	}
-	api := api.Handler(api.Deps{
-		Store: d.store, Log: d.log, Raw: d.raw, Stream: d.stream,
+	pages := web.Deps{Store: d.store, PublicURL: d.cfg.PublicURL, Log: d.log}
+	api := api.New(api.Deps{
+		Store: d.store, Log: d.log, Raw: d.raw, Stream: d.stream, Sessions: web.Sessions(pages),
 		Media:  api.Media{Uploads: d.workspaceMedia(), Limits: mediaLimits(d.cfg), Platforms: MediaProxy{d.adapters, d.vault, d.workspaceMedia(), d.mediaProvider(), new(singleflight.Group)}},
 		Checks: d.checks(),
 	})
 	if withWeb {
-		mux.Handle("/", api)
+		pages.API = api
+		mux.Handle("/", web.Handler(pages, api))
 	} else {
 		mux.Handle("/healthz", api)
 		mux.Handle("/readyz", api)

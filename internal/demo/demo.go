@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	unmet := report.finish()
 	if !o.Once && alive.Err() == nil {
-		d.invite()
+		d.invite(ctx)
 		<-alive.Done()
 	}
 	switch {
@@ -75,9 +75,12 @@ type demo struct {
 }
 
 // invite prints the addresses while the installation runs.
-func (d *demo) invite() {
+func (d *demo) invite(ctx context.Context) {
 	d.report.line("\nReceived messages:  %s/_control/", d.simURL)
 	d.report.line("Daemon:             http://%s/healthz  http://%s/openapi.json", d.daemon.Addr(), d.daemon.Addr())
+	if link, err := d.daemon.FirstLink(ctx); err == nil && link != "" { // a kept data directory has people
+		d.report.line("Pages:              %s  (your account; the workspace is %s)", link, workspaceID)
+	}
 	d.report.line("Send a post:        curl -H 'Authorization: Bearer %s' -d '{\"text\": \"Привет\"}' http://%s/hooks/push", endpointSecret, d.daemon.Addr())
 	d.report.line("Press Ctrl-C to stop everything.")
 }

@@ -31,13 +31,8 @@ func (s *Store) TouchAPIKey(ctx context.Context, workspace, key string) error {
 	return nil
 }
 
-// NewAPIKey describes a new key. Scopes and ExpiresAt are optional.
-type NewAPIKey struct {
-	Name      string     `json:"name"`
-	Role      string     `json:"role"`
-	Scopes    []string   `json:"scopes,omitempty"`
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-}
+// NewAPIKey describes a new key.
+type NewAPIKey = rest.NewKey
 
 // CreateAPIKey adds a key with this SHA-256 of its secret and returns its id.
 func (s *Store) CreateAPIKey(ctx context.Context, a OperatorAction, key NewAPIKey, secretHash string) (string, error) {

@@ -41,6 +41,8 @@ var lists = map[string]string{
 	"queue_snapshot": `select to_jsonb(r) - 'workspace_id' || jsonb_build_object('oldest_due_at', nullif(r.oldest_due_at, 'infinity'))
 		from autopost.queue_snapshot(@workspace) r`,
 	"list_webhook_deliveries": `select to_jsonb(r) - '{workspace_id,webhook_id}'::text[] from autopost.list_webhook_deliveries(@workspace, @filter, @limit) r`,
+	"list_members":            `select r from autopost.list_members(@workspace, @filter, @limit) r`,
+	"list_invitations":        `select r from autopost.list_invitations(@workspace, @filter, @limit) r`,
 	"list_configuration":      `select r from autopost.list_configuration(@workspace, @kind, @filter, @limit) r`,
 }
 

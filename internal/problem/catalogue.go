@@ -52,6 +52,12 @@ var (
 	NotAllowed = Kind{"not-allowed", http.StatusForbidden, "Not allowed", api,
 		"The role or the scopes of the key do not allow the operation.", "Use a key with the role and the scope that the detail names."}
 
+	StepUp = Kind{"step-up", http.StatusForbidden, "Password needed again", api,
+		"The person of the session proved the password too long ago (`step_up_minutes`).", "Confirm the password on a page, then repeat the request."}
+	NoToken = Kind{"no-token", http.StatusForbidden, "Form token missing", api,
+		"A request with a session that changes something has no valid `X-Autopost-CSRF`, or comes from another site.",
+		"Send the token of the forms of the session as `X-Autopost-CSRF`."}
+
 	UnknownPath = Kind{"unknown-path", http.StatusNotFound, "Unknown path", api,
 		"The path does not exist.", "Look it up at `/docs`."}
 	NotFound = Kind{"not-found", http.StatusNotFound, "Not found", api,
@@ -111,7 +117,7 @@ var (
 
 // kinds lists the catalogue by status.
 var kinds = []Kind{
-	NotJSON, BodyCut, UnknownSecret, SignatureMissing, SignatureMalformed, SignatureMismatch, ClockSkew, UnknownKey, NotAllowed,
+	NotJSON, BodyCut, UnknownSecret, SignatureMissing, SignatureMalformed, SignatureMismatch, ClockSkew, UnknownKey, NotAllowed, StepUp, NoToken,
 	NotFound, UnknownPath, WrongMethod, NotAcceptable, Refused, RequestRunning, Gone, TooLarge, WrongEncoding, WrongContentType,
 	WrongRequest, WrongEvent, WrongPost, WrongBody, OtherRequest, PlatformRefused, TooManyRunning, WrongSecrets, OverRate,
 	Defect, Unavailable, PlatformUnavailable, NotReady, NoRoom,

@@ -17,7 +17,7 @@ import (
 // approved text of each approved post once, and nothing else.
 func TestCompetingDecisionsGiveOne(t *testing.T) {
 	t.Parallel()
-	h := moderated(t)
+	h := moderatedNews(t)
 	d := h.Serve()
 	approver, editor := keyed(h, "news", "approver", "approver"), keyed(h, "news", "editor", "editor")
 	const posts = 24

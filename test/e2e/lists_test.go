@@ -109,6 +109,7 @@ func crowded(t *testing.T) *harness.Harness {
 	} {
 		ok(t, h, args...)
 	}
+	require.Zero(t, h.RunWithInput("correct horse battery", "user", "add", strings.Repeat("long", 12)+"@example.org", "--role", "owner", "--workspace", "news").Code)
 	h.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, title, may_post, reason, first_seen, last_seen)
 		values ('news', 'telegram', 'telegram', '-1001', $1, false, 'the bot is not an admin of the channel: make it one, with the right to post messages', now(), now())`, strings.Repeat("Shop ", 30))
 	h.Exec(`select autopost.put_recurrence('news', $1::uuid, '{"endpoint_id": "cms", "rule": "FREQ=DAILY", "starts_at": "2999-01-01T10:00", "payloads": [{"text": "x"}]}', 'o', 'r', false)`, recurrenceID)

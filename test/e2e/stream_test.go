@@ -21,7 +21,7 @@ func keyed(h *harness.Harness, workspace, name, role string) string {
 }
 
 // moderated has a workspace whose posts wait for a decision, and a rival.
-func moderated(t *testing.T) *harness.Harness {
+func moderatedNews(t *testing.T) *harness.Harness {
 	t.Helper()
 	h := harness.New(t)
 	for _, workspace := range []string{"news", "rival"} {
@@ -45,7 +45,7 @@ func TestDecisionsAreVisibleToEveryReader(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := moderated(t)
+			h := moderatedNews(t)
 			d := h.Serve(environment(t, h)...)
 			viewer, approver, other := keyed(h, "news", "viewer", "viewer"), keyed(h, "news", "approver", "approver"), keyed(h, "rival", "other", "viewer")
 			stream, foreign := h.Follow(d, viewer, ""), h.Follow(d, other, "")
@@ -102,7 +102,7 @@ func TestDecisionsAreVisibleToEveryReader(t *testing.T) {
 // have all of them.
 func TestManyStreamsCostOneQueryASecond(t *testing.T) {
 	t.Parallel()
-	h := moderated(t)
+	h := moderatedNews(t)
 	d := h.Serve()
 	var streams []*harness.Stream
 	for n := range 200 {

@@ -5,7 +5,7 @@ as $$
 -- Raises:  AP001.
 declare
 	v_kind text := coalesce(jsonb_typeof(new.default_value), 'number');
-	v_unit text := (regexp_match(new.key, '_(seconds|ms|hours|days|bytes)(_|$)'))[1];
+	v_unit text := (regexp_match(new.key, '_(seconds|ms|minutes|hours|days|bytes)(_|$)'))[1];
 	v_good boolean := jsonb_typeof(new.value) = v_kind;
 begin
 	if v_good and v_kind = 'number' then

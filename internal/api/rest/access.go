@@ -176,6 +176,12 @@ var access = map[string]Need{
 	"disable-key": {Owner, "keys:write"},
 }
 
+// stepUp lists the operations for which a person must have proved the password a short time ago.
+var stepUp = []string{
+	"approve-submission", "approve-x-post", "requeue-deliveries", "requeue-credential", "resolve-delivery", "disable-key", "link-raw",
+	"rotate-channel-auth", "rotate-endpoint",
+}
+
 // Access returns the requirement of an operation; ok is false for an unknown operation.
 func Access(operation string) (need Need, ok bool) {
 	need, ok = access[operation]
@@ -200,10 +206,17 @@ func (n Need) role() string {
 	return n.Role
 }
 
-// refusal returns nil if the key is allowed.
-func (n Need) refusal(k Key) *problem.Problem {
+// refusal returns nil if the caller is allowed to run the operation.
+func (n Need) refusal(k Key, operation string) *problem.Problem {
+	who := "This key has"
+	if k.UserID != "" {
+		who = "You have"
+	}
 	if slices.Index(roles, k.Role) < slices.Index(roles, n.Role) {
-		return problem.NotAllowed.Says("This key has the role %s. The operation needs %s.", k.Role, n.role())
+		return problem.NotAllowed.Says("%s the role %s. The operation needs %s.", who, k.Role, n.role())
+	}
+	if k.UserID != "" && !k.Confirmed && slices.Contains(stepUp, operation) {
+		return problem.StepUp.Says("The operation needs your password again. Confirm it on a page, then repeat the request.")
 	}
 	if len(k.Scopes) > 0 && !slices.Contains(k.Scopes, n.Scope) {
 		return problem.NotAllowed.Says("This key has the scopes %s. The operation needs %s.", strings.Join(k.Scopes, ", "), n.Scope)

@@ -1,13 +1,16 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"autopost/internal/problem"
 )
@@ -25,10 +28,53 @@ type Key struct {
 	Scopes []string `json:"scopes"`
 	// Unseen means that TouchAPIKey has a use to record.
 	Unseen bool `json:"unseen"`
+	// UserID is set for a person with a session, who has no key.
+	UserID string `json:"-"`
+	// Confirmed means that this person proved the password a short time ago.
+	Confirmed bool `json:"-"`
 }
 
+// NewKey describes a new key. Scopes and ExpiresAt are optional.
+type NewKey struct {
+	Name      string     `json:"name"`
+	Role      string     `json:"role"`
+	Scopes    []string   `json:"scopes,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+// id identifies the caller: the key, or the person of a session.
+func (k Key) id() string { return cmp.Or(k.KeyID, k.UserID) }
+
+// Sessions returns the person of a request with a session; nil without one. It refuses a request that another site may
+// have made.
+type Sessions func(r *http.Request) (person *Key, refused *problem.Problem, err error)
+
 // Identity is the name of the caller in decisions, drafts and the audit log.
-func (k Key) Identity() string { return "key:" + k.KeyID }
+func (k Key) Identity() string {
+	if k.UserID != "" {
+		return "user:" + k.UserID
+	}
+	return "key:" + k.KeyID
+}
+
+// Source returns the way of a decision of the caller.
+func (k Key) Source() string {
+	if k.UserID != "" {
+		return "page"
+	}
+	return "api"
+}
+
+// WithCaller returns a context whose operations act for key. The caller of this function has authenticated it.
+func WithCaller(ctx context.Context, key Key) context.Context {
+	return context.WithValue(ctx, callerKey{}, key)
+}
+
+// May reports whether the role of the key includes role.
+func (k Key) May(role string) bool { return slices.Index(roles, k.Role) >= slices.Index(roles, role) }
+
+// Roles returns all roles. Each may do everything that the earlier ones may.
+func Roles() []string { return slices.Clone(roles) }
 
 type callerKey struct{}
 
@@ -42,7 +88,11 @@ func Caller(ctx context.Context) Key {
 func (d *Server) Authenticate(next http.Handler) http.Handler {
 	busy := counter{of: map[string]int{}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key, err := d.resolve(r)
+		key, refused, err := d.resolve(r)
+		if refused != nil {
+			problem.Write(w, refused)
+			return
+		}
 		if err != nil {
 			d.Log.Error("admin.unavailable", "error", err)
 			w.Header().Set("Retry-After", RetrySeconds)
@@ -55,7 +105,7 @@ func (d *Server) Authenticate(next http.Handler) http.Handler {
 			return
 		}
 		if r.URL.Path != StreamPath { // streams have bounds of their own
-			running, entered := busy.enter(key.KeyID)
+			running, entered := busy.enter(key.id())
 			problem.Quota{Name: "running", Most: keyConcurrency, Left: keyConcurrency - running}.Show(w)
 			if !entered {
 				w.Header().Set("Retry-After", "1")
@@ -64,10 +114,11 @@ func (d *Server) Authenticate(next http.Handler) http.Handler {
 			}
 			defer busy.leave(key.KeyID)
 		}
+		defer busy.leave(key.id())
 		if key.Unseen {
 			d.touch(r, *key)
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, *key)))
+		next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), *key)))
 	})
 }
 
@@ -80,8 +131,18 @@ func (d *Server) touch(r *http.Request, key Key) {
 	}
 }
 
-// resolve returns nil if the request has no valid key.
-func (d *Server) resolve(r *http.Request) (*Key, error) {
+// resolve returns nil if the request has neither a valid key nor a session.
+func (d *Server) resolve(r *http.Request) (key *Key, refused *problem.Problem, err error) {
+	if d.Sessions == nil || r.Header.Get("Authorization") != "" {
+		key, err = d.resolveKey(r)
+		return key, nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	return d.Sessions(r.WithContext(ctx))
+}
+
+func (d *Server) resolveKey(r *http.Request) (*Key, error) {
 	scheme, secret, found := strings.Cut(r.Header.Get("Authorization"), " ")
 	secret = strings.TrimSpace(secret)
 	if !found || !strings.EqualFold(scheme, "Bearer") || secret == "" {

@@ -53,7 +53,7 @@ type OperatorAction struct {
 
 // OnceKey identifies a request that is done once. The zero value identifies none.
 type OnceKey struct {
-	// KeyID is the API key of the caller, Key the Idempotency-Key.
+	// KeyID is the API key of the caller or the person of a session, Key the Idempotency-Key.
 	KeyID, Key string
 	// RequestHash is the SHA-256 of the request in lower-case hexadecimal.
 	RequestHash string
@@ -71,7 +71,9 @@ type Written struct {
 type Server struct {
 	API   huma.API
 	Store Store
-	Log   *slog.Logger
+	// Sessions authenticates people; nil accepts keys only.
+	Sessions Sessions
+	Log      *slog.Logger
 }
 
 // ask runs one call to the database within its timeout.

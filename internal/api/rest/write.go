@@ -55,7 +55,7 @@ func (d *Server) Repeated(ctx context.Context, once Once) (*Reply, error) {
 }
 
 func onceKey(ctx context.Context, once Once) OnceKey {
-	return OnceKey{KeyID: Caller(ctx).KeyID, Key: once.IdempotencyKey, RequestHash: RequestHash(ctx)}
+	return OnceKey{KeyID: Caller(ctx).id(), Key: once.IdempotencyKey, RequestHash: RequestHash(ctx)}
 }
 
 // Why returns the reason of a change. inBody is the reason in the body.

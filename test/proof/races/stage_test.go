@@ -136,6 +136,11 @@ func (s *stage) subjects() []string {
 
 	words := []string{"{by}", "'olga', 'a test'", "{blob}", blob, "{run}", pgtest.Value[string](s.db, `select quote_literal(run_id) from autopost.ingest_runs limit 1`),
 		"{apikey}", pgtest.Value[string](s.db, `select quote_literal(autopost.create_api_key('w', '{"name": "first", "role": "owner"}', repeat('b', 64), 'olga', 'a test') ->> 'id')`)}
+	person := pgtest.Value[string](s.db, `select autopost.put_user(null, '{"email": "a@b"}', 'olga', 'a test', false) ->> 'user_id'`)
+	words = append(words, "{person}", "'"+person+"'::uuid")
+	for _, token := range []string{"c", "d"} {
+		s.db.Exec(`select autopost.begin_session($1::uuid, repeat($2, 64))`, person, token)
+	}
 	for name, id := range ids {
 		var token, text string
 		require.NoError(s.t, s.db.QueryRow(`select coalesce(claim_token, ''), rendered_text from autopost.deliveries where delivery_id = $1::uuid`, id).Scan(&token, &text))

@@ -1,0 +1,23 @@
+create or replace function autopost.list_users(p_filter jsonb, p_limit int) returns setof jsonb
+language plpgsql stable security definer set search_path = autopost, pg_temp
+as $$
+-- Purpose: lists the people of the installation by e-mail address. All keys of p_filter are optional:
+--          email, after (an address: the next page). Works across workspaces.
+-- Returns: rows {"user_id", "email", "name", "language", "installation_owner", "enabled",
+--          "has_password", "created_at", "roles": {workspace: role}}.
+-- Raises:  AP001 for an unknown key or a limit outside 1 to 10000.
+-- Reads:   users, memberships.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.check_read(p_filter, '{email,after}', p_limit);
+	return query
+	select autopost.user_shown(u) || jsonb_build_object('created_at', u.created_at, 'roles', (
+		select coalesce(jsonb_object_agg(m.workspace_id, m.role), '{}') from autopost.memberships m
+		where m.user_id = u.user_id and autopost.may_access(m.workspace_id)))
+	from autopost.users u
+	where (not p_filter ? 'email' or u.email = lower(btrim(p_filter ->> 'email')))
+	and (not p_filter ? 'after' or u.email > p_filter ->> 'after')
+	order by u.email
+	limit p_limit;
+end
+$$;

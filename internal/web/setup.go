@@ -1,0 +1,244 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"autopost/internal/api/rest"
+	"autopost/internal/problem"
+)
+
+// mostPeople is how many people and invitations a page lists.
+const mostPeople = 500
+
+// member is a person of the workspace.
+type member struct {
+	UserID  string    `json:"user_id"`
+	Email   string    `json:"email"`
+	Name    string    `json:"name"`
+	Role    string    `json:"role"`
+	Enabled bool      `json:"enabled"`
+	Since   time.Time `json:"since"`
+}
+
+// invitationRow is an invitation that is open.
+type invitationRow struct {
+	InvitationID string    `json:"invitation_id"`
+	Email        string    `json:"email"`
+	Role         string    `json:"role"`
+	InvitedBy    string    `json:"invited_by"`
+	ExpiresAt    time.Time `json:"expires_at"`
+}
+
+// peopleData is the content of the page of people.
+type peopleData struct {
+	Members     []member
+	Invitations []invitationRow
+	// Link is the address of a new invitation; it is shown once.
+	Link, LinkFor string
+	Email, Role   string
+	Fault         string
+}
+
+func (s *server) setup(v *view) { v.render(http.StatusOK, setupPage(v)) }
+
+// owner answers with a refusal unless the person is an owner.
+func (v *view) owner() bool {
+	if v.may(rest.Owner) {
+		return true
+	}
+	v.fail(problem.NotAllowed.Says("%s", v.t("error.owner", v.t("role."+v.workspace.Role))))
+	return false
+}
+
+func (s *server) people(v *view) {
+	if v.owner() {
+		v.showPeople(http.StatusOK, peopleData{Role: rest.Editor})
+	}
+}
+
+func (v *view) showPeople(status int, d peopleData) {
+	err := v.list("list_members", mostPeople, &d.Members)
+	if err == nil {
+		err = v.list("list_invitations", mostPeople, &d.Invitations)
+	}
+	if err != nil {
+		v.fail(err)
+		return
+	}
+	v.render(status, peoplePage(v, d))
+}
+
+// actOnPeople invites a person, ends an invitation, or changes a role.
+func (s *server) actOnPeople(v *view) {
+	if !v.owner() || !v.confirmed() {
+		return
+	}
+	act, form := v.r.PathValue("act"), v.form
+	id, ctx, by := form.Get("id"), v.r.Context(), v.act(v.t("reason.people"))
+	if act == "invite" {
+		v.invite()
+		return
+	}
+	if uuid.Validate(id) != nil {
+		v.fail(errNotFound)
+		return
+	}
+	var written rest.Written
+	var err error
+	switch act {
+	case "role":
+		written, err = s.Store.PutMembership(ctx, by, id, form.Get("role"))
+	case "remove":
+		written, err = s.Store.PutMembership(ctx, by, id, "")
+	case "revoke":
+		written, err = s.Store.RevokeInvitation(ctx, by, id)
+	default:
+		err = errNotFound
+	}
+	if err != nil {
+		v.fail(err)
+		return
+	}
+	if reason := refused(written); reason != "" && reason != "unchanged" {
+		v.showPeople(http.StatusConflict, peopleData{Role: rest.Editor, Fault: v.or("refused."+reason, reason)})
+		return
+	}
+	v.done("/setup/people", act)
+}
+
+// refused returns the reason of a change that was refused; "" if it was made.
+func refused(written rest.Written) string {
+	var answer Done
+	if err := json.Unmarshal(written.Answer, &answer); err != nil {
+		return err.Error()
+	}
+	if answer.Applied {
+		return ""
+	}
+	return answer.Reason
+}
+
+func (v *view) invite() {
+	d := peopleData{Email: strings.TrimSpace(v.form.Get("email")), Role: v.form.Get("role")}
+	token := Token()
+	written, err := v.s.Store.InviteUser(v.r.Context(), v.act(v.t("reason.people")), d.Email, d.Role, TokenHash(token))
+	switch {
+	case err != nil && fault(err) != "":
+		d.Fault = fault(err)
+	case err != nil:
+		v.fail(err)
+		return
+	default:
+		if reason := refused(written); reason != "" {
+			d.Fault = v.or("refused."+reason, reason)
+		}
+	}
+	if d.Fault != "" {
+		v.showPeople(http.StatusUnprocessableEntity, d)
+		return
+	}
+	v.showPeople(http.StatusOK, peopleData{Link: v.site() + "/invite/" + token, LinkFor: d.Email, Role: rest.Editor})
+}
+
+// site is the address of this daemon, as the person reaches it.
+func (v *view) site() string {
+	switch {
+	case v.s.public != nil:
+		return v.s.public.Scheme + "://" + v.s.public.Host
+	case v.r.TLS != nil || strings.EqualFold(v.r.Header.Get("X-Forwarded-Proto"), "https"):
+		return "https://" + v.r.Host
+	}
+	return "http://" + v.r.Host
+}
+
+// keyRow is an API key without its secret.
+type keyRow struct {
+	KeyID      string     `json:"key_id"`
+	Name       string     `json:"name"`
+	Role       string     `json:"role"`
+	Scopes     []string   `json:"scopes"`
+	Enabled    bool       `json:"enabled"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+	CreatedAt  time.Time  `json:"created_at"`
+}
+
+// works reports whether the key is accepted.
+func (k keyRow) works(now time.Time) bool {
+	return k.Enabled && (k.ExpiresAt == nil || k.ExpiresAt.After(now))
+}
+
+// keysData is the content of the page of API keys.
+type keysData struct {
+	Keys []keyRow
+	Next string
+	// Secret is a new key; it is shown once.
+	Secret     string
+	Name, Role string
+	Fault      string
+}
+
+func (s *server) keys(v *view) {
+	if v.owner() {
+		v.showKeys(http.StatusOK, keysData{Role: rest.Editor})
+	}
+}
+
+func (v *view) showKeys(status int, d keysData) {
+	var keys page[keyRow]
+	target := "/keys"
+	if cursor := v.r.URL.Query().Get("cursor"); cursor != "" {
+		target += "?cursor=" + url.QueryEscape(cursor)
+	}
+	if err := v.get(target, &keys); err != nil {
+		v.fail(err)
+		return
+	}
+	d.Keys = keys.Items
+	if keys.NextCursor != nil {
+		d.Next = *keys.NextCursor
+	}
+	v.render(status, keysPage(v, d))
+}
+
+// actOnKeys creates a key or disables one.
+func (s *server) actOnKeys(v *view) {
+	if !v.owner() || !v.confirmed() {
+		return
+	}
+	form := v.form
+	switch v.r.PathValue("act") {
+	case "add":
+		d := keysData{Name: strings.TrimSpace(form.Get("name")), Role: form.Get("role")}
+		secret := "ap_" + Token()
+		_, err := s.Store.CreateAPIKey(v.r.Context(), v.act(v.t("reason.keys")), rest.NewKey{Name: d.Name, Role: d.Role}, TokenHash(secret))
+		switch {
+		case err == nil:
+			v.showKeys(http.StatusOK, keysData{Secret: secret, Name: d.Name, Role: rest.Editor})
+		case fault(err) != "":
+			d.Fault = fault(err)
+			v.showKeys(http.StatusUnprocessableEntity, d)
+		default:
+			v.fail(err)
+		}
+	case "disable":
+		id := form.Get("id")
+		if uuid.Validate(id) != nil {
+			v.fail(errNotFound)
+			return
+		}
+		if err := v.post("/keys/"+id+"/disable", map[string]any{"reason": v.t("reason.keys")}); err != nil {
+			v.fail(err)
+			return
+		}
+		v.done("/setup/keys", "key_disabled")
+	default:
+		v.fail(errNotFound)
+	}
+}
