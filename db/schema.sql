@@ -818,6 +818,12 @@ values
 		'credential link {name} --same-app --workspace {workspace} --reason renewed'),
 	('moderation_backlog', 'warning', 'posts wait for a decision',
 		'decide on them in the moderation queue of workspace {workspace}'),
+	('publish_job_failed', 'error', 'file jobs failed',
+		'see why: autopost filebus explain {name} --workspace {workspace}; when the cause is fixed: autopost ' ||
+		'filebus approve {name} --platform PLATFORM --workspace {workspace} --reason fixed'),
+	('publish_job_unknown', 'error', 'it is unknown if a file job is published',
+		'look at the channel: autopost filebus explain {name} --workspace {workspace} says which delivery to ' ||
+		'resolve, or which state file to correct or remove'),
 	('submission_failed', 'error', 'posts failed before they could be queued',
 		'see why: autopost submissions list --status failed --workspace {workspace}; when the cause is fixed: ' ||
 		'autopost submissions retry ID --workspace {workspace} --reason fixed; or keep them: autopost alert ack ' ||
@@ -1490,6 +1496,97 @@ begin
 	update autopost.channels c set held_until = case when (v_config -> 'held')::boolean then timestamptz 'infinity' end
 	where c.workspace_id = p_workspace_id and c.channel_id = v_channel
 		and (c.held_until is not null) <> (v_config -> 'held')::boolean;
+end
+$$;
+
+
+--
+-- Name: publish_jobs; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.publish_jobs (
+    workspace_id text NOT NULL,
+    job_id text NOT NULL,
+    platform text NOT NULL,
+    source_id text NOT NULL,
+    status text NOT NULL,
+    payload jsonb,
+    payload_digest text,
+    artifacts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    digest text,
+    prepared jsonb,
+    prepared_by text,
+    submission_id uuid,
+    delivery_id uuid,
+    doubt jsonb,
+    error jsonb,
+    platform_post_id text,
+    post_url text,
+    published_at timestamp with time zone,
+    imported boolean DEFAULT false NOT NULL,
+    files_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT publish_jobs_approved CHECK (((status <> ALL (ARRAY['approved'::text, 'publishing'::text])) OR (digest IS NOT NULL))),
+    CONSTRAINT publish_jobs_digest_check CHECK ((digest ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT publish_jobs_doubt CHECK (((status <> 'unknown'::text) OR (doubt IS NOT NULL) OR (delivery_id IS NOT NULL))),
+    CONSTRAINT publish_jobs_imported CHECK (((NOT imported) OR (status = 'published'::text))),
+    CONSTRAINT publish_jobs_job_id_check CHECK ((job_id ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$'::text)),
+    CONSTRAINT publish_jobs_payload_digest_check CHECK ((payload_digest ~ '^sha256:[0-9a-f]{64}$'::text)),
+    CONSTRAINT publish_jobs_published CHECK ((((status = 'published'::text) = (published_at IS NOT NULL)) AND ((status = 'published'::text) = (platform_post_id IS NOT NULL)))),
+    CONSTRAINT publish_jobs_publishing CHECK (((status <> 'publishing'::text) OR (submission_id IS NOT NULL))),
+    CONSTRAINT publish_jobs_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'approved'::text, 'publishing'::text, 'published'::text, 'rejected'::text, 'failed'::text, 'unknown'::text])))
+);
+
+ALTER TABLE ONLY autopost.publish_jobs FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: pull_sources; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.pull_sources (
+    workspace_id text NOT NULL,
+    source_id text NOT NULL,
+    kind text NOT NULL,
+    config_json jsonb DEFAULT '{}'::jsonb NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    stopped jsonb,
+    CONSTRAINT pull_sources_config_json_check CHECK ((jsonb_typeof(config_json) = 'object'::text)),
+    CONSTRAINT pull_sources_kind_check CHECK ((kind = ANY (ARRAY['rss'::text, 'api'::text, 'db'::text, 'filebus'::text]))),
+    CONSTRAINT pull_sources_source_id_check CHECK ((source_id <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: approval_refusal(autopost.pull_sources, autopost.publish_jobs, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.approval_refusal(p_source autopost.pull_sources, p_job autopost.publish_jobs, p_approval jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the reason why the approval of a file does not count; null if it counts.
+-- Reads:   approvals.
+declare
+	v_twin autopost.approvals;
+begin
+	select a.* into v_twin from autopost.approvals a
+	where a.workspace_id = p_source.workspace_id and a.subject = 'job:' || (p_approval ->> 'job_id')
+		and a.platform = p_approval ->> 'platform' and a.nonce = p_approval ->> 'nonce';
+	return case
+		when v_twin.approval_id is not null then case when v_twin.file_digest = p_approval ->> 'file_digest'
+			then 'repeated' else 'nonce_used' end
+		when p_job.status = 'published' then 'published'
+		when p_job.source_id <> p_source.source_id then 'other_source'
+		when p_source.config_json -> 'require_signed_approvals' = 'true'
+			and not (autopost.is_engine_login() and coalesce(p_approval -> 'signed' = 'true', false)) then 'not_signed'
+		when p_approval ->> 'expires_at' is not null
+			and coalesce(autopost.timestamp_of(p_approval ->> 'expires_at') <= autopost.now_ts(), true) then 'expired'
+		else autopost.job_refusal(p_job, p_approval ->> 'payload_digest') end;
 end
 $$;
 
@@ -3305,6 +3402,35 @@ $$;
 
 
 --
+-- Name: change_job(autopost.publish_jobs, autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_job(p_job autopost.publish_jobs, p_new autopost.publish_jobs) RETURNS autopost.publish_jobs
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: gives a locked job new content. Approvals of other content become void, and the job waits for a new one.
+-- Writes:  approvals; as save_job and settle_job.
+declare
+	v_job autopost.publish_jobs := p_job;
+begin
+	update autopost.approvals a set voided_at = autopost.now_ts()
+	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
+		and a.voided_at is null and a.digest is distinct from p_new.digest and a.digest is not null;
+	v_job.payload := p_new.payload;
+	v_job.payload_digest := p_new.payload_digest;
+	v_job.artifacts := p_new.artifacts;
+	v_job.digest := p_new.digest;
+	v_job.error := p_new.error;
+	v_job.prepared := null;
+	v_job.status := 'waiting';
+	v_job.submission_id := null;
+	v_job.delivery_id := null;
+	return autopost.settle_job(autopost.save_job(v_job, '{}'));
+end
+$$;
+
+
+--
 -- Name: change_settings(jsonb, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4132,6 +4258,29 @@ $$;
 
 
 --
+-- Name: check_job_name(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_job_name(p_job_id text, p_platform text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: checks the name of a job and its platform.
+-- Raises:  AP001.
+-- Reads:   platforms.
+begin
+	if coalesce(p_job_id !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$', true) then
+		perform autopost.raise_argument('job_id', format('must be 1 to 128 letters, digits, dots, dashes and underscores, got %s',
+			coalesce(left(p_job_id, 200), 'null')), 'name the folder of the job like demo-dance-loop-v1');
+	elsif not exists (select 1 from autopost.platforms p where p.platform = p_platform) then
+		perform autopost.raise_argument('platform', format('must be a known platform, got %s',
+			coalesce(left(p_platform, 200), 'null')), 'use one of ' || (select string_agg(p.platform, ', ' order by p.platform)
+			from autopost.platforms p));
+	end if;
+end
+$_$;
+
+
+--
 -- Name: check_new_id(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4490,6 +4639,55 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query select c.* from autopost.claim_within(p_workspace_id, p_run_id, p_limit, '[]') c;
+end
+$$;
+
+
+--
+-- Name: claim_file_source(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_file_source(p_workspace_id text, p_source_id text, p_run_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: leases an enabled source of kind filebus to a run, due or not, or renews the lease of that run. Another run
+--          must have ended, or its lease. Only the engine may call it.
+-- Returns: {"applied": true, "config_json", "endpoint_id": null without an enabled endpoint}, or {"applied": false,
+--          "reason"}: leased, disabled.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   pull_cursors.
+-- Reads:   pull_sources, workspace_endpoints, dispatch_runs.
+-- Writes:  pull_cursors.
+declare
+	v_source autopost.pull_sources;
+	v_cursor autopost.pull_cursors;
+	v_until timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_source := autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('run_id', p_run_id <> '');
+	if not v_source.enabled then
+		return '{"applied": false, "reason": "disabled"}';
+	end if;
+	insert into autopost.pull_cursors (workspace_id, source_id, next_poll_at, updated_at)
+	values (p_workspace_id, p_source_id, autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id, source_id) do nothing;
+	select c.* into v_cursor from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
+	for no key update of c;
+	if v_cursor.leased_by <> p_run_id and v_cursor.leased_until > autopost.now_ts() and not exists (
+		select 1 from autopost.dispatch_runs r
+		where r.run_id = v_cursor.leased_by and r.seen_at <= autopost.now_ts() - autopost.run_silence()) then
+		return '{"applied": false, "reason": "leased"}';
+	end if;
+	v_until := autopost.now_ts() + autopost.setting_interval('pull_lease_seconds');
+	update autopost.pull_cursors c
+	set next_poll_at = v_until, leased_by = p_run_id, leased_until = v_until
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+	return jsonb_build_object('applied', true, 'config_json', v_source.config_json, 'endpoint_id', (
+		select e.endpoint_id from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.source_id = p_source_id and e.kind = 'pull_source' and e.enabled));
 end
 $$;
 
@@ -5673,7 +5871,7 @@ CREATE TABLE autopost.events (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 )
@@ -6584,6 +6782,76 @@ $$;
 
 
 --
+-- Name: decide_publish_job(text, text, text, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.decide_publish_job(p_workspace_id text, p_job_id text, p_platform text, p_decision text, p_approval jsonb, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: approves or rejects a file job by a person or a program. p_approval, all optional: {"digest": of the job
+--          that the person saw, "source": api, page or command, "nonce": counts once}. A decision that comes before
+--          the job waits for it. An approval of a failed job tries it again. After a rejection only new content
+--          opens the job.
+-- Returns: {"applied": true, "status", "approvals", "needed"}; the status of a job without a payload is "unseen". Or
+--          {"applied": false, "reason", "status"}: decided (approved before), published, publishing, rejected,
+--          unknown_outcome, digest_changed, own_approval, repeated, nonce_used.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, audit_heads, in this order.
+-- Reads:   platforms, workspaces.
+-- Writes:  approvals, publish_jobs, events (filebus_*), admin_audit_log.
+declare
+	v_act jsonb;
+	v_approval jsonb := coalesce(p_approval, '{}');
+	v_job autopost.publish_jobs;
+	v_row autopost.approvals;
+	v_twin autopost.approvals;
+	v_reason text;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require_argument('approval', jsonb_typeof(v_approval) = 'object');
+	if coalesce(p_decision not in ('approve', 'reject'), true) then
+		perform autopost.raise_argument('decision', format('must be approve or reject, got %s',
+			coalesce(p_decision, 'null')), 'pass approve or reject');
+	end if;
+	perform autopost.check_job_name(p_job_id, p_platform);
+	v_job := autopost.lock_job(p_workspace_id, p_job_id, p_platform);
+	select a.* into v_twin from autopost.approvals a
+	where a.workspace_id = p_workspace_id and a.subject = 'job:' || p_job_id and a.platform = p_platform
+		and a.nonce = v_approval ->> 'nonce';
+	v_reason := case
+		when v_twin.approval_id is not null then case when (v_twin.decision, v_twin.approver) = (p_decision, p_operator)
+			then 'repeated' else 'nonce_used' end
+		when v_job.digest is distinct from v_approval ->> 'digest' and v_approval ->> 'digest' is not null
+			then 'digest_changed'
+		when p_decision = 'approve' and v_job.status = 'approved' then 'decided'
+		when p_decision = 'approve' and p_operator = v_job.prepared_by
+			and autopost.approvals_needed(p_workspace_id) > 1 then 'own_approval'
+		else autopost.job_refusal(v_job, null) end;
+	if v_reason is not null then
+		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'reason', v_reason, 'status',
+			coalesce(v_job.status, 'unseen'), 'digest', v_job.digest));
+	end if;
+	v_row.workspace_id := p_workspace_id;
+	v_row.subject := 'job:' || p_job_id;
+	v_row.platform := p_platform;
+	v_row.nonce := coalesce(v_approval ->> 'nonce', gen_random_uuid()::text);
+	v_row.source := coalesce(v_approval ->> 'source', 'sql');
+	v_row.approver := p_operator;
+	v_row.decision := p_decision;
+	v_row.reason := p_reason;
+	v_answer := autopost.take_job_decision(v_job, v_row);
+	perform autopost.audit(p_workspace_id, p_decision || '_publish_job', 'job:' || p_job_id || '/' || p_platform, v_act,
+		jsonb_build_object('status', v_job.status, 'digest', v_job.digest), jsonb_build_object('decision', p_decision,
+		'status', v_answer -> 'status', 'source', v_row.source));
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: decide_submission(text, uuid, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7430,7 +7698,7 @@ CREATE FUNCTION autopost.due_stages(p_within_ms integer) RETURNS SETOF text
     AS $$
 -- Purpose: the kinds of work that are due now or within p_within_ms. A daemon polls it every few
 --          seconds instead of each kind. Works across workspaces. Only the engine may call it.
--- Returns: some of deliveries, acts, submissions, fanout, sources, results and leases (payloads of
+-- Returns: some of deliveries, acts, submissions, fanout, sources, files, results and leases (payloads of
 --          NOTIFY autopost_wake and three more); usually none. It is a hint: a listed kind may have
 --          nothing to do; later work is listed later.
 -- Reads:   as armed_workspaces and the functions of queue/due_workspaces.
@@ -7449,6 +7717,7 @@ begin
 		('submissions', exists (select 1 from autopost.submission_workspaces(v_by, 1))),
 		('fanout', exists (select 1 from autopost.fanout_workspaces(v_by, 1))),
 		('sources', exists (select 1 from autopost.source_polls() p where p.due_at <= v_by)),
+		('files', exists (select 1 from autopost.file_source_work() f where f.due_at <= v_by)),
 		('results', exists (select 1 from autopost.webhook_workspaces(v_by, 1))),
 		('leases', exists (select 1 from autopost.lapsed_workspaces(v_now, 1)))) s (stage, due)
 	where s.due;
@@ -7809,6 +8078,36 @@ begin
 		return '{"applied": false, "reason": "stale"}';
 	end if;
 	return jsonb_build_object('applied', true, 'served', v_served);
+end
+$$;
+
+
+--
+-- Name: end_file_scan(text, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_file_scan(p_workspace_id text, p_source_id text, p_refused text[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends a successful scan of a folder: the next one is due after interval_seconds. Refusals of files other
+--          than p_refused are forgotten. Only the engine may call it.
+-- Returns: {"applied": true}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   pull_cursors.
+-- Reads:   pull_sources.
+-- Writes:  pull_cursors, file_refusals.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('refused', p_refused is not null);
+	update autopost.pull_cursors c
+	set failures = 0, last_error = null, updated_at = autopost.now_ts(), last_poll_at = autopost.now_ts(), leased_by = null,
+		leased_until = null, next_poll_at = autopost.now_ts() + autopost.poll_interval(p_workspace_id, p_source_id, null)
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+	delete from autopost.file_refusals r
+	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.path <> all (p_refused);
+	return '{"applied": true}';
 end
 $$;
 
@@ -9961,6 +10260,62 @@ $$;
 
 
 --
+-- Name: file_source(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.file_source(p_workspace_id text, p_source_id text) RETURNS autopost.pull_sources
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the source of kind filebus.
+-- Raises:  AP001 if it does not exist or is of another kind.
+-- Reads:   pull_sources.
+declare
+	v_source autopost.pull_sources;
+begin
+	perform autopost.require_argument('source_id', p_source_id <> '');
+	select s.* into v_source from autopost.pull_sources s
+	where s.workspace_id = p_workspace_id and s.source_id = p_source_id and s.kind = 'filebus';
+	if v_source.source_id is null then
+		perform autopost.raise_argument('source_id', format('must be a source of kind filebus, got %s', p_source_id),
+			'run autopost source list');
+	end if;
+	return v_source;
+end
+$$;
+
+
+--
+-- Name: file_source_work(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.file_source_work() RETURNS TABLE(workspace_id text, source_id text, root text, due_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the enabled sources of kind filebus and the time from which they have work: a scan, a job to start or to
+--          follow, or files to write.
+-- Reads:   pull_sources, pull_cursors, publish_jobs, deliveries, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
+		select 1 from autopost.publish_jobs j
+		left join autopost.deliveries d on d.workspace_id = j.workspace_id and d.delivery_id = j.delivery_id
+		where j.workspace_id = s.workspace_id and j.source_id = s.source_id
+			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
+				or j.prepared is not null)
+			and (j.files_at is distinct from j.updated_at or j.prepared is not null or j.status = 'approved'
+				and j.error is null or d.delivery_id is not null and autopost.job_status_of(d) <> j.status))
+		then '-infinity' else coalesce(c.next_poll_at, '-infinity') end
+	from autopost.pull_sources s
+	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+	where s.enabled and s.kind = 'filebus' and (v_all or autopost.may_access(s.workspace_id));
+end
+$$;
+
+
+--
 -- Name: fill_template(autopost.templates, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10505,6 +10860,86 @@ $$;
 
 
 --
+-- Name: follow_job(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.follow_job(p_job autopost.publish_jobs) RETURNS autopost.publish_jobs
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: takes the status of the delivery into a locked job.
+-- Reads:   deliveries.
+-- Writes:  as save_job.
+declare
+	v_job autopost.publish_jobs := p_job;
+	v_delivery autopost.deliveries;
+begin
+	if v_job.delivery_id is null or v_job.status not in ('publishing', 'unknown', 'failed') then
+		return v_job;
+	end if;
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = v_job.workspace_id and d.delivery_id = v_job.delivery_id;
+	if v_delivery.delivery_id is null or autopost.job_status_of(v_delivery) = v_job.status then
+		return v_job;
+	end if;
+	v_job.status := autopost.job_status_of(v_delivery);
+	v_job.error := case when v_job.status in ('failed', 'unknown') then jsonb_build_object('code',
+		coalesce(v_delivery.last_error -> 'code', '"failed"'), 'message', coalesce(v_delivery.last_error -> 'message',
+		to_jsonb(autopost.failure_text(v_delivery.last_error)))) end;
+	if v_job.status = 'published' then
+		v_job.platform_post_id := v_delivery.provider_message_id;
+		v_job.post_url := autopost.post_url(v_job.platform, (select c.target_id from autopost.channels c
+			where c.workspace_id = v_job.workspace_id and c.channel_id = v_delivery.channel_id),
+			v_delivery.provider_message_id);
+		v_job.published_at := v_delivery.sent_at;
+	end if;
+	return autopost.save_job(v_job, jsonb_build_object('delivery_id', v_job.delivery_id));
+end
+$$;
+
+
+--
+-- Name: follow_publish_jobs(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.follow_publish_jobs(p_workspace_id text, p_source_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: takes the outcomes of deliveries into the jobs of a source, and lists the jobs with work for the engine: to
+--          write a payload, to start, to ask the platform about, or with files to write.
+-- Returns: [{job}] as job_document, ordered by job.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   publish_jobs (skip locked).
+-- Reads:   pull_sources, deliveries.
+-- Writes:  publish_jobs, events (filebus_*).
+declare
+	v_job autopost.publish_jobs;
+	v_jobs jsonb := '[]';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('limit', p_limit > 0);
+	for v_job in
+		select j.* from autopost.publish_jobs j
+		left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
+		where j.workspace_id = p_workspace_id and j.source_id = p_source_id
+			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
+				or j.prepared is not null)
+			and (j.status = 'approved' or j.files_at is distinct from j.updated_at or j.prepared is not null
+				or (j.status = 'unknown' and j.delivery_id is null)
+				or autopost.job_status_of(d) <> j.status and d.delivery_id is not null)
+		order by j.job_id, j.platform
+		limit p_limit
+		for no key update of j skip locked
+	loop
+		v_jobs := v_jobs || autopost.job_document(autopost.follow_job(v_job));
+	end loop;
+	return v_jobs;
+end
+$$;
+
+
+--
 -- Name: follow_rights(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11042,6 +11477,51 @@ begin
 	join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = p_message_id
 	where v.workspace_id = p_workspace_id and v.message_id = p_message_id;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: get_publish_job(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_publish_job(p_workspace_id text, p_job_id text, p_platform text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: returns a file job with its payload, artifacts, decisions and what it waits for. Decisions about a job without a
+--          payload are shown with the status "unseen".
+-- Returns: {row of list_publish_jobs, "payload", "artifacts", "doubt", "prepared_by", "approvals": [{"by", "decision",
+--          "at", "source", "nonce", "stated_by", "void"}], "needed", "now": {"sentence", "lifts"}}; null for an unknown
+--          job.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   list_publish_jobs (view), publish_jobs, approvals, pull_sources, platforms, workspaces.
+declare
+	v_job autopost.publish_jobs;
+	v_row jsonb;
+	v_approvals jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_job_name(p_job_id, p_platform);
+	select j.* into v_job from autopost.publish_jobs j
+	where j.workspace_id = p_workspace_id and j.job_id = p_job_id and j.platform = p_platform;
+	select jsonb_agg(jsonb_build_object('by', a.approver, 'decision', a.decision, 'at', a.decided_at, 'source', a.source,
+		'nonce', a.nonce, 'stated_by', a.stated_by, 'void', a.voided_at is not null) order by a.decided_at, a.approval_id)
+	into v_approvals
+	from autopost.approvals a
+	where a.workspace_id = p_workspace_id and a.subject = 'job:' || p_job_id and a.platform = p_platform;
+	if v_job.job_id is null and v_approvals is null then
+		return null;
+	end if;
+	v_row := case when v_job.job_id is null then jsonb_build_object('job_id', p_job_id, 'platform', p_platform, 'status',
+		'unseen', 'now', jsonb_build_object('sentence', 'a decision waits for the payload of the job', 'lifts',
+		format('its payload file, or: autopost filebus prepare %s --platform %s', p_job_id, p_platform)))
+		else (select to_jsonb(v) - 'workspace_id' from autopost.list_publish_jobs_rows v
+			where v.workspace_id = p_workspace_id and v.job_id = p_job_id and v.platform = p_platform)
+			|| jsonb_build_object('now', autopost.job_sentence(v_job)) end;
+	return v_row || jsonb_build_object('payload', coalesce(v_job.payload, v_job.prepared), 'artifacts',
+		coalesce(v_job.artifacts, '{}'), 'doubt', v_job.doubt, 'prepared_by', v_job.prepared_by, 'approvals',
+		coalesce(v_approvals, '[]'), 'needed', autopost.approvals_needed(p_workspace_id));
 end
 $$;
 
@@ -12120,6 +12600,77 @@ $$;
 
 
 --
+-- Name: import_publish_state(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.import_publish_state(p_workspace_id text, p_source_id text, p_state jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: takes a state file of a file job. A readable one, {"job_id", "platform", "status": "PUBLISHED",
+--          "published_at", "platform_post_id", "post_url"}, makes the job published; a delivery that was not called is
+--          withdrawn. An unreadable one, {"job_id", "platform", "damaged": reason, "digest": of the bytes}, is an
+--          unknown outcome: the platform is asked before anything is sent. The engine adds the answer as "asked":
+--          "absent".
+-- Returns: {"applied", "reason": "known" or "publishing", and the job}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, channels, deliveries, audit_heads, in this order.
+-- Reads:   pull_sources, platforms.
+-- Writes:  publish_jobs, events (filebus_*); as skip_deliveries.
+declare
+	v_job autopost.publish_jobs;
+	v_fresh boolean;
+	v_at timestamptz := autopost.timestamp_of(p_state ->> 'published_at');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('state', jsonb_typeof(p_state) = 'object');
+	perform autopost.check_job_name(p_state ->> 'job_id', p_state ->> 'platform');
+	if not p_state ? 'damaged' and (p_state -> 'status' is distinct from '"PUBLISHED"' or v_at is null
+		or coalesce(p_state ->> 'platform_post_id', '') = '') then
+		perform autopost.raise_argument('state', 'must have status PUBLISHED, published_at and platform_post_id',
+			'pass "damaged" with the reason for a file without them');
+	end if;
+	v_job := autopost.lock_job(p_workspace_id, p_state ->> 'job_id', p_state ->> 'platform');
+	v_fresh := v_job.job_id is null;
+	if v_job.status = 'published' or p_state ? 'damaged' and (v_job.status = 'publishing' or v_job.delivery_id is not null
+		and v_job.status = 'unknown' or v_job.doubt ->> 'digest' = p_state ->> 'digest' and (v_job.doubt ? 'asked'
+		or not p_state ? 'asked')) then
+		return '{"applied": false, "reason": "known"}'::jsonb || autopost.job_document(v_job);
+	elsif not v_fresh and not p_state ? 'damaged' and not autopost.withdraw_job(v_job, 'a state file says that it is published') then
+		return '{"applied": false, "reason": "publishing"}'::jsonb || autopost.job_document(v_job);
+	end if;
+	v_job.workspace_id := p_workspace_id;
+	v_job.job_id := p_state ->> 'job_id';
+	v_job.platform := p_state ->> 'platform';
+	v_job.source_id := coalesce(v_job.source_id, p_source_id);
+	if p_state ? 'damaged' then
+		v_job.doubt := jsonb_build_object('digest', p_state -> 'digest', 'reason', p_state -> 'damaged') || case
+			when p_state ? 'asked' and autopost.is_engine_login() then jsonb_build_object('asked', p_state -> 'asked',
+				'asked_at', autopost.now_ts()) else '{}' end;
+		v_job.status := case when v_job.doubt ? 'asked' then 'waiting' else 'unknown' end;
+		v_job.error := case when v_job.status = 'unknown' then autopost.job_error('state_damaged', format(
+			'the state file is unreadable: %s; look for the post on the platform, then correct or remove the file',
+			p_state ->> 'damaged')) end;
+	else
+		v_job.status := 'published';
+		v_job.imported := true;
+		v_job.error := null;
+		v_job.doubt := null;
+		v_job.prepared := null;
+		v_job.delivery_id := null;
+		v_job.submission_id := null;
+		v_job.published_at := v_at;
+		v_job.platform_post_id := left(p_state ->> 'platform_post_id', 200);
+		v_job.post_url := left(p_state ->> 'post_url', 2000);
+	end if;
+	v_job := autopost.save_job(v_job, '{"state_file": true}');
+	return '{"applied": true}'::jsonb || autopost.job_document(autopost.settle_job(v_job));
+end
+$$;
+
+
+--
 -- Name: in_template(autopost.templates, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12711,6 +13262,234 @@ $$;
 
 
 --
+-- Name: job_channel(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_channel(p_job autopost.publish_jobs) RETURNS autopost.channels
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the channel of a job by the configuration of its source; null if it has none.
+-- Reads:   pull_sources, channels.
+select c from autopost.pull_sources s
+join autopost.channels c on c.workspace_id = s.workspace_id
+	and c.channel_id = s.config_json -> 'channels' ->> p_job.platform and c.platform = p_job.platform
+where s.workspace_id = p_job.workspace_id and s.source_id = p_job.source_id
+$$;
+
+
+--
+-- Name: job_digest(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_digest(p_payload_digest text, p_artifacts jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the digest of a complete job: what an approval is about.
+select encode(sha256(convert_to(jsonb_build_array(p_payload_digest, (
+	select jsonb_object_agg(a.key, a.value -> 'blob_ref') from jsonb_each(p_artifacts) a))::text, 'UTF8')), 'hex')
+$$;
+
+
+--
+-- Name: job_document(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_document(p_job autopost.publish_jobs) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: a job as the stage of files needs it. "file" is the content of its state file if it is published, else
+--          of its status file.
+select jsonb_build_object('job_id', p_job.job_id, 'platform', p_job.platform, 'source_id', p_job.source_id, 'status',
+	p_job.status, 'digest', p_job.digest, 'payload_digest', p_job.payload_digest, 'artifacts', p_job.artifacts, 'doubt',
+	p_job.doubt, 'prepared', p_job.prepared, 'complete', p_job.digest is not null, 'updated_at', p_job.updated_at,
+	'files_at', p_job.files_at, 'file', case when p_job.status = 'published' then jsonb_build_object('job_id',
+		p_job.job_id, 'platform', p_job.platform, 'idempotency_key', autopost.job_key(p_job.job_id, p_job.platform),
+		'status', 'PUBLISHED', 'published_at', autopost.utc(p_job.published_at), 'platform_post_id',
+		p_job.platform_post_id, 'post_url', p_job.post_url)
+	else jsonb_build_object('job_id', p_job.job_id, 'platform', p_job.platform, 'idempotency_key',
+		autopost.job_key(p_job.job_id, p_job.platform), 'status', p_job.status, 'error', p_job.error, 'updated_at',
+		autopost.utc(p_job.updated_at)) end)
+$$;
+
+
+--
+-- Name: job_error(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_error(p_code text, p_message text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the error of a job.
+select jsonb_build_object('code', p_code, 'message', p_message)
+$$;
+
+
+--
+-- Name: job_key(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_key(p_job_id text, p_platform text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the idempotency key of a job.
+select p_job_id || '_' || p_platform
+$$;
+
+
+--
+-- Name: job_obstacle(autopost.publish_jobs, text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_obstacle(p_job autopost.publish_jobs, p_digest text, p_channel autopost.channels) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the reason why an approved job does not start now, as {"code", "message"}; null if it starts. A channel that is
+--          missing or disabled makes the job wait.
+-- Reads:   pull_sources, workspace_endpoints.
+begin
+	return case
+		when p_job.status is distinct from 'approved' then autopost.job_error('not_approved', 'the job is not approved')
+		when p_job.digest is distinct from p_digest then autopost.job_error('digest_changed', 'the job has other content')
+		when p_channel.channel_id is null then autopost.job_error('no_channel', format(
+			'the source names no channel of %s that exists; set channels.%s of source %s', p_job.platform, p_job.platform,
+			p_job.source_id))
+		when not p_channel.enabled then autopost.job_error('channel_disabled', format(
+			'channel %s is disabled; run: autopost channel resume %s', p_channel.channel_id, p_channel.channel_id))
+		when not exists (select 1 from autopost.workspace_endpoints e
+			where e.workspace_id = p_job.workspace_id and e.source_id = p_job.source_id and e.kind = 'pull_source' and e.enabled)
+			then autopost.job_error('no_endpoint', format('source %s has no enabled endpoint', p_job.source_id)) end;
+end
+$$;
+
+
+--
+-- Name: job_post(autopost.publish_jobs, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_post(p_job autopost.publish_jobs, p_channel autopost.channels) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the raw payload of a job. On platforms for videos publish_config is the variant; subtitles without a
+--          language are left out. Elsewhere the text is title, blank line, description.
+declare
+	v_config jsonb := coalesce(p_job.payload -> 'publish_config', '{}');
+	v_media jsonb := jsonb_build_array(jsonb_build_object('type', 'video', 'blob_ref',
+		p_job.artifacts #> '{video,blob_ref}'));
+	v_variant jsonb;
+	v_language jsonb := coalesce(v_config -> 'subtitles_language', v_config -> 'language');
+begin
+	if (select p.takes from autopost.platforms p where p.platform = p_job.platform) <> 'videos' then
+		return jsonb_build_object('source_ref', autopost.job_key(p_job.job_id, p_job.platform), 'media', v_media,
+			'text', concat_ws(E'\n\n', nullif(v_config ->> 'title', ''), nullif(v_config ->> 'description', '')),
+			'routing', jsonb_build_object('include_channels', jsonb_build_array(p_channel.channel_id)));
+	end if;
+	select coalesce(jsonb_object_agg(f.key, f.value), '{}') into v_variant
+	from jsonb_each(v_config) f
+	where f.key = any (autopost.video_fields()) and f.key not in ('thumbnail', 'captions') and f.value <> 'null';
+	if p_job.artifacts ? 'thumbnail' then
+		v_variant := v_variant || jsonb_build_object('thumbnail', jsonb_array_length(v_media));
+		v_media := v_media || jsonb_build_object('type', 'image', 'blob_ref', p_job.artifacts #> '{thumbnail,blob_ref}');
+	end if;
+	if p_job.artifacts ? 'subtitles' and (v_language is not null
+		or p_channel.settings #> '{youtube,captions_language}' is not null) then
+		v_variant := v_variant || jsonb_build_object('captions', jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
+			'media', jsonb_array_length(v_media), 'language', v_language))));
+		v_media := v_media || jsonb_build_object('type', 'file', 'blob_ref', p_job.artifacts #> '{subtitles,blob_ref}');
+	end if;
+	return jsonb_build_object('source_ref', autopost.job_key(p_job.job_id, p_job.platform), 'media', v_media, 'text',
+		coalesce(nullif(v_config ->> 'description', ''), v_config ->> 'title'), 'variants',
+		jsonb_build_object(p_job.platform, v_variant), 'routing',
+		jsonb_build_object('include_channels', jsonb_build_array(p_channel.channel_id)));
+end
+$$;
+
+
+--
+-- Name: job_refusal(autopost.publish_jobs, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_refusal(p_job autopost.publish_jobs, p_payload_digest text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: the reason why a job takes no decision now; null if it does. An unknown job takes one.
+select case
+	when p_job.status in ('publishing', 'published', 'rejected') then p_job.status
+	when p_job.status = 'unknown' then 'unknown_outcome'
+	when p_job.payload_digest <> p_payload_digest then 'digest_changed' end
+$$;
+
+
+--
+-- Name: job_sentence(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_sentence(p_job autopost.publish_jobs) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: says in one sentence what a file job waits for, and what helps: {"sentence", "lifts"}.
+-- Reads:   approvals, pull_sources, pull_cursors, workspaces.
+declare
+	v_given int := (select count(distinct a.approver) from autopost.approvals a
+		where a.workspace_id = p_job.workspace_id and a.subject = 'job:' || p_job.job_id and a.platform = p_job.platform
+			and a.decision = 'approve' and a.voided_at is null and a.digest = p_job.digest);
+	v_source autopost.pull_sources;
+begin
+	select s.* into v_source from autopost.pull_sources s
+	where s.workspace_id = p_job.workspace_id and s.source_id = p_job.source_id;
+	return jsonb_strip_nulls(case
+		when p_job.status in ('waiting', 'approved') and not v_source.enabled then jsonb_build_object('sentence',
+			format('waits: source %s is disabled', p_job.source_id), 'lifts', 'autopost source set ' || p_job.source_id
+			|| ' --enabled')
+		when p_job.status in ('waiting', 'approved') and p_job.error is not null then jsonb_build_object('sentence',
+			'waits: ' || autopost.failure_text(p_job.error), 'lifts', 'correct it; the folder is read again automatically')
+		when p_job.status = 'waiting' and p_job.prepared is not null then jsonb_build_object('sentence',
+			'waits: its payload file is being written', 'lifts', 'a daemon with the stage ingest that sees the folder')
+		when p_job.status = 'waiting' and p_job.digest is null then jsonb_build_object('sentence',
+			'waits: its artifacts are being copied', 'lifts', 'a daemon with the stage ingest that sees the folder')
+		when p_job.status = 'waiting' then jsonb_build_object('sentence', format('waits for an approval: %s of %s given',
+			v_given, autopost.approvals_needed(p_job.workspace_id)), 'lifts', format('an approval file, or: autopost filebus '
+			'approve %s --platform %s', p_job.job_id, p_job.platform))
+		when p_job.status = 'approved' then jsonb_build_object('sentence', 'approved: the folder is read once more, then it is queued',
+			'lifts', 'a daemon with the stage ingest that sees the folder')
+		when p_job.status = 'publishing' then jsonb_build_object('sentence', format('queued as delivery %s', p_job.delivery_id),
+			'lifts', 'autopost why ' || p_job.delivery_id)
+		when p_job.status = 'published' then jsonb_build_object('sentence', format('published at %s as %s%s',
+			autopost.instant_text(p_job.published_at), p_job.platform_post_id, case when p_job.imported
+			then ', by something else: its state file was imported' else '' end))
+		when p_job.status = 'rejected' then jsonb_build_object('sentence', autopost.failure_text(p_job.error), 'lifts',
+			'change the payload: the job then waits for a new approval')
+		when p_job.status = 'failed' then jsonb_build_object('sentence', autopost.failure_text(p_job.error), 'lifts',
+			format('autopost filebus approve %s --platform %s tries it again', p_job.job_id, p_job.platform))
+		when p_job.delivery_id is not null then jsonb_build_object('sentence', 'it is unknown if the post exists: '
+			|| autopost.failure_text(p_job.error), 'lifts', format('look at the channel, then: autopost deliveries resolve %s '
+			'--found ID, or --absent', p_job.delivery_id))
+		else jsonb_build_object('sentence', 'it is unknown if the post exists: ' || autopost.failure_text(p_job.error),
+			'lifts', 'correct or remove its state file') end);
+end
+$$;
+
+
+--
+-- Name: job_status_of(autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_status_of(p_delivery autopost.deliveries) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: the status of a job by that of its delivery.
+select case
+	when p_delivery.status = 'sent' then 'published'
+	when p_delivery.status = 'retry' and p_delivery.next_retry_at = 'infinity' and p_delivery.outcome_unknown_at is not null
+		then 'unknown'
+	when p_delivery.status in ('failed_permanent', 'dead') then case
+		when p_delivery.last_error ->> 'code' = 'unknown_outcome' or p_delivery.last_error -> 'known' = 'false'
+			then 'unknown' else 'failed' end
+	when p_delivery.status = 'deduped' then 'failed'
+	else 'publishing' end
+$$;
+
+
+--
 -- Name: join_flood(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13230,7 +14009,7 @@ $$;
 CREATE FUNCTION autopost.lease_sources(p_workspace_id text, p_run_id text, p_limit integer) RETURNS SETOF autopost.due_source
     LANGUAGE plpgsql
     AS $$
--- Purpose: leases due sources to a run; null: to an unknown caller.
+-- Purpose: leases due sources to a run; null: to an unknown caller. Folders have claim_file_source.
 -- Locks:   pull_cursors (skip locked).
 -- Writes:  pull_cursors.
 declare
@@ -13248,7 +14027,7 @@ begin
 	from (
 		select c.source_id from autopost.pull_cursors c
 		join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id
-		where c.workspace_id = p_workspace_id and s.enabled and c.next_poll_at <= v_now
+		where c.workspace_id = p_workspace_id and s.enabled and s.kind <> 'filebus' and c.next_poll_at <= v_now
 		order by c.next_poll_at
 		limit p_limit
 		for no key update of c skip locked) l;
@@ -14746,6 +15525,27 @@ $$;
 
 
 --
+-- Name: list_file_sources(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_file_sources() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the enabled sources of kind filebus of all active workspaces of the role, and which of them have
+--          work: a due scan, a job to start or to follow, files to write. Only the engine may call it.
+-- Returns: [{"workspace_id", "source_id", "root", "due"}].
+-- Reads:   as file_source_work.
+begin
+	perform autopost.enter_all_workspaces();
+	return (select coalesce(jsonb_agg(jsonb_build_object('workspace_id', w.workspace_id, 'source_id', w.source_id, 'root',
+		w.root, 'due', w.due_at <= autopost.now_ts()) order by w.workspace_id, w.source_id), '[]')
+	from autopost.file_source_work() w);
+end
+$$;
+
+
+--
 -- Name: list_master_keys(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14968,6 +15768,89 @@ begin
 	and (v_from is null or v.message_id >= v_from)
 	and (v_until is null or v.message_id < v_until)
 	order by v.message_id desc
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_publish_jobs_rows; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_publish_jobs_rows AS
+ SELECT j.workspace_id,
+    j.job_id,
+    j.platform,
+    j.source_id,
+    j.status,
+    (j.payload #>> '{publish_config,title}'::text[]) AS title,
+    j.payload_digest,
+    j.digest,
+    j.error,
+    j.submission_id,
+    j.delivery_id,
+    j.platform_post_id,
+    j.post_url,
+    j.published_at,
+    j.imported,
+    j.created_at,
+    j.updated_at
+   FROM autopost.publish_jobs j;
+
+
+--
+-- Name: list_publish_jobs; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_publish_jobs WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.job_id,
+    v.platform,
+    v.source_id,
+    v.status,
+    v.title,
+    v.payload_digest,
+    v.digest,
+    v.error,
+    v.submission_id,
+    v.delivery_id,
+    v.platform_post_id,
+    v.post_url,
+    v.published_at,
+    v.imported,
+    v.created_at,
+    v.updated_at
+   FROM autopost.list_publish_jobs_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
+-- Name: list_publish_jobs(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_publish_jobs(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_publish_jobs
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists file jobs by job and platform. All keys of p_filter are optional: status, source_id, job_id, platform,
+--          after_job and after_platform (the last row of the page before).
+-- Raises:  AP001 for an unknown key or status, or a limit outside 1 to 10000.
+-- Reads:   list_publish_jobs (view).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{status,source_id,job_id,platform,after_job,after_platform}', p_limit);
+	perform autopost.check_status(p_filter, autopost.publish_job_statuses());
+	return query
+	select v.* from autopost.list_publish_jobs_rows v
+	where v.workspace_id = p_workspace_id
+	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')
+	and (not p_filter ? 'source_id' or v.source_id = p_filter ->> 'source_id')
+	and (not p_filter ? 'job_id' or v.job_id = p_filter ->> 'job_id')
+	and (not p_filter ? 'platform' or v.platform = p_filter ->> 'platform')
+	and (not p_filter ? 'after_job' or (v.job_id, v.platform) > (p_filter ->> 'after_job',
+		coalesce(p_filter ->> 'after_platform', '')))
+	order by v.job_id, v.platform
 	limit p_limit;
 end
 $$;
@@ -15263,27 +16146,6 @@ CREATE TABLE autopost.pull_receipts (
 );
 
 ALTER TABLE ONLY autopost.pull_receipts FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: pull_sources; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.pull_sources (
-    workspace_id text NOT NULL,
-    source_id text NOT NULL,
-    kind text NOT NULL,
-    config_json jsonb DEFAULT '{}'::jsonb NOT NULL,
-    enabled boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    stopped jsonb,
-    CONSTRAINT pull_sources_config_json_check CHECK ((jsonb_typeof(config_json) = 'object'::text)),
-    CONSTRAINT pull_sources_kind_check CHECK ((kind = ANY (ARRAY['rss'::text, 'api'::text, 'db'::text, 'filebus'::text]))),
-    CONSTRAINT pull_sources_source_id_check CHECK ((source_id <> ''::text))
-);
-
-ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -16307,6 +17169,27 @@ $_$;
 
 
 --
+-- Name: lock_job(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_job(p_workspace_id text, p_job_id text, p_platform text) RETURNS autopost.publish_jobs
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks a job, also one without a row, and returns its row.
+-- Locks:   an advisory lock of the job, publish_jobs.
+declare
+	v_job autopost.publish_jobs;
+begin
+	perform pg_advisory_xact_lock(hashtextextended(concat_ws('|', 'job', p_workspace_id, p_platform, p_job_id), 0));
+	select j.* into v_job from autopost.publish_jobs j
+	where j.workspace_id = p_workspace_id and j.job_id = p_job_id and j.platform = p_platform
+	for no key update of j;
+	return v_job;
+end
+$$;
+
+
+--
 -- Name: quotas; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -16722,7 +17605,7 @@ CREATE FUNCTION autopost.look_at_submissions(p_workspace_id text, p_level jsonb,
     AS $$
 -- Purpose: finds posts that failed before they had deliveries, and those without progress although
 --          their time has come: submissions, post changes, and what left_work finds.
--- Reads:   submissions, post_acts, channels, alerts; as left_work.
+-- Reads:   submissions, publish_jobs, post_acts, channels, alerts; as left_work.
 declare
 	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'submission_failed');
 	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
@@ -16735,6 +17618,15 @@ begin
 			select s.last_error from autopost.submissions s
 			where s.workspace_id = p_workspace_id and s.status = 'failed' and s.updated_at > v_seen limit 1000) x) f
 	where f.n > 0;
+	return query select f.* from (
+		select distinct on (j.status, j.job_id) j.status, j.job_id, j.platform, j.error from autopost.publish_jobs j
+		where j.workspace_id = p_workspace_id and j.status in ('failed', 'unknown')
+			and j.updated_at > autopost.seen_until(p_workspace_id, 'publish_job_' || j.status)
+		order by j.status, j.job_id, j.platform
+		limit 100) c
+	cross join lateral autopost.finding('publish_job_' || c.status, 'job:' || c.job_id, 1, 1, format('job %s on %s: %s',
+		c.job_id, c.platform, concat_ws(': ', c.error ->> 'code', left(c.error ->> 'message', 200))), jsonb_build_object(
+		'platform', c.platform)) f;
 	return query select autopost.finding('oldest_due', 'submissions', floor(extract(epoch from p_now - o.since)),
 		extract(epoch from v_late), format('submission %s has made no progress for %s', o.submission_id,
 			autopost.minutes_text(p_now - o.since)))
@@ -18652,9 +19544,9 @@ $$;
 
 CREATE FUNCTION autopost.origin_in_use(p_workspace_id text, p_blob_ref text) RETURNS boolean
     LANGUAGE plpgsql
-    AS $$
--- Purpose: true if a message or an open submission uses a medium.
--- Reads:   message_media, submissions.
+    AS $_$
+-- Purpose: true if a message, an open submission or a file job that is not published uses a medium.
+-- Reads:   message_media, submissions, publish_jobs.
 begin
 	return exists (
 		select 1 from autopost.message_media m
@@ -18662,9 +19554,13 @@ begin
 	or exists (
 		select 1 from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.status in ('new', 'fetching', 'pending')
-		and s.raw_payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)));
+		and s.raw_payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)))
+	or exists (
+		select 1 from autopost.publish_jobs j
+		where j.workspace_id = p_workspace_id and j.status not in ('published', 'rejected')
+		and j.artifacts @? format('$.* ? (@.blob_ref == "%s")', p_blob_ref)::jsonpath);
 end
-$$;
+$_$;
 
 
 --
@@ -19891,6 +20787,70 @@ $$;
 
 
 --
+-- Name: prepare_publish_job(text, text, text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.prepare_publish_job(p_workspace_id text, p_source_id text, p_job_id text, p_platform text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: makes the payload of a job from given fields: {"publish_config", "artifact_pointers", "lineage"}. It needs
+--          an approval that waits for the job. The engine writes the payload file, which is then taken like any
+--          other.
+-- Returns: {"applied": true, "dry_run", "before": null, "after": the payload}, or {"applied": false, "dry_run",
+--          "reason"}: not_approved, known (the job has a payload), prepared (its payload is being written).
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, audit_heads, in this order.
+-- Reads:   pull_sources, platforms, approvals.
+-- Writes:  publish_jobs, events (filebus_waiting), admin_audit_log.
+declare
+	v_act jsonb;
+	v_job autopost.publish_jobs;
+	v_payload jsonb;
+	v_reason text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.check_job_name(p_job_id, p_platform);
+	perform autopost.require_argument('fields', jsonb_typeof(p_fields) = 'object');
+	if jsonb_typeof(p_fields -> 'publish_config') is distinct from 'object'
+		or coalesce(p_fields #>> '{artifact_pointers,video}', '') = ''
+		or exists (select 1 from jsonb_object_keys(p_fields) f (key)
+			where f.key not in ('publish_config', 'artifact_pointers', 'lineage')) then
+		perform autopost.raise_argument('fields', 'must have publish_config and artifact_pointers.video, and may have lineage',
+			'pass {"publish_config": {"title": "…"}, "artifact_pointers": {"video": "../../output/JOB/final.mp4"}}');
+	end if;
+	v_payload := jsonb_build_object('job_id', p_job_id, 'platform', p_platform) || p_fields;
+	v_job := autopost.lock_job(p_workspace_id, p_job_id, p_platform);
+	v_reason := case
+		when v_job.prepared is not null then 'prepared'
+		when v_job.job_id is not null then 'known'
+		when not exists (select 1 from autopost.approvals a
+			where a.workspace_id = p_workspace_id and a.subject = 'job:' || p_job_id and a.platform = p_platform
+				and a.decision = 'approve' and a.digest is null and a.voided_at is null
+				and coalesce(a.expires_at > autopost.now_ts(), true)) then 'not_approved' end;
+	if v_reason is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_reason);
+	end if;
+	if not p_dry_run then
+		v_job.workspace_id := p_workspace_id;
+		v_job.job_id := p_job_id;
+		v_job.platform := p_platform;
+		v_job.source_id := p_source_id;
+		v_job.status := 'waiting';
+		v_job.prepared := v_payload;
+		v_job.prepared_by := p_operator;
+		perform autopost.save_job(v_job, v_act);
+		perform autopost.audit(p_workspace_id, 'prepare_publish_job', 'job:' || p_job_id || '/' || p_platform, v_act, '{}',
+			v_payload);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', null, 'after', v_payload);
+end
+$$;
+
+
+--
 -- Name: preview_template(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20065,6 +21025,18 @@ begin
 	end if;
 	return 1;
 end
+$$;
+
+
+--
+-- Name: publish_job_statuses(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.publish_job_statuses() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the statuses of file jobs in the order of their life.
+select '{waiting,approved,publishing,published,rejected,failed,unknown}'::text[]
 $$;
 
 
@@ -21036,6 +22008,96 @@ $_$;
 
 
 --
+-- Name: put_job(autopost.publish_jobs, autopost.publish_jobs, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_job(p_job autopost.publish_jobs, p_new autopost.publish_jobs, p_undoubted boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: adds a locked job, or gives it its new content if its status allows that.
+-- Returns: {"applied", "reason"} and the job (job_document).
+-- Writes:  as change_job.
+declare
+	v_job autopost.publish_jobs := p_job;
+	-- An artifact that cannot be read now is not a changed one.
+	v_same boolean := p_job.payload_digest is not distinct from p_new.payload_digest
+		and (p_new.digest is null or p_job.digest is not distinct from p_new.digest);
+	v_reason text;
+begin
+	if v_job.status = 'unknown' and v_job.delivery_id is null and p_undoubted then
+		v_job.doubt := null;
+		v_job.error := null;
+		v_job.status := 'waiting';
+		v_job := autopost.save_job(v_job, '{}');
+	end if;
+	if v_job.job_id is null then
+		v_job := autopost.settle_job(autopost.save_job(p_new, '{}'));
+	elsif v_same and (v_job.status <> 'waiting' or v_job.error is not distinct from p_new.error) then
+		v_job := autopost.settle_job(v_job);
+		v_reason := case when v_job.status = p_job.status then 'unchanged' end;
+	elsif v_same then
+		v_job.error := p_new.error;
+		v_job := autopost.settle_job(autopost.save_job(v_job, '{}'));
+	elsif v_job.status = 'published' then
+		v_reason := 'published';
+	elsif v_job.status = 'unknown' and v_job.delivery_id is null then
+		v_job.payload := p_new.payload;
+		v_job.payload_digest := p_new.payload_digest;
+		v_job.artifacts := p_new.artifacts;
+		v_job.digest := p_new.digest;
+		v_job := autopost.save_job(v_job, '{}');
+	elsif autopost.withdraw_job(v_job, 'the job has new content') then
+		v_job := autopost.change_job(v_job, p_new);
+	else
+		v_reason := v_job.status;
+	end if;
+	return jsonb_strip_nulls(jsonb_build_object('applied', v_reason is null, 'reason', v_reason))
+		|| autopost.job_document(v_job);
+end
+$$;
+
+
+--
+-- Name: put_job_artifact(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_job_artifact(p_workspace_id text, p_source_id text, p_origin jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: registers an artifact of a file job in the media store: {"blob_ref", "origin_url", "content_type",
+--          "size_bytes", "kind", "width", "height"}. Its limit is max_bytes of the source, not that of media. Only
+--          the engine, which has hashed the content, may call it.
+-- Returns: {"applied": true}, or {"applied": false, "reason"}: too_large (with "limit"), being_removed.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the content, media_origin.
+-- Reads:   pull_sources, workspaces, media_removals.
+-- Writes:  media_origin.
+declare
+	v_source autopost.pull_sources;
+	v_ref text := p_origin ->> 'blob_ref';
+	v_limit bigint;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_source := autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('origin', p_origin ->> 'origin_url' <> '' and (p_origin ->> 'size_bytes')::bigint >= 0
+		and v_ref ~ '^sha256:[0-9a-f]{64}$');
+	v_limit := coalesce((v_source.config_json ->> 'max_bytes')::bigint, 17179869184);
+	if (p_origin ->> 'size_bytes')::bigint > v_limit then
+		return jsonb_build_object('applied', false, 'reason', 'too_large', 'limit', v_limit);
+	end if;
+	perform autopost.lock_content(v_ref);
+	if exists (select 1 from autopost.media_removals r where r.blob_ref = v_ref) then
+		return '{"applied": false, "reason": "being_removed"}';
+	end if;
+	perform autopost.claim_content(p_workspace_id, v_ref, true);
+	perform autopost.store_origin(p_workspace_id, p_origin, true);
+	return '{"applied": true}';
+end
+$_$;
+
+
+--
 -- Name: put_media_blob(text, text, text, text, text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -21103,17 +22165,68 @@ begin
 	if not autopost.claim_content(p_workspace_id, p_blob_ref, v_engine) then
 		return '{"applied": false, "reason": "not_yours"}';
 	end if;
-	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind,
-		width, height, last_seen_at, created_at, hashed)
-	values (p_workspace_id, p_blob_ref, p_origin_url, substr(p_blob_ref, 8), p_content_type, p_size_bytes, p_kind,
-		p_width, p_height, autopost.now_ts(), autopost.now_ts(), v_engine)
-	on conflict (workspace_id, blob_ref) do update
-	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes,
-		last_seen_at = excluded.last_seen_at, deleted_at = null,
-		hashed = excluded.hashed or o.hashed and o.deleted_at is null;
+	perform autopost.store_origin(p_workspace_id, jsonb_build_object('blob_ref', p_blob_ref, 'origin_url', p_origin_url,
+		'content_type', p_content_type, 'size_bytes', p_size_bytes, 'kind', p_kind, 'width', p_width, 'height', p_height),
+		v_engine);
 	return '{"applied": true}';
 end
 $_$;
+
+
+--
+-- Name: put_publish_job(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_publish_job(p_workspace_id text, p_source_id text, p_payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds a file job, or takes its new content. p_payload is the document of the payload file: {"job_id",
+--          "platform", "publish_config", "artifact_pointers", "lineage"}. The engine adds "file": {"digest": of the
+--          bytes, "artifacts": {name: {"path", "blob_ref", "size", "modified"}}, "complete": all of them are in the
+--          media store, "error", "no_state": no state file exists}. New content voids earlier approvals; after a
+--          rejection it opens the job again. A job whose delivery was called keeps its content.
+-- Returns: {"applied", "reason": unchanged, published, publishing or unknown, and the job: "status", "digest",
+--          "artifacts", "file": what its state or status file contains, …}, or {"applied": false, "reason":
+--          "other_source"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, channels, deliveries, audit_heads, in this order.
+-- Reads:   pull_sources, platforms, workspaces.
+-- Writes:  publish_jobs, approvals, events (filebus_*); as skip_deliveries.
+declare
+	v_source autopost.pull_sources;
+	v_file jsonb := coalesce(p_payload -> 'file', '{}');
+	v_job autopost.publish_jobs;
+	v_new autopost.publish_jobs;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_source := autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('payload', jsonb_typeof(p_payload) = 'object');
+	perform autopost.check_job_name(p_payload ->> 'job_id', p_payload ->> 'platform');
+	v_job := autopost.lock_job(p_workspace_id, p_payload ->> 'job_id', p_payload ->> 'platform');
+	if v_job.source_id <> p_source_id then
+		return '{"applied": false, "reason": "other_source"}';
+	end if;
+	v_new.workspace_id := p_workspace_id;
+	v_new.job_id := p_payload ->> 'job_id';
+	v_new.platform := p_payload ->> 'platform';
+	v_new.source_id := p_source_id;
+	v_new.status := 'waiting';
+	v_new.payload := p_payload - 'file';
+	v_new.payload_digest := coalesce(case when autopost.is_engine_login() then v_file ->> 'digest' end, 'sha256:'
+		|| encode(sha256(convert_to(v_new.payload::text, 'UTF8')), 'hex'));
+	v_new.artifacts := case when autopost.is_engine_login() and jsonb_typeof(v_file -> 'artifacts') = 'object'
+		then v_file -> 'artifacts' else '{}' end;
+	v_new.error := nullif(v_file -> 'error', 'null');
+	if v_new.error is null and v_source.config_json #> array['channels', v_new.platform] is null then
+		v_new.error := autopost.job_error('no_channel', format('the source names no channel for %s; run: autopost source '
+			'set %s --config channels', v_new.platform, p_source_id));
+	elsif autopost.is_engine_login() and v_file -> 'complete' = 'true' then
+		v_new.digest := autopost.job_digest(v_new.payload_digest, v_new.artifacts);
+	end if;
+	return autopost.put_job(v_job, v_new, autopost.is_engine_login() and v_file -> 'no_state' = 'true');
+end
+$$;
 
 
 --
@@ -22712,6 +23825,78 @@ $$;
 
 
 --
+-- Name: receive_approval(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.receive_approval(p_workspace_id text, p_source_id text, p_approval jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: takes an approval file of a file job: {"job_id", "platform", "approved", "nonce", "approved_by", "source",
+--          "approved_at", "payload_digest", "expires_at"}. The engine adds "path", "file_digest": of the bytes, and
+--          "signed": it checked the signature. A nonce counts once. An approval that comes before its job waits for
+--          it. The identity of all approvals of a source is file:SOURCE.
+-- Returns: {"applied": true, "status", "approvals", "needed"}; or {"applied": false, "reason", "first": reported now}:
+--          repeated (the same bytes again), published, nonce_used (other bytes), not_signed, expired, digest_changed,
+--          publishing, rejected, unknown_outcome, other_source. All but the first two leave one event.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, audit_heads, in this order.
+-- Reads:   pull_sources, platforms, workspaces.
+-- Writes:  approvals, publish_jobs, file_refusals, events (approval_refused, filebus_*), admin_audit_log.
+declare
+	v_source autopost.pull_sources;
+	v_approval jsonb := p_approval;
+	v_job autopost.publish_jobs;
+	v_row autopost.approvals;
+	v_reason text;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_source := autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('approval', jsonb_typeof(p_approval) = 'object');
+	perform autopost.check_job_name(p_approval ->> 'job_id', p_approval ->> 'platform');
+	if coalesce(p_approval -> 'approved' not in ('true', 'false'), true) then
+		perform autopost.raise_argument('approval', format('approved must be true or false, got %s',
+			coalesce(p_approval ->> 'approved', 'null')), 'write "approved": true');
+	elsif coalesce(p_approval ->> 'nonce' !~ '^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}$', true) then
+		perform autopost.raise_argument('approval', 'nonce must be 1 to 128 letters, digits and . _ : @ + -',
+			'use the id of the message that approves');
+	end if;
+	v_approval := v_approval || jsonb_build_object('file_digest', coalesce(p_approval ->> 'file_digest', 'sha256:'
+		|| encode(sha256(convert_to((p_approval - 'signed')::text, 'UTF8')), 'hex')));
+	v_job := autopost.lock_job(p_workspace_id, p_approval ->> 'job_id', p_approval ->> 'platform');
+	v_reason := autopost.approval_refusal(v_source, v_job, v_approval);
+	if v_reason in ('repeated', 'published') then
+		return jsonb_build_object('applied', false, 'reason', v_reason);
+	elsif v_reason is not null then
+		return jsonb_build_object('applied', false, 'reason', v_reason, 'first', autopost.refuse_once(v_source,
+			'approval_refused', jsonb_build_object('path', coalesce(p_approval ->> 'path', 'approve-' || (p_approval ->> 'job_id')
+			|| '-' || (p_approval ->> 'platform') || '-' || (p_approval ->> 'nonce')), 'digest', v_approval -> 'file_digest'),
+			v_reason, jsonb_build_object('job_id', p_approval -> 'job_id', 'platform', p_approval -> 'platform', 'nonce',
+			p_approval -> 'nonce')));
+	end if;
+	v_row.workspace_id := p_workspace_id;
+	v_row.subject := 'job:' || (p_approval ->> 'job_id');
+	v_row.platform := p_approval ->> 'platform';
+	v_row.nonce := p_approval ->> 'nonce';
+	v_row.source := 'file:' || p_source_id;
+	v_row.approver := 'file:' || p_source_id;
+	v_row.decision := case when p_approval -> 'approved' = 'true' then 'approve' else 'reject' end;
+	v_row.payload_digest := p_approval ->> 'payload_digest';
+	v_row.file_digest := v_approval ->> 'file_digest';
+	v_row.stated_by := left(autopost.redact(p_approval ->> 'approved_by'), 200);
+	v_row.expires_at := autopost.timestamp_of(p_approval ->> 'expires_at');
+	v_answer := autopost.take_job_decision(v_job, v_row);
+	perform autopost.audit(p_workspace_id, v_row.decision || '_publish_job', 'job:' || (p_approval ->> 'job_id') || '/'
+		|| v_row.platform, jsonb_build_object('operator', v_row.approver, 'reason', 'approval file ' || v_row.nonce),
+		jsonb_build_object('status', v_job.status, 'digest', v_job.digest), jsonb_build_object('decision', v_row.decision,
+		'status', v_answer -> 'status', 'stated_by', v_row.stated_by));
+	return v_answer;
+end
+$_$;
+
+
+--
 -- Name: receive_event(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23042,6 +24227,32 @@ CREATE FUNCTION autopost.record_fan_out(p_workspace_id text, p_post jsonb, p_cou
 begin
 	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, (p_post ->> 'message_id')::uuid, null,
 		jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id') || p_counts);
+end
+$$;
+
+
+--
+-- Name: record_job_files(text, text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_job_files(p_workspace_id text, p_job_id text, p_platform text, p_updated_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: records that the state or status file of a job shows its row as of p_updated_at. A newer row is written
+--          again. Only the engine may call it.
+-- Returns: {"applied"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   publish_jobs.
+-- Writes:  publish_jobs.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_job_name(p_job_id, p_platform);
+	perform autopost.require_argument('updated_at', p_updated_at is not null);
+	update autopost.publish_jobs j set files_at = p_updated_at
+	where j.workspace_id = p_workspace_id and j.job_id = p_job_id and j.platform = p_platform
+		and j.updated_at = p_updated_at;
+	return jsonb_build_object('applied', found);
 end
 $$;
 
@@ -23578,6 +24789,58 @@ begin
 		perform autopost.raise_argument('workspace_id', format('workspace %s is disabled', p_workspace_id),
 			'set its status to active or paused');
 	end if;
+end
+$$;
+
+
+--
+-- Name: refuse_file(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.refuse_file(p_workspace_id text, p_source_id text, p_file jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: reports a file that a source of kind filebus refuses: {"path", "digest": of its content, "code", "message",
+--          "approval": true for an approval file}. Each content is reported once. Only the engine may call it.
+-- Returns: {"applied": true at the first time}.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   pull_sources.
+-- Writes:  file_refusals, events (approval_refused, filebus_refused).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('file', p_file ->> 'path' <> '' and p_file ->> 'code' <> '');
+	return jsonb_build_object('applied', autopost.refuse_once(autopost.file_source(p_workspace_id, p_source_id), case
+		when p_file -> 'approval' = 'true' then 'approval_refused' else 'filebus_refused' end, p_file, p_file ->> 'code',
+		jsonb_build_object('message', left(p_file ->> 'message', 500))));
+end
+$$;
+
+
+--
+-- Name: refuse_once(autopost.pull_sources, text, jsonb, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.refuse_once(p_source autopost.pull_sources, p_action text, p_file jsonb, p_reason text, p_meta jsonb) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: reports a refused file once for each content and reason. p_file: {"path", "digest"}.
+-- Returns: true at the first time.
+-- Writes:  file_refusals, events (approval_refused, filebus_refused).
+begin
+	insert into autopost.file_refusals as r (workspace_id, source_id, path, digest, reason, refused_at)
+	values (p_source.workspace_id, p_source.source_id, left(p_file ->> 'path', 400), coalesce(p_file ->> 'digest', ''),
+		p_reason, autopost.now_ts())
+	on conflict (workspace_id, source_id, path) do update
+	set digest = excluded.digest, reason = excluded.reason, refused_at = excluded.refused_at
+	where (r.digest, r.reason) is distinct from (excluded.digest, excluded.reason);
+	if not found then
+		return false;
+	end if;
+	perform autopost.emit_note(p_source.workspace_id, p_action, 'error', null, null, jsonb_build_object('code', p_reason,
+		'message', p_meta -> 'message'), jsonb_build_object('source_id', p_source.source_id, 'path',
+		left(p_file ->> 'path', 400)) || (p_meta - 'message'));
+	return true;
 end
 $$;
 
@@ -24884,13 +26147,17 @@ CREATE FUNCTION autopost.requeue_obstacle(p_workspace_id text, p_delivery autopo
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the reason why a delivery may not be requeued by hand, or null.
--- Reads:   deliveries.
+-- Reads:   deliveries, ingest_runs, publish_jobs.
 begin
 	return (
 		select case
 			when p_delivery.delivery_id is null then 'unknown_delivery'
 			when p_delivery.status not in ('dead', 'failed_permanent') then 'not_failed'
 			when p_delivery.last_error ->> 'code' = 'validation_failed' and p_delivery.attempt = 0 then 'never_valid'
+			when exists (select 1 from autopost.ingest_runs r
+				where r.workspace_id = p_workspace_id and r.run_id = p_delivery.ingest_run_id and r.kind = 'file')
+				and not exists (select 1 from autopost.publish_jobs j
+				where j.workspace_id = p_workspace_id and j.delivery_id = p_delivery.delivery_id) then 'job_replaced'
 			when p_delivery.last_error ->> 'scope' = 'channel'
 				and (not p_channel.enabled or p_channel.paused_until > autopost.now_ts()) then 'channel_not_resumed'
 			when exists (
@@ -25724,7 +26991,7 @@ CREATE FUNCTION autopost.retry_submission(p_workspace_id text, p_submission_id u
 -- Purpose: failed -> fetching, by an operator: the media of the post are fetched again, with all
 --          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
 --          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
---          final. An event is evaluated again, and goes out even in mode shadow; the failed delivery
+--          final, and one of a file job: approve the job again. An event is evaluated again, and goes out even in mode shadow; the failed delivery
 --          of an enqueued event is queued again.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
 --          false, "dry_run", "reason"}: unknown_submission, not_failed (with "status" and "decision"),
@@ -25752,7 +27019,7 @@ begin
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 	if v_submission.kind = 'event' and v_submission.status = 'enqueued' then
 		return autopost.retry_event_delivery(v_submission, v_act, p_dry_run);
-	elsif v_submission.submission_id is null or v_submission.event_facts ? 'backfill'
+	elsif v_submission.submission_id is null or v_submission.kind = 'file' or v_submission.event_facts ? 'backfill'
 		or v_submission.claim_token is not null
 		or v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') then
 		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
@@ -26387,6 +27654,49 @@ $$;
 
 
 --
+-- Name: save_job(autopost.publish_jobs, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.save_job(p_job autopost.publish_jobs, p_meta jsonb) RETURNS autopost.publish_jobs
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: stores a locked job. A changed status has one event and wakes the stage of files.
+-- Returns: the stored row.
+-- Writes:  publish_jobs, events (filebus_*).
+declare
+	v_before text;
+	v_job autopost.publish_jobs;
+begin
+	select j.status into v_before from autopost.publish_jobs j
+	where j.workspace_id = p_job.workspace_id and j.job_id = p_job.job_id and j.platform = p_job.platform;
+	insert into autopost.publish_jobs as j (workspace_id, job_id, platform, source_id, status, payload, payload_digest,
+		artifacts, digest, prepared, prepared_by, submission_id, delivery_id, doubt, error, platform_post_id, post_url,
+		published_at, imported, created_at, updated_at)
+	values (p_job.workspace_id, p_job.job_id, p_job.platform, p_job.source_id, p_job.status, p_job.payload,
+		p_job.payload_digest, coalesce(p_job.artifacts, '{}'), p_job.digest, p_job.prepared, p_job.prepared_by,
+		p_job.submission_id, p_job.delivery_id, p_job.doubt, autopost.redact(p_job.error), p_job.platform_post_id,
+		p_job.post_url, p_job.published_at, coalesce(p_job.imported, false), autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id, job_id, platform) do update
+	set status = excluded.status, payload = excluded.payload, payload_digest = excluded.payload_digest,
+		artifacts = excluded.artifacts, digest = excluded.digest, prepared = excluded.prepared,
+		prepared_by = excluded.prepared_by, submission_id = excluded.submission_id, delivery_id = excluded.delivery_id,
+		doubt = excluded.doubt, error = excluded.error, platform_post_id = excluded.platform_post_id,
+		post_url = excluded.post_url, published_at = excluded.published_at, imported = excluded.imported,
+		updated_at = greatest(excluded.updated_at, j.updated_at + interval '1 microsecond')
+	returning j.* into v_job;
+	if v_job.status is distinct from v_before then
+		perform autopost.emit_note(v_job.workspace_id, 'filebus_' || v_job.status, case
+			when v_job.status in ('failed', 'unknown') then 'error' else 'ok' end, null, null, v_job.error,
+			jsonb_build_object('job_id', v_job.job_id, 'platform', v_job.platform, 'source_id', v_job.source_id,
+				'from_status', v_before, 'digest', v_job.digest, 'submission_id', v_job.submission_id) || p_meta);
+	end if;
+	perform pg_notify('autopost_wake', 'files');
+	return v_job;
+end
+$$;
+
+
+--
 -- Name: schedule_retry(text, uuid, text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -26955,6 +28265,52 @@ begin
 	end if;
 	return autopost.settle_transient(p_workspace_id, v_delivery, v_channel,
 		v_error, (p_item ->> 'not_before')::timestamptz);
+end
+$$;
+
+
+--
+-- Name: settle_job(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_job(p_job autopost.publish_jobs) RETURNS autopost.publish_jobs
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: applies the decisions about a locked, complete, waiting job. Decisions that came first are bound to its
+--          content now. One rejection ends it.
+-- Reads:   workspaces.
+-- Writes:  approvals; as save_job.
+declare
+	v_job autopost.publish_jobs := p_job;
+	v_rejection autopost.approvals;
+	v_given int;
+begin
+	if v_job.digest is null or v_job.status <> 'waiting' then
+		return v_job;
+	end if;
+	update autopost.approvals a
+	set digest = v_job.digest
+	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
+		and a.digest is null and a.voided_at is null and coalesce(a.payload_digest = v_job.payload_digest, true)
+		and coalesce(a.expires_at > autopost.now_ts(), true);
+	select a.* into v_rejection from autopost.approvals a
+	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
+		and a.digest = v_job.digest and a.voided_at is null and a.decision = 'reject'
+	limit 1;
+	select count(distinct a.approver) into v_given from autopost.approvals a
+	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
+		and a.digest = v_job.digest and a.voided_at is null and a.decision = 'approve'
+		and (a.approver is distinct from v_job.prepared_by or autopost.approvals_needed(v_job.workspace_id) = 1);
+	if v_rejection.approval_id is not null then
+		v_job.status := 'rejected';
+		v_job.error := autopost.job_error('rejected', coalesce(v_rejection.reason, 'rejected by ' || v_rejection.approver));
+	elsif v_given >= autopost.approvals_needed(v_job.workspace_id) then
+		v_job.status := 'approved';
+		v_job.error := null;
+	else
+		return v_job;
+	end if;
+	return autopost.save_job(v_job, '{}');
 end
 $$;
 
@@ -27626,6 +28982,30 @@ $$;
 
 
 --
+-- Name: source_channel_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_channel_errors(p_workspace_id text, p_after jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the channels of a folder that do not exist on their platform, as {field, reason, remedy}.
+-- Reads:   channels.
+begin
+	if p_after ->> 'kind' <> 'filebus' or coalesce(jsonb_typeof(p_after #> '{config_json,channels}') <> 'object', true) then
+		return '[]';
+	end if;
+	return (
+		select coalesce(jsonb_agg(autopost.field_error('config_json.channels.' || e.key,
+			format('must be a channel of platform %s, got %s', e.key, e.value), 'run autopost channel list') -> 0
+			order by e.key), '[]')
+		from jsonb_each_text(p_after #> '{config_json,channels}') e
+		where not exists (select 1 from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = e.value and c.platform = e.key));
+end
+$$;
+
+
+--
 -- Name: source_errors(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -27641,7 +29021,8 @@ declare
 begin
 	-- A faulty source can still be disabled.
 	return case when p_after -> 'enabled' = 'true' then autopost.source_faults(p_after ->> 'kind',
-		p_after -> 'config_json') || autopost.source_host_errors(p_workspace_id, p_after) else '[]' end
+		p_after -> 'config_json') || autopost.source_host_errors(p_workspace_id, p_after)
+		|| autopost.source_channel_errors(p_workspace_id, p_after) else '[]' end
 	|| case
 		when v_has <> v_wanted
 			then autopost.field_error('endpoint_id', format('%s is not its endpoint, which stays', v_wanted),
@@ -27676,7 +29057,10 @@ from (
 	select k.key, case when p_config ? k.key then 'is not of its form' else 'is missing' end, k.remedy
 	from autopost.source_keys(p_kind) k
 	where case when p_config ? k.key then not autopost.source_value_fits(k.form, p_config -> k.key)
-		else k.form like '!%' end) f
+		else k.form like '!%' end
+	union all
+	select 'approval_ref', 'is missing', 'name the credential of platform webhook that signs approvals'
+	where p_kind = 'filebus' and p_config -> 'require_signed_approvals' = 'true' and not p_config ? 'approval_ref') f
 $$;
 
 
@@ -27757,7 +29141,7 @@ CREATE FUNCTION autopost.source_keys(p_kind text) RETURNS TABLE(key text, form t
 --          leading "!" means required), remedy.
 select v.key, v.form, v.remedy
 from (values
-	('rss,api,db', 'interval_seconds', 'count 1 604800', 'write seconds from 1 to 604800, as in 300'),
+	('rss,api,db,filebus', 'interval_seconds', 'count 1 604800', 'write seconds from 1 to 604800, as in 300'),
 	('rss,api,db', 'backfill_items', 'count 0 1000', 'write how many items to publish at first sight, 0 to 1000'),
 	('rss,api,db', 'tags', 'texts', 'write an array of strings, as in ["news"]'),
 	('rss,api,db', 'include', 'texts', 'write an array of keywords and /regular expressions/'),
@@ -27781,7 +29165,14 @@ from (values
 	('db', 'cursor_column', '!text', 'name the column that the query gives and that only grows'),
 	('db', 'map', 'columns id,title,text,link,author,tags,published,media_url,media_type',
 		'write {"id": "post_id", "text": "body", …}, each a column of the query'),
-	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60')) v (kinds, key, form, remedy)
+	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60'),
+	('filebus', 'root', '!folder', 'write the absolute path of the folder, as in "/srv/sandbox"'),
+	('filebus', 'dist_dir', 'subfolder', 'write a path inside root, as in "dist_artifacts"'),
+	('filebus', 'inbox_dir', 'subfolder', 'write a path inside root, as in "inbox"'),
+	('filebus', 'channels', '!channels', 'write the channel of each platform, as in {"youtube": "shows"}'),
+	('filebus', 'max_bytes', 'count 1 1099511627776', 'write the largest size of an artifact in bytes'),
+	('filebus', 'approval_ref', 'text', 'name the credential of platform webhook that signs approvals'),
+	('filebus', 'require_signed_approvals', 'boolean', 'write true or false')) v (kinds, key, form, remedy)
 where p_kind = any (string_to_array(v.kinds, ','))
 $_$;
 
@@ -27810,8 +29201,8 @@ $$;
 CREATE FUNCTION autopost.source_polls() RETURNS TABLE(workspace_id text, due_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the enabled sources and the time of their next poll; a new source is due since its
---          creation. The cost grows with the number of sources.
+-- Purpose: the enabled sources, except folders, and the time of their next poll; a new source is due
+--          since its creation. The cost grows with the number of sources.
 -- Reads:   pull_sources, pull_cursors, workspaces.
 declare
 	v_all boolean := autopost.may_access('*');
@@ -27821,7 +29212,7 @@ begin
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
-	where s.enabled and (v_all or autopost.may_access(s.workspace_id));
+	where s.enabled and s.kind <> 'filebus' and (v_all or autopost.may_access(s.workspace_id));
 end
 $$;
 
@@ -27835,7 +29226,7 @@ CREATE FUNCTION autopost.source_rules(p_source_id text) RETURNS jsonb
     AS $$
 -- Purpose: the fields of a source. The default id of its endpoint is its own id.
 select '{
-	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db"]},
+	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db", "filebus"]},
 	"config_json": {"is": "object", "default": {}},
 	"enabled": {"is": "boolean", "default": true}}'::jsonb
 	|| jsonb_build_object('endpoint_id', jsonb_build_object('is', 'text', 'required', true, 'default', p_source_id))
@@ -27899,10 +29290,16 @@ begin
 			select 1 from jsonb_each(p_value) e where e.key <> all (v_names)
 			or not autopost.source_value_fits(case v_form when 'pointers' then 'pointer' else 'text' end, e.value))
 		when v_form = 'paging' then autopost.paging_fits(p_value)
+		when v_form = 'boolean' then v_type = 'boolean'
+		when v_form = 'channels' then v_type = 'object' and p_value <> '{}' and not exists (
+			select 1 from jsonb_each(p_value) e where jsonb_typeof(e.value) <> 'string' or e.value = '""')
 		when v_type <> 'string' then false
 		when v_form = 'url' then v_text ~ '^https?://[^\s/?#]+\S*$' and length(v_text) <= 4096
 		when v_form = 'choice' then v_text = any (v_names)
 		when v_form = 'pointer' then v_text ~ '^(/([^~]|~[01])*)?$'
+		when v_form = 'folder' then v_text ~ '^/[^[:cntrl:]]*$' and length(v_text) <= 2048
+		when v_form = 'subfolder' then v_text ~ '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$'
+			and length(v_text) <= 512
 		when v_form = 'header' then v_text ~ '^[A-Za-z0-9-]+$'
 		when v_form = 'line' then v_text !~ '[\r\n]'
 		when v_form = 'query' then v_text ~ '\$1' and v_text !~ ';'
@@ -28405,6 +29802,73 @@ $$;
 
 
 --
+-- Name: start_publish_job(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_publish_job(p_workspace_id text, p_job_id text, p_platform text, p_digest text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: makes the submission of an approved job and enqueues it. The engine calls it after it has read the folder
+--          again: the content has this digest, and no state file exists. The job leaves as an ordinary post, for
+--          the channel that its source names.
+-- Returns: {"applied", "reason": not_approved, digest_changed, no_channel, channel_disabled or no_endpoint, and the
+--          job}. A job that waits for its channel has the reason as its error.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, messages, channel_gates, in this order.
+-- Reads:   pull_sources, channels, workspace_endpoints, deliveries.
+-- Writes:  publish_jobs, submissions, ingest_runs, events (filebus_*); as enqueue_posts.
+declare
+	v_job autopost.publish_jobs;
+	v_channel autopost.channels;
+	v_obstacle jsonb;
+	v_submission autopost.submissions;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_job_name(p_job_id, p_platform);
+	perform autopost.require_argument('digest', p_digest <> '');
+	v_job := autopost.lock_job(p_workspace_id, p_job_id, p_platform);
+	select c.* into v_channel from autopost.job_channel(v_job) c;
+	v_obstacle := autopost.job_obstacle(v_job, p_digest, v_channel);
+	if v_obstacle is not null then
+		if v_job.status = 'approved' and v_obstacle ->> 'code' <> 'digest_changed' and v_job.error is distinct from v_obstacle
+			then
+			v_job.error := v_obstacle;
+			v_job := autopost.save_job(v_job, '{}');
+		end if;
+		return jsonb_build_object('applied', false, 'reason', v_obstacle -> 'code') || autopost.job_document(v_job);
+	end if;
+	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, source_ref,
+		run_id, trace_id, created_at, updated_at)
+	select p_workspace_id, autopost.new_id(), e.endpoint_id, 'file', 'new', autopost.job_post(v_job, v_channel),
+		autopost.job_key(p_job_id, p_platform), autopost.open_run(p_workspace_id, 'file', e.endpoint_id, v_job.source_id),
+		autopost.new_id(), autopost.now_ts(), autopost.now_ts()
+	from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.source_id = v_job.source_id and e.kind = 'pull_source' and e.enabled
+	returning * into v_submission;
+	perform autopost.enqueue_submission(v_submission);
+	select s.* into v_submission from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = v_submission.submission_id;
+	v_job.submission_id := v_submission.submission_id;
+	v_job.delivery_id := (select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = v_submission.message_id
+			and d.trace_id = v_submission.trace_id and d.channel_id = v_channel.channel_id limit 1);
+	v_job.status := case when v_job.delivery_id is null then 'failed' else 'publishing' end;
+	v_job.error := case
+		when v_submission.status = 'failed' then autopost.job_error(v_submission.last_error ->> 'code',
+			v_submission.last_error ->> 'message')
+		when v_submission.answer -> 'deduped' <> '0' then autopost.job_error('duplicate_content',
+			'the channel had this content already, by another post; change the job, or publish it nowhere')
+		when v_job.delivery_id is null then autopost.job_error('not_routed', format(
+			'the route filter of channel %s refuses the job', v_channel.channel_id)) end;
+	v_job := autopost.follow_job(autopost.save_job(v_job, jsonb_build_object('message_id', v_submission.message_id,
+		'delivery_id', v_job.delivery_id)));
+	return '{"applied": true}'::jsonb || autopost.job_document(v_job);
+end
+$$;
+
+
+--
 -- Name: step_cost(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28453,6 +29917,30 @@ select case
 		ceil(extract(epoch from p_turn - p_at) / extract(epoch from p_step))::int)
 	when p_from >= p_at then (p_ahead ->> 'all')::int
 	else (p_ahead ->> 'same')::int end
+$$;
+
+
+--
+-- Name: store_origin(text, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.store_origin(p_workspace_id text, p_origin jsonb, p_hashed boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: stores the row of content that the caller locked and may register, or that it was seen again.
+-- Writes:  media_origin.
+declare
+	v_new autopost.media_origin := jsonb_populate_record(null::autopost.media_origin, p_origin);
+begin
+	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind,
+		width, height, last_seen_at, created_at, hashed)
+	values (p_workspace_id, v_new.blob_ref, v_new.origin_url, substr(v_new.blob_ref, 8), v_new.content_type,
+		v_new.size_bytes, v_new.kind, v_new.width, v_new.height, autopost.now_ts(), autopost.now_ts(), p_hashed)
+	on conflict (workspace_id, blob_ref) do update
+	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes,
+		last_seen_at = excluded.last_seen_at, deleted_at = null,
+		hashed = excluded.hashed or o.hashed and o.deleted_at is null;
+end
 $$;
 
 
@@ -28537,10 +30025,11 @@ CREATE FUNCTION autopost.submission_item(p_submission autopost.submissions) RETU
     LANGUAGE sql STABLE
     AS $$
 -- Purpose: a submission as an item of enqueue_posts. An approved one carries the approved texts. An
---          event of Global X goes only to its channel.
+--          event of Global X goes only to its channel. A file job was approved before.
 -- Reads:   x_post_config, channels.
 select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submission.trace_id, 'route_tags',
 		p_submission.route_tags)
+	|| case when p_submission.kind = 'file' then '{"decided": true}' else '{}' end::jsonb
 	|| case when p_submission.moderated then jsonb_build_object('decided', true, 'approved', (
 		select coalesce(jsonb_object_agg(r.value ->> 'key', md5(r.value ->> 'text')), '{}')
 		from jsonb_array_elements(p_submission.plan -> 'renderings') r)) else '{}' end
@@ -29050,6 +30539,81 @@ begin
 	update autopost.event_hashes h set submission_id = p_submission_id, expires_at = v_until
 	where h.workspace_id = p_workspace_id and h.event_type = p_type and h.hash = p_hash;
 	return null;
+end
+$$;
+
+
+--
+-- Name: approvals; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.approvals (
+    workspace_id text NOT NULL,
+    approval_id uuid NOT NULL,
+    subject text NOT NULL,
+    platform text DEFAULT '*'::text NOT NULL,
+    nonce text NOT NULL,
+    source text NOT NULL,
+    approver text NOT NULL,
+    decision text NOT NULL,
+    digest text,
+    reason text,
+    voided_at timestamp with time zone,
+    decided_at timestamp with time zone NOT NULL,
+    payload_digest text,
+    file_digest text,
+    stated_by text,
+    expires_at timestamp with time zone,
+    CONSTRAINT approvals_approver_check CHECK ((approver <> ''::text)),
+    CONSTRAINT approvals_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'reject'::text]))),
+    CONSTRAINT approvals_nonce_check CHECK (((nonce <> ''::text) AND (length(nonce) <= 200))),
+    CONSTRAINT approvals_source_check CHECK ((source <> ''::text)),
+    CONSTRAINT approvals_subject_check CHECK ((subject ~ '^(submission|job):.'::text))
+);
+
+ALTER TABLE ONLY autopost.approvals FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: take_job_decision(autopost.publish_jobs, autopost.approvals); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_job_decision(p_job autopost.publish_jobs, p_approval autopost.approvals) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: records a decision about a locked job and applies it. The caller sets subject, platform, nonce, source,
+--          approver, decision and the like. A decision about a failed job replaces the earlier ones.
+-- Returns: {"applied": true, "status", "approvals", "needed"}; the status of an unknown job is "unseen".
+-- Writes:  approvals; as settle_job.
+declare
+	v_job autopost.publish_jobs := p_job;
+begin
+	if v_job.status = 'failed' then
+		update autopost.approvals a set voided_at = autopost.now_ts()
+		where a.workspace_id = p_approval.workspace_id and a.subject = p_approval.subject
+			and a.platform = p_approval.platform and a.voided_at is null;
+		v_job.status := 'waiting';
+		v_job.submission_id := null;
+		v_job.delivery_id := null;
+		v_job := autopost.save_job(v_job, '{}');
+	end if;
+	insert into autopost.approvals (workspace_id, approval_id, subject, platform, nonce, source, approver, decision,
+		digest, reason, decided_at, payload_digest, file_digest, stated_by, expires_at)
+	values (p_approval.workspace_id, autopost.new_id(), p_approval.subject, p_approval.platform, p_approval.nonce,
+		p_approval.source, p_approval.approver, p_approval.decision, v_job.digest, autopost.redact(p_approval.reason),
+		autopost.now_ts(), p_approval.payload_digest, p_approval.file_digest, p_approval.stated_by, p_approval.expires_at);
+	if p_approval.decision = 'reject' and v_job.status = 'approved' then
+		v_job.status := 'waiting';
+	end if;
+	if v_job.job_id is not null then
+		v_job := autopost.settle_job(v_job);
+	end if;
+	return jsonb_build_object('applied', true, 'status', coalesce(v_job.status, 'unseen'), 'approvals', (
+		select count(distinct a.approver) from autopost.approvals a
+		where a.workspace_id = p_approval.workspace_id and a.subject = p_approval.subject
+			and a.platform = p_approval.platform and a.voided_at is null and a.decision = 'approve'
+			and coalesce(a.digest = v_job.digest, true)),
+		'needed', autopost.approvals_needed(p_approval.workspace_id));
 end
 $$;
 
@@ -30572,6 +32136,9 @@ begin
 	return query select 'I31', 'a receipt has its message or submission', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
+	return query select 'I33', 'a file job is published once, and only as approved', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i33(p_workspace_id) with ordinality v (found, n);
 	return query select 'I34', 'nothing moderated is queued before its approval, and only as approved', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i34(p_workspace_id) with ordinality v (found, n);
@@ -31562,6 +33129,58 @@ left join autopost.ingest_runs r on r.workspace_id = p_workspace_id and r.run_id
 where r.run_id is null
 or (jsonb_array_length(r.items) < 1000 and p.n > jsonb_array_length(r.items) + coalesce((r.stats_json ->> 'seen')::int,
 	0))
+$$;
+
+
+--
+-- Name: verify_i33(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i33(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: finds violations of I33. A job that autopost published has an approval of its content, its delivery is sent
+--          with the same id, and no other delivery of the job was sent or is open. A job that was not published has no
+--          sent delivery. Each approval file counts for one content.
+select jsonb_build_object('what', 'published without an approval of its content', 'job_id', j.job_id, 'platform',
+	j.platform)
+from autopost.publish_jobs j
+where j.workspace_id = p_workspace_id and (j.status = 'publishing' or j.status = 'published' and not j.imported)
+and not exists (
+	select 1 from autopost.approvals a
+	where a.workspace_id = p_workspace_id and a.subject = 'job:' || j.job_id and a.platform = j.platform
+		and a.decision = 'approve' and a.voided_at is null and a.digest = j.digest
+		and j.digest = autopost.job_digest(j.payload_digest, j.artifacts))
+union all
+select jsonb_build_object('what', 'another id than that of its delivery', 'job_id', j.job_id, 'platform', j.platform,
+	'delivery_id', d.delivery_id)
+from autopost.publish_jobs j
+join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
+where j.workspace_id = p_workspace_id and j.status = 'published'
+and (d.status <> 'sent' or d.provider_message_id is distinct from j.platform_post_id)
+union all
+select jsonb_build_object('what', 'sent, and the job waits', 'job_id', j.job_id, 'platform', j.platform, 'delivery_id',
+	d.delivery_id)
+from autopost.publish_jobs j
+join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
+where j.workspace_id = p_workspace_id and j.status in ('waiting', 'approved', 'rejected')
+union all
+select jsonb_build_object('what', 'two deliveries of a job', 'source_ref', x.source_ref, 'deliveries', x.deliveries)
+from (
+	select s.source_ref, jsonb_agg(d.delivery_id) as deliveries
+	from autopost.submissions s
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.message_id = s.message_id
+		and d.trace_id = s.trace_id
+	where s.workspace_id = p_workspace_id and s.kind = 'file'
+	and (d.status in ('queued', 'claimed', 'sending', 'retry', 'sent')
+		or d.status in ('failed_permanent', 'dead') and autopost.job_status_of(d) = 'unknown')
+	group by s.source_ref having count(*) > 1) x
+union all
+select jsonb_build_object('what', 'a nonce counts twice', 'subject', a.subject, 'platform', a.platform, 'file_digest',
+	a.file_digest)
+from autopost.approvals a
+where a.workspace_id = p_workspace_id and a.file_digest is not null
+group by a.subject, a.platform, a.file_digest having count(*) > 1
 $$;
 
 
@@ -32577,7 +34196,7 @@ CREATE FUNCTION autopost.why(p_workspace_id text, p_delivery_id uuid) RETURNS js
 --          possible remedy for an ended one}}. For a submission, or a message with a running
 --          fan-out: {"status": "submission" | "fanout", "now"}, the reason why it has no deliveries
 --          yet. For an ingest run {"status": "run", "now"}. Else {"status": "unknown_delivery"}.
--- Reads:   submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts,
+-- Reads:   submissions, fanout_jobs, publish_jobs, deliveries, messages, channels, ingest_runs, post_acts,
 --          events, channel_gates, platform_limits, dispatch_runs.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
@@ -32622,7 +34241,10 @@ begin
 			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
 			'submission_id', (select s.submission_id from autopost.submissions s
 				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id
-					and s.message_id = v_delivery.message_id limit 1)),
+					and s.message_id = v_delivery.message_id limit 1))
+			|| coalesce((select jsonb_build_object('job', jsonb_build_object('job_id', j.job_id, 'platform', j.platform,
+				'status', j.status)) from autopost.publish_jobs j
+				where j.workspace_id = p_workspace_id and j.delivery_id = p_delivery_id), '{}'),
 		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[]
 			order by a.act_id), '[]') from autopost.list_acts_rows a
 			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id),
@@ -33037,6 +34659,40 @@ begin
 	end if;
 	return case when v_template.template_id is null
 		then p_choice else autopost.in_template(v_template, p_payload, p_choice) end;
+end
+$$;
+
+
+--
+-- Name: withdraw_job(autopost.publish_jobs, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.withdraw_job(p_job autopost.publish_jobs, p_reason text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: takes the delivery of a locked job out of the queue. A delivery that was called may exist on the
+--          platform and stays.
+-- Returns: true if no delivery of the job can go out.
+-- Locks:   channels, deliveries, audit_heads, in this order.
+-- Writes:  as skip_deliveries.
+declare
+	v_delivery autopost.deliveries;
+begin
+	if p_job.delivery_id is null then
+		return true;
+	end if;
+	perform autopost.lock_for_commit(p_job.workspace_id, array[p_job.delivery_id], false);
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_job.workspace_id and d.delivery_id = p_job.delivery_id;
+	if v_delivery.delivery_id is null or (v_delivery.status in ('failed_permanent', 'dead', 'deduped')
+		and autopost.job_status_of(v_delivery) = 'failed') then
+		return true;
+	elsif v_delivery.status in ('queued', 'retry') and v_delivery.last_call_at is null then
+		perform autopost.skip_deliveries(p_job.workspace_id, array[p_job.delivery_id], 'file:' || p_job.source_id, p_reason,
+			false);
+		return true;
+	end if;
+	return false;
 end
 $$;
 
@@ -33603,33 +35259,6 @@ ALTER TABLE ONLY autopost.api_requests FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: approvals; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.approvals (
-    workspace_id text NOT NULL,
-    approval_id uuid NOT NULL,
-    subject text NOT NULL,
-    platform text DEFAULT '*'::text NOT NULL,
-    nonce text NOT NULL,
-    source text NOT NULL,
-    approver text NOT NULL,
-    decision text NOT NULL,
-    digest text,
-    reason text,
-    voided_at timestamp with time zone,
-    decided_at timestamp with time zone NOT NULL,
-    CONSTRAINT approvals_approver_check CHECK ((approver <> ''::text)),
-    CONSTRAINT approvals_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'reject'::text]))),
-    CONSTRAINT approvals_nonce_check CHECK (((nonce <> ''::text) AND (length(nonce) <= 200))),
-    CONSTRAINT approvals_source_check CHECK ((source <> ''::text)),
-    CONSTRAINT approvals_subject_check CHECK ((subject ~ '^(submission|job):.'::text))
-);
-
-ALTER TABLE ONLY autopost.approvals FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: audit_heads; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -33839,13 +35468,29 @@ CREATE TABLE autopost.events_default (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 );
 ALTER TABLE ONLY autopost.events_default ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.events_default FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: file_refusals; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.file_refusals (
+    workspace_id text NOT NULL,
+    source_id text NOT NULL,
+    path text NOT NULL,
+    digest text NOT NULL,
+    reason text NOT NULL,
+    refused_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY autopost.file_refusals FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -34371,6 +36016,14 @@ ALTER TABLE ONLY autopost.fanout_jobs
 
 
 --
+-- Name: file_refusals file_refusals_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.file_refusals
+    ADD CONSTRAINT file_refusals_pkey PRIMARY KEY (workspace_id, source_id, path);
+
+
+--
 -- Name: ingest_runs ingest_runs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -34480,6 +36133,14 @@ ALTER TABLE ONLY autopost.platforms
 
 ALTER TABLE ONLY autopost.post_acts
     ADD CONSTRAINT post_acts_pkey PRIMARY KEY (workspace_id, act_id);
+
+
+--
+-- Name: publish_jobs publish_jobs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.publish_jobs
+    ADD CONSTRAINT publish_jobs_pkey PRIMARY KEY (workspace_id, job_id, platform);
 
 
 --
@@ -35157,6 +36818,34 @@ CREATE INDEX post_acts_open ON autopost.post_acts USING btree (workspace_id, lan
 
 
 --
+-- Name: publish_jobs_delivery; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX publish_jobs_delivery ON autopost.publish_jobs USING btree (workspace_id, delivery_id) WHERE (delivery_id IS NOT NULL);
+
+
+--
+-- Name: publish_jobs_kept; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX publish_jobs_kept ON autopost.publish_jobs USING btree (workspace_id, job_id) WHERE (status <> ALL (ARRAY['published'::text, 'rejected'::text]));
+
+
+--
+-- Name: publish_jobs_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX publish_jobs_open ON autopost.publish_jobs USING btree (workspace_id, source_id) WHERE ((status = ANY (ARRAY['approved'::text, 'publishing'::text, 'unknown'::text, 'failed'::text])) OR (files_at IS DISTINCT FROM updated_at) OR (prepared IS NOT NULL));
+
+
+--
+-- Name: publish_jobs_status; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX publish_jobs_status ON autopost.publish_jobs USING btree (workspace_id, status);
+
+
+--
 -- Name: pull_cursors_failing; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -35782,6 +37471,14 @@ ALTER TABLE ONLY autopost.fanout_jobs
 
 
 --
+-- Name: file_refusals file_refusals_workspace_id_source_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.file_refusals
+    ADD CONSTRAINT file_refusals_workspace_id_source_id_fkey FOREIGN KEY (workspace_id, source_id) REFERENCES autopost.pull_sources(workspace_id, source_id) ON DELETE CASCADE;
+
+
+--
 -- Name: ingest_runs ingest_runs_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -35859,6 +37556,30 @@ ALTER TABLE ONLY autopost.platform_limits
 
 ALTER TABLE ONLY autopost.post_acts
     ADD CONSTRAINT post_acts_workspace_id_delivery_id_fkey FOREIGN KEY (workspace_id, delivery_id) REFERENCES autopost.deliveries(workspace_id, delivery_id) ON DELETE CASCADE;
+
+
+--
+-- Name: publish_jobs publish_jobs_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.publish_jobs
+    ADD CONSTRAINT publish_jobs_platform_fkey FOREIGN KEY (platform) REFERENCES autopost.platforms(platform);
+
+
+--
+-- Name: publish_jobs publish_jobs_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.publish_jobs
+    ADD CONSTRAINT publish_jobs_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: publish_jobs publish_jobs_workspace_id_source_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.publish_jobs
+    ADD CONSTRAINT publish_jobs_workspace_id_source_id_fkey FOREIGN KEY (workspace_id, source_id) REFERENCES autopost.pull_sources(workspace_id, source_id);
 
 
 --
@@ -36182,6 +37903,12 @@ ALTER TABLE autopost.events_default ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.fanout_jobs ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: file_refusals; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.file_refusals ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: ingest_runs; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -36427,6 +38154,13 @@ CREATE POLICY owner_session ON autopost.fanout_jobs TO autopost_owner USING ((CO
 
 
 --
+-- Name: file_refusals owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.file_refusals TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: ingest_runs owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -36487,6 +38221,13 @@ CREATE POLICY owner_session ON autopost.platform_limits TO autopost_owner USING 
 --
 
 CREATE POLICY owner_session ON autopost.post_acts TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: publish_jobs owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.publish_jobs TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -36633,6 +38374,12 @@ ALTER TABLE autopost.platform_limits ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.post_acts ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: publish_jobs; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.publish_jobs ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: pull_cursors; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -36927,6 +38674,13 @@ CREATE POLICY workspace ON autopost.fanout_jobs USING ((workspace_id = current_s
 
 
 --
+-- Name: file_refusals workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.file_refusals USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: ingest_runs workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -36987,6 +38741,13 @@ CREATE POLICY workspace ON autopost.platform_limits USING ((workspace_id = curre
 --
 
 CREATE POLICY workspace ON autopost.post_acts USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: publish_jobs workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.publish_jobs USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -410,7 +410,7 @@ var inIngress = []planted{
 	}},
 	{invariant: "I34", bug: "a post goes out before its approval", plant: edit(`update autopost.submissions set status = 'pending', answer = null, decision = null,
 		decided_by = null, decided_at = null where decision = 'approve'`)},
-	{invariant: "I34", bug: "an approval of another plan counts", plant: edit(`update autopost.approvals set digest = repeat('0', 64)`)},
+	{invariant: "I34", bug: "an approval of another plan counts", plant: edit(`update autopost.approvals set digest = repeat('0', 64) where subject like 'submission:%'`)},
 	{invariant: "I34", bug: "the plan changes after its approval", plant: edit(`update autopost.submissions set plan = jsonb_set(plan, '{renderings,0,text}', '"other"')
 		where decision = 'approve'`)},
 	{invariant: "I34", bug: "another text than the approved one goes out", plant: edit(`update autopost.deliveries set rendered_text = 'other' where channel_id = 'ruled'`)},
@@ -427,7 +427,7 @@ var inIngress = []planted{
 // Each bug is planted in a transaction of its own, which is rolled back.
 func TestPlantedBugsAreCaught(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(inStates, inHistory, inTheLog, inCalls, inActs, inIngress, inKeeping)
+	cases := slices.Concat(inStates, inHistory, inTheLog, inCalls, inActs, inIngress, inFiles, inKeeping)
 	caught := make([]bool, len(cases))
 	sound := open(t)
 	sound.lively()

@@ -38,7 +38,7 @@ as $$
 -- Purpose: failed -> fetching, by an operator: the media of the post are fetched again, with all
 --          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
 --          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
---          final. An event is evaluated again, and goes out even in mode shadow; the failed delivery
+--          final, and one of a file job: approve the job again. An event is evaluated again, and goes out even in mode shadow; the failed delivery
 --          of an enqueued event is queued again.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
 --          false, "dry_run", "reason"}: unknown_submission, not_failed (with "status" and "decision"),
@@ -66,7 +66,7 @@ begin
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 	if v_submission.kind = 'event' and v_submission.status = 'enqueued' then
 		return autopost.retry_event_delivery(v_submission, v_act, p_dry_run);
-	elsif v_submission.submission_id is null or v_submission.event_facts ? 'backfill'
+	elsif v_submission.submission_id is null or v_submission.kind = 'file' or v_submission.event_facts ? 'backfill'
 		or v_submission.claim_token is not null
 		or v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') then
 		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case

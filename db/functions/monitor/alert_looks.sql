@@ -197,7 +197,7 @@ language plpgsql stable
 as $$
 -- Purpose: finds posts that failed before they had deliveries, and those without progress although
 --          their time has come: submissions, post changes, and what left_work finds.
--- Reads:   submissions, post_acts, channels, alerts; as left_work.
+-- Reads:   submissions, publish_jobs, post_acts, channels, alerts; as left_work.
 declare
 	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'submission_failed');
 	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
@@ -210,6 +210,15 @@ begin
 			select s.last_error from autopost.submissions s
 			where s.workspace_id = p_workspace_id and s.status = 'failed' and s.updated_at > v_seen limit 1000) x) f
 	where f.n > 0;
+	return query select f.* from (
+		select distinct on (j.status, j.job_id) j.status, j.job_id, j.platform, j.error from autopost.publish_jobs j
+		where j.workspace_id = p_workspace_id and j.status in ('failed', 'unknown')
+			and j.updated_at > autopost.seen_until(p_workspace_id, 'publish_job_' || j.status)
+		order by j.status, j.job_id, j.platform
+		limit 100) c
+	cross join lateral autopost.finding('publish_job_' || c.status, 'job:' || c.job_id, 1, 1, format('job %s on %s: %s',
+		c.job_id, c.platform, concat_ws(': ', c.error ->> 'code', left(c.error ->> 'message', 200))), jsonb_build_object(
+		'platform', c.platform)) f;
 	return query select autopost.finding('oldest_due', 'submissions', floor(extract(epoch from p_now - o.since)),
 		extract(epoch from v_late), format('submission %s has made no progress for %s', o.submission_id,
 			autopost.minutes_text(p_now - o.since)))

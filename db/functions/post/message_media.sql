@@ -67,8 +67,8 @@ $$;
 create or replace function autopost.origin_in_use(p_workspace_id text, p_blob_ref text) returns boolean
 language plpgsql
 as $$
--- Purpose: true if a message or an open submission uses a medium.
--- Reads:   message_media, submissions.
+-- Purpose: true if a message, an open submission or a file job that is not published uses a medium.
+-- Reads:   message_media, submissions, publish_jobs.
 begin
 	return exists (
 		select 1 from autopost.message_media m
@@ -76,7 +76,11 @@ begin
 	or exists (
 		select 1 from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.status in ('new', 'fetching', 'pending')
-		and s.raw_payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)));
+		and s.raw_payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)))
+	or exists (
+		select 1 from autopost.publish_jobs j
+		where j.workspace_id = p_workspace_id and j.status not in ('published', 'rejected')
+		and j.artifacts @? format('$.* ? (@.blob_ref == "%s")', p_blob_ref)::jsonpath);
 end
 $$;
 
