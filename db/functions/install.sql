@@ -157,6 +157,7 @@
 \ir moderation/start_publish_job.sql
 \ir moderation/follow_publish_jobs.sql
 \ir moderation/record_job_files.sql
+\ir moderation/plan_publish_job.sql
 \ir moderation/put_job_artifact.sql
 \ir moderation/claim_file_source.sql
 \ir moderation/end_file_scan.sql

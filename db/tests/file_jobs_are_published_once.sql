@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(72);
+select plan(75);
 
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group)
 values ('w', 'shows', 'youtube', 'UCshows', 'google', 'google');
@@ -105,6 +105,11 @@ update autopost.channels c set enabled = false where c.channel_id = 'shows';
 select is(test.start_job('cat') ->> 'reason', 'channel_disabled');
 select matches(test.shown('cat') #>> '{now,sentence}', 'channel shows is disabled');
 update autopost.channels c set enabled = true where c.channel_id = 'shows';
+select is(autopost.plan_publish_job('w', 'cat', 'youtube') -> 'channel',
+	'{"channel_id": "shows", "target_id": "UCshows", "auth_ref": "google"}');
+select is((autopost.plan_publish_job('w', 'cat', 'youtube') #>> '{post,text}') || ', ' || (autopost.plan_publish_job('w', 'cat',
+	'youtube') #>> '{warnings,0}'), 'Cats #cat, subtitles are left out: give publish_config.subtitles_language, or captions_language of the channel');
+select is(autopost.plan_publish_job('w', 'none', 'youtube') ->> 'status', 'unknown');
 select is(test.start_job('cat') ->> 'status', 'publishing');
 select is(test.start_job('cat') ->> 'reason', 'not_approved', 'once');
 select is((select jsonb_build_object('text', d.rendered_text, 'title', d.render_meta -> 'title', 'video', d.render_meta -> 'video')

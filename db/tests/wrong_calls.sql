@@ -489,6 +489,8 @@ insert into calls values
 	('record_job_files', $c$autopost.record_job_files('w', 'j', 'youtube', null)$c$, 'updated_at'),
 	('get_publish_job', $c$autopost.get_publish_job(null, 'j', 'youtube')$c$, 'workspace_id'),
 	('get_publish_job', $c$autopost.get_publish_job('w', 'j', '')$c$, 'platform'),
+	('plan_publish_job', $c$autopost.plan_publish_job(null, 'j', 'youtube')$c$, 'workspace_id'),
+	('plan_publish_job', $c$autopost.plan_publish_job('w', 'j j', 'youtube')$c$, 'job_id'),
 	('list_publish_jobs', $c$autopost.list_publish_jobs(null, '{}', 1)$c$, 'workspace_id'),
 	('list_publish_jobs', $c$autopost.list_publish_jobs('w', '{"colour": 1}', 1)$c$, 'filter'),
 	('list_publish_jobs', $c$autopost.list_publish_jobs('w', '{"status": "new"}', 1)$c$, 'filter'),

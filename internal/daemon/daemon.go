@@ -228,7 +228,7 @@ func (d *Daemon) addIngest(runID string) error {
 	d.group.Add("submissions", worker)
 	d.group.Add("fanout", fanout)
 	d.group.Add("pull", loop)
-	return nil
+	return d.addFiles(runID)
 }
 
 // submissionBudget is the least time for all media of a post.

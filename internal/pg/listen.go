@@ -23,6 +23,8 @@ type Wakeups struct {
 	Fanout chan struct{}
 	// Sources: a source is due.
 	Sources chan struct{}
+	// Files: a folder is due, or a file job has work.
+	Files chan struct{}
 	// Webhooks: there are events for result webhooks, or due calls.
 	Webhooks chan struct{}
 	// Leases: a lease has expired, or its holder is silent.
@@ -35,7 +37,7 @@ type Wakeups struct {
 func NewWakeups() Wakeups {
 	one := func() chan struct{} { return make(chan struct{}, 1) }
 	return Wakeups{
-		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(),
+		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Sources: one(), Files: one(), Webhooks: one(), Leases: one(), Alerts: one(),
 	}
 }
 
@@ -52,6 +54,8 @@ func (w Wakeups) named(name string) chan struct{} {
 		return w.Fanout
 	case "sources":
 		return w.Sources
+	case "files":
+		return w.Files
 	case "results":
 		return w.Webhooks
 	case "leases":
@@ -63,7 +67,7 @@ func (w Wakeups) named(name string) chan struct{} {
 }
 
 func (w Wakeups) wakeAll() {
-	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Sources, w.Webhooks, w.Leases, w.Alerts} {
+	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Sources, w.Files, w.Webhooks, w.Leases, w.Alerts} {
 		worker.Wake(c)
 	}
 }

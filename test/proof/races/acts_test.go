@@ -90,6 +90,7 @@ var acts = []act{
 	{"import_publish_state", "unreadable", `select autopost.import_publish_state('w', 'files', '{"job_id": "waits", "platform": "telegram", "damaged": "not JSON", "digest": "1"}')`, false},
 	{"start_publish_job", "", `select autopost.start_publish_job('w', 'ready', 'telegram', {job.ready.digest})`, false},
 	{"follow_publish_jobs", "", `select autopost.follow_publish_jobs('w', 'files', 10)`, true},
+	{"plan_publish_job", "", `select autopost.plan_publish_job('w', 'waits', 'telegram')`, false},
 	{"record_job_files", "", `select autopost.record_job_files('w', 'waits', 'telegram', now())`, false},
 	{"claim_submissions", "", `select * from autopost.claim_submissions('w', 'run', 10)`, true},
 	{"extend_submission", "", `select autopost.extend_submission('w', {fetching}, {fetching.token})`, false},
