@@ -4269,11 +4269,13 @@ CREATE FUNCTION autopost.check_job_name(p_job_id text, p_platform text) RETURNS 
 -- Reads:   platforms.
 begin
 	if coalesce(p_job_id !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$', true) then
-		perform autopost.raise_argument('job_id', format('must be 1 to 128 letters, digits, dots, dashes and underscores, got %s',
+		perform autopost.raise_argument('job_id',
+			format('must be 1 to 128 letters, digits, dots, dashes and underscores, got %s',
 			coalesce(left(p_job_id, 200), 'null')), 'name the folder of the job like demo-dance-loop-v1');
 	elsif not exists (select 1 from autopost.platforms p where p.platform = p_platform) then
 		perform autopost.raise_argument('platform', format('must be a known platform, got %s',
-			coalesce(left(p_platform, 200), 'null')), 'use one of ' || (select string_agg(p.platform, ', ' order by p.platform)
+			coalesce(left(p_platform, 200), 'null')), 'use one of ' || (select string_agg(p.platform, ', ' order by
+				p.platform)
 			from autopost.platforms p));
 	end if;
 end
@@ -8102,8 +8104,10 @@ begin
 	perform autopost.file_source(p_workspace_id, p_source_id);
 	perform autopost.require_argument('refused', p_refused is not null);
 	update autopost.pull_cursors c
-	set failures = 0, last_error = null, updated_at = autopost.now_ts(), last_poll_at = autopost.now_ts(), leased_by = null,
-		leased_until = null, next_poll_at = autopost.now_ts() + autopost.poll_interval(p_workspace_id, p_source_id, null)
+	set failures = 0, last_error = null, updated_at = autopost.now_ts(), last_poll_at = autopost.now_ts(), leased_by
+		= null,
+		leased_until = null, next_poll_at = autopost.now_ts() + autopost.poll_interval(p_workspace_id, p_source_id,
+			null)
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	delete from autopost.file_refusals r
 	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.path <> all (p_refused);
@@ -11489,7 +11493,8 @@ CREATE FUNCTION autopost.get_publish_job(p_workspace_id text, p_job_id text, p_p
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: returns a file job with its payload, artifacts, decisions and what it waits for. Decisions about a job without a
+-- Purpose: returns a file job with its payload, artifacts, decisions and what it waits for. Decisions about a job
+--          without a
 --          payload are shown with the status "unseen".
 -- Returns: {row of list_publish_jobs, "payload", "artifacts", "doubt", "prepared_by", "approvals": [{"by", "decision",
 --          "at", "source", "nonce", "stated_by", "void"}], "needed", "now": {"sentence", "lifts"}}; null for an unknown
@@ -11505,15 +11510,18 @@ begin
 	perform autopost.check_job_name(p_job_id, p_platform);
 	select j.* into v_job from autopost.publish_jobs j
 	where j.workspace_id = p_workspace_id and j.job_id = p_job_id and j.platform = p_platform;
-	select jsonb_agg(jsonb_build_object('by', a.approver, 'decision', a.decision, 'at', a.decided_at, 'source', a.source,
-		'nonce', a.nonce, 'stated_by', a.stated_by, 'void', a.voided_at is not null) order by a.decided_at, a.approval_id)
+	select jsonb_agg(jsonb_build_object('by', a.approver, 'decision', a.decision, 'at', a.decided_at, 'source',
+		a.source,
+		'nonce', a.nonce, 'stated_by', a.stated_by, 'void', a.voided_at is not null) order by a.decided_at,
+			a.approval_id)
 	into v_approvals
 	from autopost.approvals a
 	where a.workspace_id = p_workspace_id and a.subject = 'job:' || p_job_id and a.platform = p_platform;
 	if v_job.job_id is null and v_approvals is null then
 		return null;
 	end if;
-	v_row := case when v_job.job_id is null then jsonb_build_object('job_id', p_job_id, 'platform', p_platform, 'status',
+	v_row := case when v_job.job_id is null then jsonb_build_object('job_id', p_job_id, 'platform', p_platform,
+		'status',
 		'unseen', 'now', jsonb_build_object('sentence', 'a decision waits for the payload of the job', 'lifts',
 		format('its payload file, or: autopost filebus prepare %s --platform %s', p_job_id, p_platform)))
 		else (select to_jsonb(v) - 'workspace_id' from autopost.list_publish_jobs_rows v
@@ -12379,11 +12387,13 @@ begin
 			and s.status = 'pending' order by 1);
 	if v_new = '{}' then
 		select s.submission_id into v_id from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid and s.status = 'pending'
+		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid and s.status =
+			'pending'
 		order by s.submission_id limit 1;
 	else
 		v_id := autopost.new_id();
-		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload,
+			route_tags,
 			source_ref, run_id, trace_id, message_id, moderated, channels, author, created_at, updated_at)
 		select p_workspace_id, v_id, r.endpoint_id, r.kind, 'new', p_prepared -> 'raw',
 			array(select jsonb_array_elements_text(coalesce(p_prepared -> 'route_tags', '[]'))),
@@ -12633,11 +12643,13 @@ begin
 	end if;
 	v_job := autopost.lock_job(p_workspace_id, p_state ->> 'job_id', p_state ->> 'platform');
 	v_fresh := v_job.job_id is null;
-	if v_job.status = 'published' or p_state ? 'damaged' and (v_job.status = 'publishing' or v_job.delivery_id is not null
+	if v_job.status = 'published' or p_state ? 'damaged' and (v_job.status = 'publishing' or v_job.delivery_id is not
+		null
 		and v_job.status = 'unknown' or v_job.doubt ->> 'digest' = p_state ->> 'digest' and (v_job.doubt ? 'asked'
 		or not p_state ? 'asked')) then
 		return '{"applied": false, "reason": "known"}'::jsonb || autopost.job_document(v_job);
-	elsif not v_fresh and not p_state ? 'damaged' and not autopost.withdraw_job(v_job, 'a state file says that it is published') then
+	elsif not v_fresh and not p_state ? 'damaged' and not autopost.withdraw_job(v_job,
+		'a state file says that it is published') then
 		return '{"applied": false, "reason": "publishing"}'::jsonb || autopost.job_document(v_job);
 	end if;
 	v_job.workspace_id := p_workspace_id;
@@ -13343,20 +13355,24 @@ $$;
 CREATE FUNCTION autopost.job_obstacle(p_job autopost.publish_jobs, p_digest text, p_channel autopost.channels) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the reason why an approved job does not start now, as {"code", "message"}; null if it starts. A channel that is
+-- Purpose: the reason why an approved job does not start now, as {"code", "message"}; null if it starts. A channel
+--          that is
 --          missing or disabled makes the job wait.
 -- Reads:   pull_sources, workspace_endpoints.
 begin
 	return case
 		when p_job.status is distinct from 'approved' then autopost.job_error('not_approved', 'the job is not approved')
-		when p_job.digest is distinct from p_digest then autopost.job_error('digest_changed', 'the job has other content')
+		when p_job.digest is distinct from p_digest then autopost.job_error('digest_changed',
+			'the job has other content')
 		when p_channel.channel_id is null then autopost.job_error('no_channel', format(
-			'the source names no channel of %s that exists; set channels.%s of source %s', p_job.platform, p_job.platform,
+			'the source names no channel of %s that exists; set channels.%s of source %s', p_job.platform,
+				p_job.platform,
 			p_job.source_id))
 		when not p_channel.enabled then autopost.job_error('channel_disabled', format(
 			'channel %s is disabled; run: autopost channel resume %s', p_channel.channel_id, p_channel.channel_id))
 		when not exists (select 1 from autopost.workspace_endpoints e
-			where e.workspace_id = p_job.workspace_id and e.source_id = p_job.source_id and e.kind = 'pull_source' and e.enabled)
+			where e.workspace_id = p_job.workspace_id and e.source_id = p_job.source_id and e.kind = 'pull_source'
+				and e.enabled)
 			then autopost.job_error('no_endpoint', format('source %s has no enabled endpoint', p_job.source_id)) end;
 end
 $$;
@@ -13388,7 +13404,8 @@ begin
 	where f.key = any (autopost.video_fields()) and f.key not in ('thumbnail', 'captions') and f.value <> 'null';
 	if p_job.artifacts ? 'thumbnail' then
 		v_variant := v_variant || jsonb_build_object('thumbnail', jsonb_array_length(v_media));
-		v_media := v_media || jsonb_build_object('type', 'image', 'blob_ref', p_job.artifacts #> '{thumbnail,blob_ref}');
+		v_media := v_media || jsonb_build_object('type', 'image', 'blob_ref', p_job.artifacts #>
+			'{thumbnail,blob_ref}');
 	end if;
 	if p_job.artifacts ? 'subtitles' and (v_language is not null
 		or p_channel.settings #> '{youtube,captions_language}' is not null) then
@@ -13441,17 +13458,22 @@ begin
 			format('waits: source %s is disabled', p_job.source_id), 'lifts', 'autopost source set ' || p_job.source_id
 			|| ' --enabled')
 		when p_job.status in ('waiting', 'approved') and p_job.error is not null then jsonb_build_object('sentence',
-			'waits: ' || autopost.failure_text(p_job.error), 'lifts', 'correct it; the folder is read again automatically')
+			'waits: ' || autopost.failure_text(p_job.error), 'lifts',
+				'correct it; the folder is read again automatically')
 		when p_job.status = 'waiting' and p_job.prepared is not null then jsonb_build_object('sentence',
 			'waits: its payload file is being written', 'lifts', 'a daemon with the stage ingest that sees the folder')
 		when p_job.status = 'waiting' and p_job.digest is null then jsonb_build_object('sentence',
 			'waits: its artifacts are being copied', 'lifts', 'a daemon with the stage ingest that sees the folder')
-		when p_job.status = 'waiting' then jsonb_build_object('sentence', format('waits for an approval: %s of %s given',
-			v_given, autopost.approvals_needed(p_job.workspace_id)), 'lifts', format('an approval file, or: autopost filebus '
+		when p_job.status = 'waiting' then jsonb_build_object('sentence',
+			format('waits for an approval: %s of %s given',
+			v_given, autopost.approvals_needed(p_job.workspace_id)), 'lifts',
+				format('an approval file, or: autopost filebus '
 			'approve %s --platform %s', p_job.job_id, p_job.platform))
-		when p_job.status = 'approved' then jsonb_build_object('sentence', 'approved: the folder is read once more, then it is queued',
+		when p_job.status = 'approved' then jsonb_build_object('sentence',
+			'approved: the folder is read once more, then it is queued',
 			'lifts', 'a daemon with the stage ingest that sees the folder')
-		when p_job.status = 'publishing' then jsonb_build_object('sentence', format('queued as delivery %s', p_job.delivery_id),
+		when p_job.status = 'publishing' then jsonb_build_object('sentence', format('queued as delivery %s',
+			p_job.delivery_id),
 			'lifts', 'autopost why ' || p_job.delivery_id)
 		when p_job.status = 'published' then jsonb_build_object('sentence', format('published at %s as %s%s',
 			autopost.instant_text(p_job.published_at), p_job.platform_post_id, case when p_job.imported
@@ -13461,7 +13483,8 @@ begin
 		when p_job.status = 'failed' then jsonb_build_object('sentence', autopost.failure_text(p_job.error), 'lifts',
 			format('autopost filebus approve %s --platform %s tries it again', p_job.job_id, p_job.platform))
 		when p_job.delivery_id is not null then jsonb_build_object('sentence', 'it is unknown if the post exists: '
-			|| autopost.failure_text(p_job.error), 'lifts', format('look at the channel, then: autopost deliveries resolve %s '
+			|| autopost.failure_text(p_job.error), 'lifts',
+				format('look at the channel, then: autopost deliveries resolve %s '
 			'--found ID, or --absent', p_job.delivery_id))
 		else jsonb_build_object('sentence', 'it is unknown if the post exists: ' || autopost.failure_text(p_job.error),
 			'lifts', 'correct or remove its state file') end);
@@ -13479,7 +13502,8 @@ CREATE FUNCTION autopost.job_status_of(p_delivery autopost.deliveries) RETURNS t
 -- Purpose: the status of a job by that of its delivery.
 select case
 	when p_delivery.status = 'sent' then 'published'
-	when p_delivery.status = 'retry' and p_delivery.next_retry_at = 'infinity' and p_delivery.outcome_unknown_at is not null
+	when p_delivery.status = 'retry' and p_delivery.next_retry_at = 'infinity' and p_delivery.outcome_unknown_at is
+		not null
 		then 'unknown'
 	when p_delivery.status in ('failed_permanent', 'dead') then case
 		when p_delivery.last_error ->> 'code' = 'unknown_outcome' or p_delivery.last_error -> 'known' = 'false'
@@ -15538,7 +15562,8 @@ CREATE FUNCTION autopost.list_file_sources() RETURNS jsonb
 -- Reads:   as file_source_work.
 begin
 	perform autopost.enter_all_workspaces();
-	return (select coalesce(jsonb_agg(jsonb_build_object('workspace_id', w.workspace_id, 'source_id', w.source_id, 'root',
+	return (select coalesce(jsonb_agg(jsonb_build_object('workspace_id', w.workspace_id, 'source_id', w.source_id,
+		'root',
 		w.root, 'due', w.due_at <= autopost.now_ts()) order by w.workspace_id, w.source_id), '[]')
 	from autopost.file_source_work() w);
 end
@@ -17507,7 +17532,8 @@ begin
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
-		format('%s failed %s in a row: %s', c.duty, autopost.counted(c.failures, 'time', 'times'), left(c.error, 300))) f;
+		format('%s failed %s in a row: %s', c.duty, autopost.counted(c.failures, 'time', 'times'), left(c.error,
+			300))) f;
 	return query select f.* from (
 		select d.duty, sum(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
 		where d.duty like 'stage:%' and d.failures > 0 and d.reported_at > p_now - v_late
@@ -17528,7 +17554,8 @@ begin
 	from (
 		select d.skew_ms, r.host from autopost.monitor_duties d
 		left join autopost.dispatch_runs r on r.run_id = d.run_id
-		where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)
+		where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at,
+			p_now)
 		order by abs(d.skew_ms) desc limit 1) c;
 	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
 		format('the clock of the database jumped by %s', j.jump))
@@ -17539,7 +17566,8 @@ begin
 		format('%s daemons have %s configurations', c.runs, c.n))
 	from (
 		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d
-			where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)) c;
+			where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id,
+				d.reported_at, p_now)) c;
 	return query select f.* from autopost.unheard_workspaces() f;
 	return query select autopost.finding('partitions_missing', 'events', count(*), 1,
 		format('%s of the next days have no partition of events', count(*)))
@@ -17625,7 +17653,8 @@ begin
 		order by j.status, j.job_id, j.platform
 		limit 100) c
 	cross join lateral autopost.finding('publish_job_' || c.status, 'job:' || c.job_id, 1, 1, format('job %s on %s: %s',
-		c.job_id, c.platform, concat_ws(': ', c.error ->> 'code', left(c.error ->> 'message', 200))), jsonb_build_object(
+		c.job_id, c.platform, concat_ws(': ', c.error ->> 'code', left(c.error ->> 'message', 200))),
+			jsonb_build_object(
 		'platform', c.platform)) f;
 	return query select autopost.finding('oldest_due', 'submissions', floor(extract(epoch from p_now - o.since)),
 		extract(epoch from v_late), format('submission %s has made no progress for %s', o.submission_id,
@@ -17642,7 +17671,8 @@ begin
 	from (
 		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), '-infinity') <= p_now - v_late * 0.8
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), '-infinity') <= p_now -
+				v_late * 0.8
 		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
 			and a.next_at <= p_now - v_late * 0.8
 		order by a.next_at limit 1) o
@@ -19387,6 +19417,33 @@ $$;
 
 
 --
+-- Name: only_file_source(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.only_file_source(p_workspace_id text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the only enabled source of kind filebus.
+-- Raises:  AP001 if there is not exactly one.
+-- Reads:   pull_sources.
+declare
+	v_ids text[] := array(
+		select s.source_id from autopost.pull_sources s
+		where s.workspace_id = p_workspace_id and s.kind = 'filebus' and s.enabled
+		order by s.source_id);
+begin
+	if cardinality(v_ids) <> 1 then
+		perform autopost.raise_argument('source_id', 'must be given, because the workspace has '
+			|| case when v_ids = '{}' then 'no source of kind filebus' else 'several sources of kind filebus: '
+			|| array_to_string(v_ids, ', ') end, case when v_ids = '{}' then 'run autopost source add ID --kind filebus'
+			else 'pass one of them' end);
+	end if;
+	return v_ids[1];
+end
+$$;
+
+
+--
 -- Name: open_alert(autopost.alerts); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20195,9 +20252,54 @@ CREATE FUNCTION autopost.plan_digest(p_plan jsonb) RETURNS text
     AS $$
 -- Purpose: the digest of a plan: texts, media and platforms, without the channels.
 select encode(sha256(convert_to(jsonb_build_object('media', p_plan -> 'media', 'texts', (
-	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value -> 'text')),
+	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value ->
+		'text')),
 		'[]')
 	from jsonb_array_elements(p_plan -> 'renderings') r))::text, 'UTF8')), 'hex')
+$$;
+
+
+--
+-- Name: plan_publish_job(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_publish_job(p_workspace_id text, p_job_id text, p_platform text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: dry run of the post of a complete file job: what its channel would get.
+-- Returns: {"status": "planned", "channel": {"channel_id", "target_id", "auth_ref"}, "post": row of plan, "warnings"};
+--          or {"status": unknown, incomplete, no_channel or rejected}.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   publish_jobs, pull_sources, channels, channel_auth, platforms; as plan.
+declare
+	v_job autopost.publish_jobs;
+	v_channel autopost.channels;
+	v_plan jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_job_name(p_job_id, p_platform);
+	select j.* into v_job from autopost.publish_jobs j
+	where j.workspace_id = p_workspace_id and j.job_id = p_job_id and j.platform = p_platform;
+	select c.* into v_channel from autopost.job_channel(v_job) c;
+	if v_job.digest is null or v_channel.channel_id is null then
+		return jsonb_build_object('status', case when v_job.job_id is null then 'unknown'
+			when v_job.digest is null then 'incomplete' else 'no_channel' end);
+	end if;
+	v_plan := autopost.plan(p_workspace_id, autopost.job_post(v_job, v_channel), null);
+	return jsonb_build_object('status', v_plan -> 'status', 'channel', jsonb_build_object('channel_id',
+		v_channel.channel_id, 'target_id', v_channel.target_id, 'auth_ref', coalesce((select a.auth_ref
+		from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = v_channel.channel_id),
+		v_channel.auth_ref)), 'post', (select c.value from jsonb_array_elements(v_plan -> 'channels') c
+		where c.value ->> 'channel_id' = v_channel.channel_id), 'warnings', case
+		when v_job.artifacts ? 'subtitles' and (select p.takes from autopost.platforms p where p.platform =
+			p_platform) = 'videos'
+			and coalesce(v_job.payload #> '{publish_config,subtitles_language}', v_job.payload #>
+				'{publish_config,language}',
+			v_channel.settings #> '{youtube,captions_language}') is null then
+		'["subtitles are left out: give publish_config.subtitles_language, or captions_language of the channel"]'
+			else '[]' end::jsonb);
+end
 $$;
 
 
@@ -20795,7 +20897,8 @@ CREATE FUNCTION autopost.prepare_publish_job(p_workspace_id text, p_source_id te
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: makes the payload of a job from given fields: {"publish_config", "artifact_pointers", "lineage"}. It needs
---          an approval that waits for the job. The engine writes the payload file, which is then taken like any
+--          an approval that waits for the job. p_source_id null: the only source of kind filebus. The engine writes
+--          the payload file, which is then taken like any
 --          other.
 -- Returns: {"applied": true, "dry_run", "before": null, "after": the payload}, or {"applied": false, "dry_run",
 --          "reason"}: not_approved, known (the job has a payload), prepared (its payload is being written).
@@ -20805,20 +20908,23 @@ CREATE FUNCTION autopost.prepare_publish_job(p_workspace_id text, p_source_id te
 -- Writes:  publish_jobs, events (filebus_waiting), admin_audit_log.
 declare
 	v_act jsonb;
+	v_source_id text;
 	v_job autopost.publish_jobs;
 	v_payload jsonb;
 	v_reason text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
-	perform autopost.file_source(p_workspace_id, p_source_id);
+	v_source_id := coalesce(nullif(p_source_id, ''), autopost.only_file_source(p_workspace_id));
+	perform autopost.file_source(p_workspace_id, v_source_id);
 	perform autopost.check_job_name(p_job_id, p_platform);
 	perform autopost.require_argument('fields', jsonb_typeof(p_fields) = 'object');
 	if jsonb_typeof(p_fields -> 'publish_config') is distinct from 'object'
 		or coalesce(p_fields #>> '{artifact_pointers,video}', '') = ''
 		or exists (select 1 from jsonb_object_keys(p_fields) f (key)
 			where f.key not in ('publish_config', 'artifact_pointers', 'lineage')) then
-		perform autopost.raise_argument('fields', 'must have publish_config and artifact_pointers.video, and may have lineage',
+		perform autopost.raise_argument('fields',
+			'must have publish_config and artifact_pointers.video, and may have lineage',
 			'pass {"publish_config": {"title": "…"}, "artifact_pointers": {"video": "../../output/JOB/final.mp4"}}');
 	end if;
 	v_payload := jsonb_build_object('job_id', p_job_id, 'platform', p_platform) || p_fields;
@@ -20837,12 +20943,13 @@ begin
 		v_job.workspace_id := p_workspace_id;
 		v_job.job_id := p_job_id;
 		v_job.platform := p_platform;
-		v_job.source_id := p_source_id;
+		v_job.source_id := v_source_id;
 		v_job.status := 'waiting';
 		v_job.prepared := v_payload;
 		v_job.prepared_by := p_operator;
 		perform autopost.save_job(v_job, v_act);
-		perform autopost.audit(p_workspace_id, 'prepare_publish_job', 'job:' || p_job_id || '/' || p_platform, v_act, '{}',
+		perform autopost.audit(p_workspace_id, 'prepare_publish_job', 'job:' || p_job_id || '/' || p_platform, v_act,
+			'{}',
 			v_payload);
 	end if;
 	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', null, 'after', v_payload);
@@ -22080,7 +22187,8 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_source := autopost.file_source(p_workspace_id, p_source_id);
-	perform autopost.require_argument('origin', p_origin ->> 'origin_url' <> '' and (p_origin ->> 'size_bytes')::bigint >= 0
+	perform autopost.require_argument('origin', p_origin ->> 'origin_url' <> '' and (p_origin ->>
+		'size_bytes')::bigint >= 0
 		and v_ref ~ '^sha256:[0-9a-f]{64}$');
 	v_limit := coalesce((v_source.config_json ->> 'max_bytes')::bigint, 17179869184);
 	if (p_origin ->> 'size_bytes')::bigint > v_limit then
@@ -22166,7 +22274,8 @@ begin
 		return '{"applied": false, "reason": "not_yours"}';
 	end if;
 	perform autopost.store_origin(p_workspace_id, jsonb_build_object('blob_ref', p_blob_ref, 'origin_url', p_origin_url,
-		'content_type', p_content_type, 'size_bytes', p_size_bytes, 'kind', p_kind, 'width', p_width, 'height', p_height),
+		'content_type', p_content_type, 'size_bytes', p_size_bytes, 'kind', p_kind, 'width', p_width, 'height',
+			p_height),
 		v_engine);
 	return '{"applied": true}';
 end
@@ -22219,7 +22328,8 @@ begin
 		then v_file -> 'artifacts' else '{}' end;
 	v_new.error := nullif(v_file -> 'error', 'null');
 	if v_new.error is null and v_source.config_json #> array['channels', v_new.platform] is null then
-		v_new.error := autopost.job_error('no_channel', format('the source names no channel for %s; run: autopost source '
+		v_new.error := autopost.job_error('no_channel',
+			format('the source names no channel for %s; run: autopost source '
 			'set %s --config channels', v_new.platform, p_source_id));
 	elsif autopost.is_engine_login() and v_file -> 'complete' = 'true' then
 		v_new.digest := autopost.job_digest(v_new.payload_digest, v_new.artifacts);
@@ -23870,9 +23980,12 @@ begin
 		return jsonb_build_object('applied', false, 'reason', v_reason);
 	elsif v_reason is not null then
 		return jsonb_build_object('applied', false, 'reason', v_reason, 'first', autopost.refuse_once(v_source,
-			'approval_refused', jsonb_build_object('path', coalesce(p_approval ->> 'path', 'approve-' || (p_approval ->> 'job_id')
-			|| '-' || (p_approval ->> 'platform') || '-' || (p_approval ->> 'nonce')), 'digest', v_approval -> 'file_digest'),
-			v_reason, jsonb_build_object('job_id', p_approval -> 'job_id', 'platform', p_approval -> 'platform', 'nonce',
+			'approval_refused', jsonb_build_object('path', coalesce(p_approval ->> 'path', 'approve-' || (p_approval
+				->> 'job_id')
+			|| '-' || (p_approval ->> 'platform') || '-' || (p_approval ->> 'nonce')), 'digest', v_approval ->
+				'file_digest'),
+			v_reason, jsonb_build_object('job_id', p_approval -> 'job_id', 'platform', p_approval -> 'platform',
+				'nonce',
 			p_approval -> 'nonce')));
 	end if;
 	v_row.workspace_id := p_workspace_id;
@@ -23889,7 +24002,8 @@ begin
 	v_answer := autopost.take_job_decision(v_job, v_row);
 	perform autopost.audit(p_workspace_id, v_row.decision || '_publish_job', 'job:' || (p_approval ->> 'job_id') || '/'
 		|| v_row.platform, jsonb_build_object('operator', v_row.approver, 'reason', 'approval file ' || v_row.nonce),
-		jsonb_build_object('status', v_job.status, 'digest', v_job.digest), jsonb_build_object('decision', v_row.decision,
+		jsonb_build_object('status', v_job.status, 'digest', v_job.digest), jsonb_build_object('decision',
+			v_row.decision,
 		'status', v_answer -> 'status', 'stated_by', v_row.stated_by));
 	return v_answer;
 end
@@ -24811,7 +24925,8 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('file', p_file ->> 'path' <> '' and p_file ->> 'code' <> '');
 	return jsonb_build_object('applied', autopost.refuse_once(autopost.file_source(p_workspace_id, p_source_id), case
-		when p_file -> 'approval' = 'true' then 'approval_refused' else 'filebus_refused' end, p_file, p_file ->> 'code',
+		when p_file -> 'approval' = 'true' then 'approval_refused' else 'filebus_refused' end, p_file, p_file ->>
+			'code',
 		jsonb_build_object('message', left(p_file ->> 'message', 500))));
 end
 $$;
@@ -24837,7 +24952,8 @@ begin
 	if not found then
 		return false;
 	end if;
-	perform autopost.emit_note(p_source.workspace_id, p_action, 'error', null, null, jsonb_build_object('code', p_reason,
+	perform autopost.emit_note(p_source.workspace_id, p_action, 'error', null, null, jsonb_build_object('code',
+		p_reason,
 		'message', p_meta -> 'message'), jsonb_build_object('source_id', p_source.source_id, 'path',
 		left(p_file ->> 'path', 400)) || (p_meta - 'message'));
 	return true;
@@ -26182,7 +26298,8 @@ CREATE FUNCTION autopost.requeue_result(p_delivery_id uuid, p_before text, p_rea
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the result of a requeue of one delivery, with its status before and after.
-select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason', p_reason,
+select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason',
+	p_reason,
 	'before', p_before, 'after', case when p_reason is null then 'retry' end))
 $$;
 
@@ -26991,7 +27108,8 @@ CREATE FUNCTION autopost.retry_submission(p_workspace_id text, p_submission_id u
 -- Purpose: failed -> fetching, by an operator: the media of the post are fetched again, with all
 --          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
 --          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
---          final, and one of a file job: approve the job again. An event is evaluated again, and goes out even in mode shadow; the failed delivery
+--          final, and one of a file job: approve the job again. An event is evaluated again, and goes out even in
+--          mode shadow; the failed delivery
 --          of an enqueued event is queued again.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
 --          false, "dry_run", "reason"}: unknown_submission, not_failed (with "status" and "decision"),
@@ -28303,7 +28421,8 @@ begin
 		and (a.approver is distinct from v_job.prepared_by or autopost.approvals_needed(v_job.workspace_id) = 1);
 	if v_rejection.approval_id is not null then
 		v_job.status := 'rejected';
-		v_job.error := autopost.job_error('rejected', coalesce(v_rejection.reason, 'rejected by ' || v_rejection.approver));
+		v_job.error := autopost.job_error('rejected', coalesce(v_rejection.reason, 'rejected by ' ||
+			v_rejection.approver));
 	elsif v_given >= autopost.approvals_needed(v_job.workspace_id) then
 		v_job.status := 'approved';
 		v_job.error := null;
@@ -28991,7 +29110,8 @@ CREATE FUNCTION autopost.source_channel_errors(p_workspace_id text, p_after json
 -- Purpose: the channels of a folder that do not exist on their platform, as {field, reason, remedy}.
 -- Reads:   channels.
 begin
-	if p_after ->> 'kind' <> 'filebus' or coalesce(jsonb_typeof(p_after #> '{config_json,channels}') <> 'object', true) then
+	if p_after ->> 'kind' <> 'filebus' or coalesce(jsonb_typeof(p_after #> '{config_json,channels}') <> 'object',
+		true) then
 		return '[]';
 	end if;
 	return (
@@ -29155,7 +29275,8 @@ from (values
 	('api', 'items', 'pointer', 'write a JSON pointer to the array of items, as in "/data/items"'),
 	('api', 'map', '!pointers id,title,text,link,author,tags,published,media_url,media_type',
 		'write {"id": "/id", "text": "/body", …}, each a JSON pointer inside an item'),
-	('api', 'paging', 'paging', 'write {"by": "pointer", "pointer": "/next"}, {"by": "link_header"}, {"by": "page", "parameter": "page"} or {"by": "cursor", "parameter": "after", "pointer": "/next"}, with max_pages of 1 to 100'),
+	('api', 'paging', 'paging',
+		'write {"by": "pointer", "pointer": "/next"}, {"by": "link_header"}, {"by": "page", "parameter": "page"} or {"by": "cursor", "parameter": "after", "pointer": "/next"}, with max_pages of 1 to 100'),
 	('api', 'order', 'choice newest_first,oldest_first', 'write "newest_first" or "oldest_first"'),
 	('api', 'auth_ref', 'text', 'name a row of credential_bindings; never write the secret itself'),
 	('api', 'auth_header', 'header', 'name the header of the credential, as in "X-Api-Key"'),
@@ -29831,7 +29952,8 @@ begin
 	select c.* into v_channel from autopost.job_channel(v_job) c;
 	v_obstacle := autopost.job_obstacle(v_job, p_digest, v_channel);
 	if v_obstacle is not null then
-		if v_job.status = 'approved' and v_obstacle ->> 'code' <> 'digest_changed' and v_job.error is distinct from v_obstacle
+		if v_job.status = 'approved' and v_obstacle ->> 'code' <> 'digest_changed' and v_job.error is distinct from
+			v_obstacle
 			then
 			v_job.error := v_obstacle;
 			v_job := autopost.save_job(v_job, '{}');
@@ -29841,7 +29963,8 @@ begin
 	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, source_ref,
 		run_id, trace_id, created_at, updated_at)
 	select p_workspace_id, autopost.new_id(), e.endpoint_id, 'file', 'new', autopost.job_post(v_job, v_channel),
-		autopost.job_key(p_job_id, p_platform), autopost.open_run(p_workspace_id, 'file', e.endpoint_id, v_job.source_id),
+		autopost.job_key(p_job_id, p_platform), autopost.open_run(p_workspace_id, 'file', e.endpoint_id,
+			v_job.source_id),
 		autopost.new_id(), autopost.now_ts(), autopost.now_ts()
 	from autopost.workspace_endpoints e
 	where e.workspace_id = p_workspace_id and e.source_id = v_job.source_id and e.kind = 'pull_source' and e.enabled
@@ -30601,7 +30724,8 @@ begin
 		digest, reason, decided_at, payload_digest, file_digest, stated_by, expires_at)
 	values (p_approval.workspace_id, autopost.new_id(), p_approval.subject, p_approval.platform, p_approval.nonce,
 		p_approval.source, p_approval.approver, p_approval.decision, v_job.digest, autopost.redact(p_approval.reason),
-		autopost.now_ts(), p_approval.payload_digest, p_approval.file_digest, p_approval.stated_by, p_approval.expires_at);
+		autopost.now_ts(), p_approval.payload_digest, p_approval.file_digest, p_approval.stated_by,
+			p_approval.expires_at);
 	if p_approval.decision = 'reject' and v_job.status = 'approved' then
 		v_job.status := 'waiting';
 	end if;
@@ -34688,7 +34812,8 @@ begin
 		and autopost.job_status_of(v_delivery) = 'failed') then
 		return true;
 	elsif v_delivery.status in ('queued', 'retry') and v_delivery.last_call_at is null then
-		perform autopost.skip_deliveries(p_job.workspace_id, array[p_job.delivery_id], 'file:' || p_job.source_id, p_reason,
+		perform autopost.skip_deliveries(p_job.workspace_id, array[p_job.delivery_id], 'file:' || p_job.source_id,
+			p_reason,
 			false);
 		return true;
 	end if;

@@ -9,19 +9,23 @@ values ('w', 'shows', 'youtube', 'UCshows', 'google', 'google');
 create function test.put_files(p_config jsonb) returns jsonb
 language sql
 as $$
-select autopost.put_source('w', 'files', jsonb_build_object('kind', 'filebus', 'config_json', p_config), 'o', 'r', false)
+select autopost.put_source('w', 'files', jsonb_build_object('kind', 'filebus', 'config_json', p_config), 'o', 'r',
+	false)
 $$;
 create function test.put_job(p_job text, p_title text, p_file jsonb default '{}') returns jsonb
 language sql
 as $$
-select autopost.put_publish_job('w', 'files', jsonb_build_object('job_id', p_job, 'platform', 'youtube', 'publish_config',
-	jsonb_build_object('title', p_title), 'file', jsonb_build_object('complete', true, 'artifacts', jsonb_build_object('video',
+select autopost.put_publish_job('w', 'files', jsonb_build_object('job_id', p_job, 'platform', 'youtube',
+	'publish_config',
+	jsonb_build_object('title', p_title), 'file', jsonb_build_object('complete', true, 'artifacts',
+		jsonb_build_object('video',
 	jsonb_build_object('blob_ref', 'sha256:' || repeat('a', 64)))) || p_file))
 $$;
 create function test.approved(p_job text, p_nonce text, p_more jsonb default '{}') returns jsonb
 language sql
 as $$
-select autopost.receive_approval('w', 'files', jsonb_build_object('job_id', p_job, 'platform', 'youtube', 'approved', true,
+select autopost.receive_approval('w', 'files', jsonb_build_object('job_id', p_job, 'platform', 'youtube', 'approved',
+	true,
 	'nonce', p_nonce) || p_more)
 $$;
 create function test.shown(p_job text) returns jsonb
@@ -51,20 +55,24 @@ $$;
 -- The configuration of a folder.
 select is(test.put_files('{"channels": {}}') ->> 'reason', 'invalid');
 select is((select string_agg(e.value ->> 'field', ' ') from jsonb_array_elements(test.put_files('{"root": "sandbox",
-	"dist_dir": "../x", "channels": {"youtube": "nowhere"}, "max_bytes": 0, "require_signed_approvals": "yes"}') -> 'errors') e),
+	"dist_dir": "../x", "channels": {"youtube": "nowhere"}, "max_bytes": 0, "require_signed_approvals":
+		"yes"}') -> 'errors') e),
 	'config_json.dist_dir config_json.max_bytes config_json.require_signed_approvals config_json.root config_json.channels.youtube');
 select is(test.put_files('{"root": "/srv/sandbox", "channels": {"youtube": "shows"}, "require_signed_approvals": true}') #>> '{errors,0,field}',
 	'config_json.approval_ref');
-select is(test.put_files('{"root": "/srv/sandbox", "channels": {"youtube": "shows"}, "interval_seconds": 10}') -> 'applied', 'true');
+select is(test.put_files('{"root": "/srv/sandbox", "channels": {"youtube": "shows"}, "interval_seconds": 10}') ->
+	'applied', 'true');
 insert into autopost.media_origin (workspace_id, blob_ref, origin_url, size_bytes, kind)
 values ('w', 'sha256:' || repeat('a', 64), 'file:///a', 10, 'video');
 
 -- The scan of a folder.
-select is(autopost.list_file_sources(), '[{"workspace_id": "w", "source_id": "files", "root": "/srv/sandbox", "due": true}]');
+select is(autopost.list_file_sources(),
+	'[{"workspace_id": "w", "source_id": "files", "root": "/srv/sandbox", "due": true}]');
 select is(autopost.ready_sources() -> 'workspaces', '[]', 'feeds are polled without it');
 select is((select count(*) from autopost.list_due_sources('w', 10)), 0::bigint);
 select is((select array_agg(d) from autopost.due_stages(0) d), '{files}');
-select is(autopost.claim_file_source('w', 'files', 'run-1') - 'config_json', '{"applied": true, "endpoint_id": "files"}');
+select is(autopost.claim_file_source('w', 'files', 'run-1') - 'config_json',
+	'{"applied": true, "endpoint_id": "files"}');
 select is(autopost.claim_file_source('w', 'files', 'run-2') ->> 'reason', 'leased');
 select is(autopost.claim_file_source('w', 'files', 'run-1') -> 'applied', 'true', 'renewed');
 select is(autopost.end_file_scan('w', 'files', '{}'), '{"applied": true}');
@@ -76,14 +84,20 @@ select autopost.end_file_scan('w', 'files', '{}');
 update autopost.pull_sources s set enabled = false;
 select is(autopost.claim_file_source('w', 'files', 'run-3') ->> 'reason', 'disabled');
 update autopost.pull_sources s set enabled = true;
-select is(autopost.refuse_file('w', 'files', '{"path": "x/y", "digest": "1", "code": "not_json", "message": "no"}'), '{"applied": true}');
-select is(autopost.refuse_file('w', 'files', '{"path": "x/y", "digest": "1", "code": "not_json", "message": "no"}'), '{"applied": false}', 'once');
-select is(autopost.refuse_file('w', 'files', '{"path": "x/y", "digest": "2", "code": "not_json"}'), '{"applied": true}', 'other content');
-select is(autopost.refuse_file('w', 'files', '{"path": "in/a", "digest": "1", "code": "not_json", "approval": true}'), '{"applied": true}');
+select is(autopost.refuse_file('w', 'files', '{"path": "x/y", "digest": "1", "code": "not_json", "message": "no"}'),
+	'{"applied": true}');
+select is(autopost.refuse_file('w', 'files', '{"path": "x/y", "digest": "1", "code": "not_json", "message": "no"}'),
+	'{"applied": false}', 'once');
+select is(autopost.refuse_file('w', 'files', '{"path": "x/y", "digest": "2", "code": "not_json"}'),
+	'{"applied": true}', 'other content');
+select is(autopost.refuse_file('w', 'files',
+	'{"path": "in/a", "digest": "1", "code": "not_json", "approval": true}'), '{"applied": true}');
 select autopost.end_file_scan('w', 'files', '{in/a}');
 select is((select array_agg(r.path) from autopost.file_refusals r), '{in/a}', 'the other one is gone');
-select is((select array_agg(e.action || ' ' || (e.error ->> 'code') order by e.action) from autopost.list_events('w', '{}', 10) e
-	where e.action in ('filebus_refused', 'approval_refused')), '{"approval_refused not_json","filebus_refused not_json","filebus_refused not_json"}');
+select is((select array_agg(e.action || ' ' || (e.error ->> 'code') order by e.action) from autopost.list_events('w',
+	'{}', 10) e
+	where e.action in ('filebus_refused', 'approval_refused')),
+		'{"approval_refused not_json","filebus_refused not_json","filebus_refused not_json"}');
 
 -- A state file that is there first.
 select is(test.state('old') ->> 'status', 'published');
@@ -98,7 +112,8 @@ select is(test.damaged('odd', 'd1') ->> 'status', 'unknown');
 select is(test.put_job('odd', 'Odd') ->> 'status', 'unknown', 'its payload is taken');
 select is(test.put_job('odd', 'Odd') ->> 'reason', 'unchanged');
 select is(test.approved('odd', 'n1') ->> 'reason', 'unknown_outcome');
-select is(autopost.decide_publish_job('w', 'odd', 'youtube', 'approve', '{}', 'user:olga', 'r') ->> 'reason', 'unknown_outcome');
+select is(autopost.decide_publish_job('w', 'odd', 'youtube', 'approve', '{}', 'user:olga', 'r') ->> 'reason',
+	'unknown_outcome');
 select is(test.damaged('odd', 'd1') ->> 'reason', 'known');
 select is(jsonb_array_length(autopost.follow_publish_jobs('w', 'files', 10)), 2, 'it is to be asked about');
 select is(test.damaged('odd', 'd1', '{"asked": "absent"}') ->> 'status', 'waiting', 'the platform does not have it');
@@ -119,20 +134,25 @@ select is((select array_agg(d.status) from autopost.deliveries d), '{dead}');
 select is(test.approved('next', 'n1', '{"expires_at": "2026-06-01T14:00:00Z"}') ->> 'status', 'unseen');
 select matches(test.shown('next') #>> '{now,sentence}', 'a decision waits for the payload');
 select is(test.approved('late', 'n2', '{"expires_at": "2026-06-01T12:00:00Z"}') ->> 'reason', 'expired');
-select is(autopost.prepare_publish_job('w', 'files', 'none', 'youtube', '{"publish_config": {}, "artifact_pointers": {"video": "v.mp4"}}',
+select is(autopost.prepare_publish_job('w', 'files', 'none', 'youtube',
+	'{"publish_config": {}, "artifact_pointers": {"video": "v.mp4"}}',
 	'user:ed', 'r', false) ->> 'reason', 'not_approved');
 select is(autopost.prepare_publish_job('w', 'files', 'next', 'youtube', '{"publish_config": {"title": "Next"},
 	"artifact_pointers": {"video": "v.mp4"}}', 'user:ed', 'r', false) #>> '{after,job_id}', 'next');
-select is(autopost.prepare_publish_job('w', 'files', 'next', 'youtube', '{"publish_config": {}, "artifact_pointers": {"video": "v.mp4"}}',
+select is(autopost.prepare_publish_job('w', 'files', 'next', 'youtube',
+	'{"publish_config": {}, "artifact_pointers": {"video": "v.mp4"}}',
 	'user:ed', 'r', false) ->> 'reason', 'prepared');
 select is(test.put_job('next', 'Next') ->> 'status', 'approved', 'the approval was there first');
 update autopost.workspaces set approvals_needed = 2;
 select test.put_job('two', 'Two');
 update autopost.publish_jobs j set prepared_by = 'user:ed' where j.job_id = 'two';
-select is(autopost.decide_publish_job('w', 'two', 'youtube', 'approve', '{}', 'user:ed', 'r') ->> 'reason', 'own_approval');
-select is(test.approved('two', 'n1') || test.approved('two', 'n2'), '{"applied": true, "status": "waiting", "approvals": 1, "needed": 2}',
+select is(autopost.decide_publish_job('w', 'two', 'youtube', 'approve', '{}', 'user:ed', 'r') ->> 'reason',
+	'own_approval');
+select is(test.approved('two', 'n1') || test.approved('two', 'n2'),
+	'{"applied": true, "status": "waiting", "approvals": 1, "needed": 2}',
 	'a source counts once');
-select is(autopost.decide_publish_job('w', 'two', 'youtube', 'approve', '{}', 'user:olga', 'r') ->> 'status', 'approved');
+select is(autopost.decide_publish_job('w', 'two', 'youtube', 'approve', '{}', 'user:olga', 'r') ->> 'status',
+	'approved');
 
 -- Signed approvals.
 update autopost.workspaces set approvals_needed = 1;
@@ -141,6 +161,7 @@ select test.put_job('signed', 'Signed');
 select is(test.approved('signed', 'n1') ->> 'reason', 'not_signed');
 select is(test.approved('signed', 'n1', '{"signed": true}') ->> 'status', 'approved');
 
-select is((select jsonb_agg(v.violations) from autopost.verify('w') v where v.invariant in ('I33', 'I34', 'I35')), '[0, 0, 0]');
+select is((select jsonb_agg(v.violations) from autopost.verify('w') v where v.invariant in ('I33', 'I34', 'I35')),
+	'[0, 0, 0]');
 select * from finish();
 rollback;

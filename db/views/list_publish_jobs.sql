@@ -7,6 +7,7 @@ from autopost.publish_jobs j;
 
 create or replace view autopost.list_publish_jobs with (security_barrier = true) as
 select v.workspace_id, v.job_id, v.platform, v.source_id, v.status, v.title, v.payload_digest, v.digest, v.error,
-	v.submission_id, v.delivery_id, v.platform_post_id, v.post_url, v.published_at, v.imported, v.created_at, v.updated_at
+	v.submission_id, v.delivery_id, v.platform_post_id, v.post_url, v.published_at, v.imported, v.created_at,
+		v.updated_at
 from autopost.list_publish_jobs_rows v
 where v.workspace_id = any (array(select r.workspace_id from autopost.readable_workspaces r));

@@ -15,6 +15,7 @@ func registerAll(d *server, media Media) {
 	registerPlan(d)
 	registerMessages(d)
 	registerSubmissions(d)
+	registerFilebus(d)
 	registerXPosts(d)
 	registerEventTypes(d)
 	registerRuns(d)

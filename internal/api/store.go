@@ -24,6 +24,7 @@ type reads interface {
 	GetRun(ctx context.Context, workspace, run string) (json.RawMessage, error)
 	GetMessage(ctx context.Context, workspace, message string) (json.RawMessage, error)
 	GetSubmission(ctx context.Context, workspace, submission string) (json.RawMessage, error)
+	GetPublishJob(ctx context.Context, workspace, job, platform string) (json.RawMessage, error)
 	GetXPostConfig(ctx context.Context, workspace string) (json.RawMessage, error)
 	XPostStats(ctx context.Context, workspace string) (json.RawMessage, error)
 	// PreviewXPost renders an event of a type. template may be nil.
@@ -59,6 +60,10 @@ type postWrites interface {
 	// DecideSubmission takes the decision approve or reject, and an Approval.
 	DecideSubmission(ctx context.Context, a rest.OperatorAction, submission, decision string, approval any) (rest.Written, error)
 	EditSubmission(ctx context.Context, a rest.OperatorAction, submission string, changes json.RawMessage) (rest.Written, error)
+	// DecidePublishJob takes the decision approve or reject.
+	DecidePublishJob(ctx context.Context, a rest.OperatorAction, job, platform, decision string, approval any) (rest.Written, error)
+	// PreparePublishJob takes the only source of kind filebus if source is "".
+	PreparePublishJob(ctx context.Context, a rest.OperatorAction, source, job, platform string, fields any) (rest.Written, error)
 	// ResolveUnknown takes the verdict found, with the platform's id of the message, or absent.
 	ResolveUnknown(ctx context.Context, a rest.OperatorAction, delivery, verdict, messageID string) (rest.Written, error)
 	ReleaseStale(ctx context.Context, a rest.OperatorAction, olderThan time.Duration) (rest.Written, error)

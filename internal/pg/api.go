@@ -39,6 +39,8 @@ var lists = map[string]string{
 		from autopost.queue_snapshot(@workspace) r`,
 	"list_webhook_deliveries": `select to_jsonb(r) - '{workspace_id,webhook_id}'::text[] from autopost.list_webhook_deliveries(@workspace, @filter, @limit) r`,
 	"list_configuration":      `select r from autopost.list_configuration(@workspace, @kind, @filter, @limit) r`,
+
+	"list_publish_jobs": `select to_jsonb(r) - 'workspace_id' from autopost.list_publish_jobs(@workspace, @filter, @limit) r`,
 }
 
 // List returns at most q.Limit rows, each a JSON object.

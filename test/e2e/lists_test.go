@@ -27,7 +27,7 @@ var listings = map[string]listing{
 	"workspace list": {}, "channel list": {}, "channel discover": {}, "chat list": {}, "credential list": {}, "endpoint list": {}, "source list": {},
 	"template list": {}, "webhook list": {}, "webhook deliveries": {args: []string{"crm"}}, "group list": {}, "quota list": {}, "budget list": {}, "retry-policy list": {}, "apikey list": {},
 	"setting list": {}, "alert list": {}, "alert target list": {}, "events list": {}, "audit list": {},
-	"posts list": {}, "submissions list": {}, "moderation list": {}, "x-posts list": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
+	"posts list": {}, "submissions list": {}, "moderation list": {}, "x-posts list": {}, "filebus status": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
 	"migrate status": {}, "verify": {}, "doctor": {code: 1}, "credential check": {args: []string{"telegram"}, code: 1}, "channel check": {args: []string{"on-max"}},
 	"plan": {args: []string{"--text", "A new post", "--tag", "none"}, object: true}, "forecast": {object: true}, "health": {object: true},
 	"source test": {args: []string{"wire"}, object: true}, "endpoint test": {args: []string{"cms", "post.json"}, object: true},

@@ -33,7 +33,8 @@ create or replace function autopost.requeue_result(p_delivery_id uuid, p_before 
 language sql immutable parallel safe
 as $$
 -- Purpose: the result of a requeue of one delivery, with its status before and after.
-select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason', p_reason,
+select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason',
+	p_reason,
 	'before', p_before, 'after', case when p_reason is null then 'retry' end))
 $$;
 

@@ -38,7 +38,8 @@ as $$
 -- Purpose: failed -> fetching, by an operator: the media of the post are fetched again, with all
 --          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
 --          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
---          final, and one of a file job: approve the job again. An event is evaluated again, and goes out even in mode shadow; the failed delivery
+--          final, and one of a file job: approve the job again. An event is evaluated again, and goes out even in
+--          mode shadow; the failed delivery
 --          of an enqueued event is queued again.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
 --          false, "dry_run", "reason"}: unknown_submission, not_failed (with "status" and "decision"),

@@ -59,7 +59,8 @@ as $$
 -- Purpose: the channels of a folder that do not exist on their platform, as {field, reason, remedy}.
 -- Reads:   channels.
 begin
-	if p_after ->> 'kind' <> 'filebus' or coalesce(jsonb_typeof(p_after #> '{config_json,channels}') <> 'object', true) then
+	if p_after ->> 'kind' <> 'filebus' or coalesce(jsonb_typeof(p_after #> '{config_json,channels}') <> 'object',
+		true) then
 		return '[]';
 	end if;
 	return (

@@ -1,4 +1,5 @@
-create or replace function autopost.claim_content(p_workspace_id text, p_blob_ref text, p_hashed boolean) returns boolean
+create or replace function autopost.claim_content(p_workspace_id text, p_blob_ref text, p_hashed boolean) returns
+	boolean
 language plpgsql
 as $$
 -- Purpose: true if a workspace may register content. The engine may (p_hashed): rows of other
@@ -89,7 +90,8 @@ begin
 		return '{"applied": false, "reason": "not_yours"}';
 	end if;
 	perform autopost.store_origin(p_workspace_id, jsonb_build_object('blob_ref', p_blob_ref, 'origin_url', p_origin_url,
-		'content_type', p_content_type, 'size_bytes', p_size_bytes, 'kind', p_kind, 'width', p_width, 'height', p_height),
+		'content_type', p_content_type, 'size_bytes', p_size_bytes, 'kind', p_kind, 'width', p_width, 'height',
+			p_height),
 		v_engine);
 	return '{"applied": true}';
 end

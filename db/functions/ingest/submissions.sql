@@ -55,7 +55,8 @@ language sql immutable parallel safe
 as $$
 -- Purpose: the digest of a plan: texts, media and platforms, without the channels.
 select encode(sha256(convert_to(jsonb_build_object('media', p_plan -> 'media', 'texts', (
-	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value -> 'text')),
+	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value ->
+		'text')),
 		'[]')
 	from jsonb_array_elements(p_plan -> 'renderings') r))::text, 'UTF8')), 'hex')
 $$;
@@ -158,11 +159,13 @@ begin
 			and s.status = 'pending' order by 1);
 	if v_new = '{}' then
 		select s.submission_id into v_id from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid and s.status = 'pending'
+		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid and s.status =
+			'pending'
 		order by s.submission_id limit 1;
 	else
 		v_id := autopost.new_id();
-		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload,
+			route_tags,
 			source_ref, run_id, trace_id, message_id, moderated, channels, author, created_at, updated_at)
 		select p_workspace_id, v_id, r.endpoint_id, r.kind, 'new', p_prepared -> 'raw',
 			array(select jsonb_array_elements_text(coalesce(p_prepared -> 'route_tags', '[]'))),

@@ -1,4 +1,5 @@
-create or replace function autopost.claim_file_source(p_workspace_id text, p_source_id text, p_run_id text) returns jsonb
+create or replace function autopost.claim_file_source(p_workspace_id text, p_source_id text, p_run_id text) returns
+	jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: leases an enabled source of kind filebus to a run, due or not, or renews the lease of that run. Another run

@@ -13,8 +13,10 @@ begin
 	perform autopost.file_source(p_workspace_id, p_source_id);
 	perform autopost.require_argument('refused', p_refused is not null);
 	update autopost.pull_cursors c
-	set failures = 0, last_error = null, updated_at = autopost.now_ts(), last_poll_at = autopost.now_ts(), leased_by = null,
-		leased_until = null, next_poll_at = autopost.now_ts() + autopost.poll_interval(p_workspace_id, p_source_id, null)
+	set failures = 0, last_error = null, updated_at = autopost.now_ts(), last_poll_at = autopost.now_ts(), leased_by
+		= null,
+		leased_until = null, next_poll_at = autopost.now_ts() + autopost.poll_interval(p_workspace_id, p_source_id,
+			null)
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	delete from autopost.file_refusals r
 	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.path <> all (p_refused);

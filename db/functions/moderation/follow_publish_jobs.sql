@@ -1,4 +1,5 @@
-create or replace function autopost.follow_publish_jobs(p_workspace_id text, p_source_id text, p_limit int) returns jsonb
+create or replace function autopost.follow_publish_jobs(p_workspace_id text, p_source_id text, p_limit int) returns
+	jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: takes the outcomes of deliveries into the jobs of a source, and lists the jobs with work for the engine: to

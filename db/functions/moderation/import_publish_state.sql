@@ -28,11 +28,13 @@ begin
 	end if;
 	v_job := autopost.lock_job(p_workspace_id, p_state ->> 'job_id', p_state ->> 'platform');
 	v_fresh := v_job.job_id is null;
-	if v_job.status = 'published' or p_state ? 'damaged' and (v_job.status = 'publishing' or v_job.delivery_id is not null
+	if v_job.status = 'published' or p_state ? 'damaged' and (v_job.status = 'publishing' or v_job.delivery_id is not
+		null
 		and v_job.status = 'unknown' or v_job.doubt ->> 'digest' = p_state ->> 'digest' and (v_job.doubt ? 'asked'
 		or not p_state ? 'asked')) then
 		return '{"applied": false, "reason": "known"}'::jsonb || autopost.job_document(v_job);
-	elsif not v_fresh and not p_state ? 'damaged' and not autopost.withdraw_job(v_job, 'a state file says that it is published') then
+	elsif not v_fresh and not p_state ? 'damaged' and not autopost.withdraw_job(v_job,
+		'a state file says that it is published') then
 		return '{"applied": false, "reason": "publishing"}'::jsonb || autopost.job_document(v_job);
 	end if;
 	v_job.workspace_id := p_workspace_id;

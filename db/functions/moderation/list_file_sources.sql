@@ -7,7 +7,8 @@ as $$
 -- Reads:   as file_source_work.
 begin
 	perform autopost.enter_all_workspaces();
-	return (select coalesce(jsonb_agg(jsonb_build_object('workspace_id', w.workspace_id, 'source_id', w.source_id, 'root',
+	return (select coalesce(jsonb_agg(jsonb_build_object('workspace_id', w.workspace_id, 'source_id', w.source_id,
+		'root',
 		w.root, 'due', w.due_at <= autopost.now_ts()) order by w.workspace_id, w.source_id), '[]')
 	from autopost.file_source_work() w);
 end

@@ -26,9 +26,12 @@ begin
 		from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = v_channel.channel_id),
 		v_channel.auth_ref)), 'post', (select c.value from jsonb_array_elements(v_plan -> 'channels') c
 		where c.value ->> 'channel_id' = v_channel.channel_id), 'warnings', case
-		when v_job.artifacts ? 'subtitles' and (select p.takes from autopost.platforms p where p.platform = p_platform) = 'videos'
-			and coalesce(v_job.payload #> '{publish_config,subtitles_language}', v_job.payload #> '{publish_config,language}',
+		when v_job.artifacts ? 'subtitles' and (select p.takes from autopost.platforms p where p.platform =
+			p_platform) = 'videos'
+			and coalesce(v_job.payload #> '{publish_config,subtitles_language}', v_job.payload #>
+				'{publish_config,language}',
 			v_channel.settings #> '{youtube,captions_language}') is null then
-		'["subtitles are left out: give publish_config.subtitles_language, or captions_language of the channel"]' else '[]' end::jsonb);
+		'["subtitles are left out: give publish_config.subtitles_language, or captions_language of the channel"]'
+			else '[]' end::jsonb);
 end
 $$;

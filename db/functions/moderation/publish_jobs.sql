@@ -43,11 +43,13 @@ as $$
 -- Reads:   platforms.
 begin
 	if coalesce(p_job_id !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$', true) then
-		perform autopost.raise_argument('job_id', format('must be 1 to 128 letters, digits, dots, dashes and underscores, got %s',
+		perform autopost.raise_argument('job_id',
+			format('must be 1 to 128 letters, digits, dots, dashes and underscores, got %s',
 			coalesce(left(p_job_id, 200), 'null')), 'name the folder of the job like demo-dance-loop-v1');
 	elsif not exists (select 1 from autopost.platforms p where p.platform = p_platform) then
 		perform autopost.raise_argument('platform', format('must be a known platform, got %s',
-			coalesce(left(p_platform, 200), 'null')), 'use one of ' || (select string_agg(p.platform, ', ' order by p.platform)
+			coalesce(left(p_platform, 200), 'null')), 'use one of ' || (select string_agg(p.platform, ', ' order by
+				p.platform)
 			from autopost.platforms p));
 	end if;
 end
@@ -153,7 +155,8 @@ begin
 		and (a.approver is distinct from v_job.prepared_by or autopost.approvals_needed(v_job.workspace_id) = 1);
 	if v_rejection.approval_id is not null then
 		v_job.status := 'rejected';
-		v_job.error := autopost.job_error('rejected', coalesce(v_rejection.reason, 'rejected by ' || v_rejection.approver));
+		v_job.error := autopost.job_error('rejected', coalesce(v_rejection.reason, 'rejected by ' ||
+			v_rejection.approver));
 	elsif v_given >= autopost.approvals_needed(v_job.workspace_id) then
 		v_job.status := 'approved';
 		v_job.error := null;
@@ -198,7 +201,8 @@ begin
 		digest, reason, decided_at, payload_digest, file_digest, stated_by, expires_at)
 	values (p_approval.workspace_id, autopost.new_id(), p_approval.subject, p_approval.platform, p_approval.nonce,
 		p_approval.source, p_approval.approver, p_approval.decision, v_job.digest, autopost.redact(p_approval.reason),
-		autopost.now_ts(), p_approval.payload_digest, p_approval.file_digest, p_approval.stated_by, p_approval.expires_at);
+		autopost.now_ts(), p_approval.payload_digest, p_approval.file_digest, p_approval.stated_by,
+			p_approval.expires_at);
 	if p_approval.decision = 'reject' and v_job.status = 'approved' then
 		v_job.status := 'waiting';
 	end if;
@@ -236,7 +240,8 @@ begin
 	where f.key = any (autopost.video_fields()) and f.key not in ('thumbnail', 'captions') and f.value <> 'null';
 	if p_job.artifacts ? 'thumbnail' then
 		v_variant := v_variant || jsonb_build_object('thumbnail', jsonb_array_length(v_media));
-		v_media := v_media || jsonb_build_object('type', 'image', 'blob_ref', p_job.artifacts #> '{thumbnail,blob_ref}');
+		v_media := v_media || jsonb_build_object('type', 'image', 'blob_ref', p_job.artifacts #>
+			'{thumbnail,blob_ref}');
 	end if;
 	if p_job.artifacts ? 'subtitles' and (v_language is not null
 		or p_channel.settings #> '{youtube,captions_language}' is not null) then
@@ -316,7 +321,8 @@ begin
 		and autopost.job_status_of(v_delivery) = 'failed') then
 		return true;
 	elsif v_delivery.status in ('queued', 'retry') and v_delivery.last_call_at is null then
-		perform autopost.skip_deliveries(p_job.workspace_id, array[p_job.delivery_id], 'file:' || p_job.source_id, p_reason,
+		perform autopost.skip_deliveries(p_job.workspace_id, array[p_job.delivery_id], 'file:' || p_job.source_id,
+			p_reason,
 			false);
 		return true;
 	end if;

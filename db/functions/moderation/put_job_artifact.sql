@@ -1,4 +1,5 @@
-create or replace function autopost.put_job_artifact(p_workspace_id text, p_source_id text, p_origin jsonb) returns jsonb
+create or replace function autopost.put_job_artifact(p_workspace_id text, p_source_id text, p_origin jsonb) returns
+	jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: registers an artifact of a file job in the media store: {"blob_ref", "origin_url", "content_type",
@@ -16,7 +17,8 @@ declare
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_source := autopost.file_source(p_workspace_id, p_source_id);
-	perform autopost.require_argument('origin', p_origin ->> 'origin_url' <> '' and (p_origin ->> 'size_bytes')::bigint >= 0
+	perform autopost.require_argument('origin', p_origin ->> 'origin_url' <> '' and (p_origin ->>
+		'size_bytes')::bigint >= 0
 		and v_ref ~ '^sha256:[0-9a-f]{64}$');
 	v_limit := coalesce((v_source.config_json ->> 'max_bytes')::bigint, 17179869184);
 	if (p_origin ->> 'size_bytes')::bigint > v_limit then

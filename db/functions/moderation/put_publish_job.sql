@@ -23,7 +23,8 @@ begin
 end
 $$;
 
-create or replace function autopost.put_job(p_job autopost.publish_jobs, p_new autopost.publish_jobs, p_undoubted boolean)
+create or replace function autopost.put_job(p_job autopost.publish_jobs, p_new autopost.publish_jobs, p_undoubted
+	boolean)
 	returns jsonb
 language plpgsql
 as $$
@@ -69,7 +70,8 @@ begin
 end
 $$;
 
-create or replace function autopost.put_publish_job(p_workspace_id text, p_source_id text, p_payload jsonb) returns jsonb
+create or replace function autopost.put_publish_job(p_workspace_id text, p_source_id text, p_payload jsonb) returns
+	jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: adds a file job, or takes its new content. p_payload is the document of the payload file: {"job_id",
@@ -110,7 +112,8 @@ begin
 		then v_file -> 'artifacts' else '{}' end;
 	v_new.error := nullif(v_file -> 'error', 'null');
 	if v_new.error is null and v_source.config_json #> array['channels', v_new.platform] is null then
-		v_new.error := autopost.job_error('no_channel', format('the source names no channel for %s; run: autopost source '
+		v_new.error := autopost.job_error('no_channel',
+			format('the source names no channel for %s; run: autopost source '
 			'set %s --config channels', v_new.platform, p_source_id));
 	elsif autopost.is_engine_login() and v_file -> 'complete' = 'true' then
 		v_new.digest := autopost.job_digest(v_new.payload_digest, v_new.artifacts);

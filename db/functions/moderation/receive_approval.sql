@@ -15,7 +15,8 @@ begin
 	if not found then
 		return false;
 	end if;
-	perform autopost.emit_note(p_source.workspace_id, p_action, 'error', null, null, jsonb_build_object('code', p_reason,
+	perform autopost.emit_note(p_source.workspace_id, p_action, 'error', null, null, jsonb_build_object('code',
+		p_reason,
 		'message', p_meta -> 'message'), jsonb_build_object('source_id', p_source.source_id, 'path',
 		left(p_file ->> 'path', 400)) || (p_meta - 'message'));
 	return true;
@@ -89,9 +90,12 @@ begin
 		return jsonb_build_object('applied', false, 'reason', v_reason);
 	elsif v_reason is not null then
 		return jsonb_build_object('applied', false, 'reason', v_reason, 'first', autopost.refuse_once(v_source,
-			'approval_refused', jsonb_build_object('path', coalesce(p_approval ->> 'path', 'approve-' || (p_approval ->> 'job_id')
-			|| '-' || (p_approval ->> 'platform') || '-' || (p_approval ->> 'nonce')), 'digest', v_approval -> 'file_digest'),
-			v_reason, jsonb_build_object('job_id', p_approval -> 'job_id', 'platform', p_approval -> 'platform', 'nonce',
+			'approval_refused', jsonb_build_object('path', coalesce(p_approval ->> 'path', 'approve-' || (p_approval
+				->> 'job_id')
+			|| '-' || (p_approval ->> 'platform') || '-' || (p_approval ->> 'nonce')), 'digest', v_approval ->
+				'file_digest'),
+			v_reason, jsonb_build_object('job_id', p_approval -> 'job_id', 'platform', p_approval -> 'platform',
+				'nonce',
 			p_approval -> 'nonce')));
 	end if;
 	v_row.workspace_id := p_workspace_id;
@@ -108,7 +112,8 @@ begin
 	v_answer := autopost.take_job_decision(v_job, v_row);
 	perform autopost.audit(p_workspace_id, v_row.decision || '_publish_job', 'job:' || (p_approval ->> 'job_id') || '/'
 		|| v_row.platform, jsonb_build_object('operator', v_row.approver, 'reason', 'approval file ' || v_row.nonce),
-		jsonb_build_object('status', v_job.status, 'digest', v_job.digest), jsonb_build_object('decision', v_row.decision,
+		jsonb_build_object('status', v_job.status, 'digest', v_job.digest), jsonb_build_object('decision',
+			v_row.decision,
 		'status', v_answer -> 'status', 'stated_by', v_row.stated_by));
 	return v_answer;
 end

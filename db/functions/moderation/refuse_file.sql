@@ -11,7 +11,8 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('file', p_file ->> 'path' <> '' and p_file ->> 'code' <> '');
 	return jsonb_build_object('applied', autopost.refuse_once(autopost.file_source(p_workspace_id, p_source_id), case
-		when p_file -> 'approval' = 'true' then 'approval_refused' else 'filebus_refused' end, p_file, p_file ->> 'code',
+		when p_file -> 'approval' = 'true' then 'approval_refused' else 'filebus_refused' end, p_file, p_file ->>
+			'code',
 		jsonb_build_object('message', left(p_file ->> 'message', 500))));
 end
 $$;

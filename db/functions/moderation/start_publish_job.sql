@@ -1,21 +1,26 @@
-create or replace function autopost.job_obstacle(p_job autopost.publish_jobs, p_digest text, p_channel autopost.channels)
+create or replace function autopost.job_obstacle(p_job autopost.publish_jobs, p_digest text, p_channel
+	autopost.channels)
 	returns jsonb
 language plpgsql stable
 as $$
--- Purpose: the reason why an approved job does not start now, as {"code", "message"}; null if it starts. A channel that is
+-- Purpose: the reason why an approved job does not start now, as {"code", "message"}; null if it starts. A channel
+--          that is
 --          missing or disabled makes the job wait.
 -- Reads:   pull_sources, workspace_endpoints.
 begin
 	return case
 		when p_job.status is distinct from 'approved' then autopost.job_error('not_approved', 'the job is not approved')
-		when p_job.digest is distinct from p_digest then autopost.job_error('digest_changed', 'the job has other content')
+		when p_job.digest is distinct from p_digest then autopost.job_error('digest_changed',
+			'the job has other content')
 		when p_channel.channel_id is null then autopost.job_error('no_channel', format(
-			'the source names no channel of %s that exists; set channels.%s of source %s', p_job.platform, p_job.platform,
+			'the source names no channel of %s that exists; set channels.%s of source %s', p_job.platform,
+				p_job.platform,
 			p_job.source_id))
 		when not p_channel.enabled then autopost.job_error('channel_disabled', format(
 			'channel %s is disabled; run: autopost channel resume %s', p_channel.channel_id, p_channel.channel_id))
 		when not exists (select 1 from autopost.workspace_endpoints e
-			where e.workspace_id = p_job.workspace_id and e.source_id = p_job.source_id and e.kind = 'pull_source' and e.enabled)
+			where e.workspace_id = p_job.workspace_id and e.source_id = p_job.source_id and e.kind = 'pull_source'
+				and e.enabled)
 			then autopost.job_error('no_endpoint', format('source %s has no enabled endpoint', p_job.source_id)) end;
 end
 $$;
@@ -46,7 +51,8 @@ begin
 	select c.* into v_channel from autopost.job_channel(v_job) c;
 	v_obstacle := autopost.job_obstacle(v_job, p_digest, v_channel);
 	if v_obstacle is not null then
-		if v_job.status = 'approved' and v_obstacle ->> 'code' <> 'digest_changed' and v_job.error is distinct from v_obstacle
+		if v_job.status = 'approved' and v_obstacle ->> 'code' <> 'digest_changed' and v_job.error is distinct from
+			v_obstacle
 			then
 			v_job.error := v_obstacle;
 			v_job := autopost.save_job(v_job, '{}');
@@ -56,7 +62,8 @@ begin
 	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, source_ref,
 		run_id, trace_id, created_at, updated_at)
 	select p_workspace_id, autopost.new_id(), e.endpoint_id, 'file', 'new', autopost.job_post(v_job, v_channel),
-		autopost.job_key(p_job_id, p_platform), autopost.open_run(p_workspace_id, 'file', e.endpoint_id, v_job.source_id),
+		autopost.job_key(p_job_id, p_platform), autopost.open_run(p_workspace_id, 'file', e.endpoint_id,
+			v_job.source_id),
 		autopost.new_id(), autopost.now_ts(), autopost.now_ts()
 	from autopost.workspace_endpoints e
 	where e.workspace_id = p_workspace_id and e.source_id = v_job.source_id and e.kind = 'pull_source' and e.enabled

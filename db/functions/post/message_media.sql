@@ -15,7 +15,8 @@ $$;
 create or replace trigger link_media after insert on autopost.messages
 	for each row when (new.payload ? 'media') execute function autopost.link_media();
 
-create or replace function autopost.count_references(p_workspace_id text, p_message_ids uuid[], p_change int) returns void
+create or replace function autopost.count_references(p_workspace_id text, p_message_ids uuid[], p_change int) returns
+	void
 language plpgsql
 as $$
 -- Purpose: changes media_origin.ref_count by p_change for each medium of these messages. Only the

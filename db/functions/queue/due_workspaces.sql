@@ -223,7 +223,8 @@ as $$
 -- Purpose: the status of a job by that of its delivery.
 select case
 	when p_delivery.status = 'sent' then 'published'
-	when p_delivery.status = 'retry' and p_delivery.next_retry_at = 'infinity' and p_delivery.outcome_unknown_at is not null
+	when p_delivery.status = 'retry' and p_delivery.next_retry_at = 'infinity' and p_delivery.outcome_unknown_at is
+		not null
 		then 'unknown'
 	when p_delivery.status in ('failed_permanent', 'dead') then case
 		when p_delivery.last_error ->> 'code' = 'unknown_outcome' or p_delivery.last_error -> 'known' = 'false'

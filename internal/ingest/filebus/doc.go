@@ -1,5 +1,5 @@
 // Package filebus takes jobs from folders: it reads payload, state and approval files, copies artifacts into the media
-// store, and writes what became of each job.
+// store, and writes the result of each job.
 //
 // SQL decides about jobs. This package never changes a file of somebody else. Its own files are written under a
 // temporary name, synced and renamed, so a reader never sees half a file. The database is the authority: a state file

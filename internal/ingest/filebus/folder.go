@@ -219,7 +219,7 @@ func (f *folder) move(from, to string) error {
 	return f.step("move", from, func() error { return f.root.Rename(filepath.FromSlash(from), filepath.FromSlash(to)) })
 }
 
-// remove removes a file; a missing one is no error.
+// remove removes a file if it exists.
 func (f *folder) remove(name string) error {
 	if err := f.root.Remove(filepath.FromSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -84,7 +84,7 @@ func New(cfg Config) (*Stage, error) {
 // Run works until ctx ends.
 func (s *Stage) Run(ctx context.Context) error {
 	defer s.scans.Wait()
-	s.watcher = newWatcher(s.touched, s.cfg.Log)
+	s.watcher = newWatcher(ctx, s.touched, s.cfg.Log)
 	defer s.watcher.Close()
 	go worker.Task(ctx, func() { s.forward(ctx) })()
 	return worker.Loop{Poll: s.poll, Interval: s.cfg.Interval, Wake: s.wake, Log: s.cfg.Log, Name: "files"}.Run(ctx)

@@ -1,6 +1,7 @@
 package filebus
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -9,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/fsnotify/fsnotify"
+
+	"autopost/internal/worker"
 )
 
 // watcher reports changes in folders. It is a hint: what it misses, the next scan finds.
@@ -25,7 +28,7 @@ type watcher struct {
 	done sync.WaitGroup
 }
 
-func newWatcher(changed func(key string), log *slog.Logger) *watcher {
+func newWatcher(ctx context.Context, changed func(key string), log *slog.Logger) *watcher {
 	w := &watcher{changed: changed, log: log, keys: map[string]string{}}
 	files, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -33,7 +36,7 @@ func newWatcher(changed func(key string), log *slog.Logger) *watcher {
 		return w
 	}
 	w.files = files
-	w.done.Go(w.run)
+	w.done.Go(worker.Task(ctx, w.run))
 	return w
 }
 
