@@ -51,16 +51,11 @@ type publishJobsInput struct {
 	SourceID string `query:"source_id" maxLength:"200" doc:"Only this source."`
 }
 
-// jobName names a file job in a path.
-type jobName struct {
-	JobID    string `path:"job_id" maxLength:"128" doc:"The name of the job."`
-	Platform string `path:"platform" maxLength:"32" doc:"The platform of the job."`
-}
-
 type jobDecisionInput struct {
 	rest.AuditedWrite
-	jobName
-	Body struct {
+	JobID    string `path:"job_id" maxLength:"128" doc:"The name of the job."`
+	Platform string `path:"platform" maxLength:"32" doc:"The platform of the job."`
+	Body     struct {
 		Digest string `json:"digest,omitempty" pattern:"^[0-9a-f]{64}$" doc:"The digest of the job that the person saw. A changed job is refused."`
 		rest.Reasoned
 	}
@@ -69,8 +64,9 @@ type jobDecisionInput struct {
 type jobPrepareInput struct {
 	rest.AuditedWrite
 	rest.Dry
-	jobName
-	Body struct {
+	JobID    string `path:"job_id" maxLength:"128" doc:"The name of the job."`
+	Platform string `path:"platform" maxLength:"32" doc:"The platform of the job."`
+	Body     struct {
 		SourceID  string         `json:"source_id,omitempty" maxLength:"200" doc:"The source of the job; by default the only one of kind filebus."`
 		Config    map[string]any `json:"publish_config" doc:"Title, description, tags, privacy, and the further fields of the platform's variant."`
 		Artifacts map[string]any `json:"artifact_pointers" doc:"The paths of video, subtitles and thumbnail, relative to the folder of the payload."`
@@ -79,7 +75,10 @@ type jobPrepareInput struct {
 	}
 }
 
-type jobInput struct{ jobName }
+type jobInput struct {
+	JobID    string `path:"job_id" maxLength:"128" doc:"The name of the job."`
+	Platform string `path:"platform" maxLength:"32" doc:"The platform of the job."`
+}
 
 var publishJobs = rest.List{Function: "list_publish_jobs", Key: []rest.Column{
 	{Name: "job_id", Filter: "after_job", Valid: rest.ValidText}, {Name: "platform", Filter: "after_platform", Valid: rest.ValidText},

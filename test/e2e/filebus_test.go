@@ -77,7 +77,7 @@ func (s *sandbox) payload(job, title string) []byte {
 	s.t.Helper()
 	return s.document("dist_artifacts/"+job+"/youtube.json", map[string]any{
 		"job_id": job, "platform": "youtube",
-		"publish_config": map[string]any{"title": title, "description": "Just a cat. #cat", "tags": []string{"cat", "lofi"}, "privacy": "unlisted", "subtitles_language": "en"},
+		"publish_config": map[string]any{"title": title, "description": "Just a cat: " + title, "tags": []string{"cat", "lofi"}, "privacy": "unlisted", "subtitles_language": "en"},
 		"artifact_pointers": map[string]any{
 			"video": "../../output/" + job + "/final.mp4", "subtitles": "../../output/" + job + "/final.srt", "thumbnail": "../../output/" + job + "/thumb.png",
 		},
@@ -140,7 +140,7 @@ func TestFileJobBecomesAVideo(t *testing.T) {
 	videos := s.h.World.YouTube.Videos(s.channel)
 	require.Len(t, videos, 1)
 	v := videos[0]
-	require.Equal(t, []any{"Cat Vibing", "Just a cat. #cat", []string{"cat", "lofi"}, "unlisted", []string{"en "}}, []any{v.Title, v.Description, v.Tags, v.Privacy, v.Captions})
+	require.Equal(t, []any{"Cat Vibing", "Just a cat: Cat Vibing", []string{"cat", "lofi"}, "unlisted", []string{"en "}}, []any{v.Title, v.Description, v.Tags, v.Privacy, v.Captions})
 	require.Equal(t, sim.Digest(video), v.Media.Digest)
 	require.Equal(t, sim.Digest(thumbnail), v.Thumbnail.Digest)
 	require.NotEmpty(t, state["published_at"])
@@ -162,4 +162,87 @@ func TestFileJobBecomesAVideo(t *testing.T) {
 	require.Equal(t, []string{"filebus_waiting", "filebus_approved", "filebus_publishing", "filebus_published"},
 		pgtest.Column[string](s.h.DB, `select action from autopost.events where action like 'filebus%' order by ts, id`))
 	s.h.Verified()
+}
+
+// refusals are the codes of refused files by their path.
+func (s *sandbox) refusals() map[string]string {
+	found := map[string]string{}
+	for _, row := range pgtest.Column[[]string](s.h.DB, `select array[meta ->> 'path', error ->> 'code'] from autopost.events where action in ('filebus_refused', 'approval_refused') order by ts, id`) {
+		found[row[0]] = row[1]
+	}
+	return found
+}
+
+// A folder has what it should not have: links, devices, odd names, half a file, state files of somebody else. Nothing is
+// published twice, and each refusal has one event.
+func TestFolderWithOddFiles(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, nil)
+	h := s.h
+	// What is there before the first scan.
+	foreign := s.document("dist_artifacts/foreign/youtube.state.json", map[string]any{
+		"job_id": "foreign", "platform": "youtube", "idempotency_key": "foreign_youtube", "status": "PUBLISHED", "published_at": "2026-02-08T12:30:00Z",
+		"platform_post_id": "dQw4w9WgXcQ", "post_url": "https://www.youtube.com/watch?v=dQw4w9WgXcQ",
+	})
+	s.output("foreign", 1)
+	s.payload("foreign", "Foreign")
+	s.approve("foreign", "n1", nil)
+	s.file("dist_artifacts/bad name/youtube.json", []byte("{}"))
+	require.NoError(t, os.Symlink("/etc", filepath.Join(s.root, "dist_artifacts", "linked")))
+	s.output("stolen", 2)
+	require.NoError(t, os.Remove(filepath.Join(s.root, "output/stolen/final.mp4")))
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(s.root, "output/stolen/final.mp4")))
+	s.payload("stolen", "Stolen")
+	s.file("dist_artifacts/half/youtube.json", []byte(`{"job_id": "half", "platf`))
+	s.document("inbox/approve-half-youtube-n1.json", map[string]any{"job_id": "other", "platform": "youtube", "approved": true, "nonce": "n1"})
+	h.Serve()
+	s.until("stolen", "waiting")
+	h.Until("the link is refused", func() bool {
+		failure, _ := s.read("dist_artifacts/stolen/youtube.status.json")["error"].(map[string]any)
+		return failure["code"] == "symbolic_link"
+	})
+	h.UntilTrue(`select count(*) = 1 from autopost.publish_jobs where job_id = 'foreign' and imported`)
+	kept, err := os.ReadFile(filepath.Join(s.root, "dist_artifacts/foreign/youtube.state.json"))
+	require.NoError(t, err)
+	require.Equal(t, foreign, kept, "it is imported, and never overwritten")
+
+	// Half a payload becomes a whole one.
+	s.output("half", 3)
+	s.payload("half", "Half")
+	s.until("half", "waiting")
+	s.approve("half", "n2", nil)
+	half := s.untilPublished("half")["platform_post_id"]
+
+	// An unreadable state file: the platform has the video of one job, and does not have that of the other.
+	for job, title := range map[string]string{"twin": "Half", "absent": "Absent"} {
+		s.output(job, 4)
+		s.file("dist_artifacts/"+job+"/youtube.state.json", []byte(`{"job_id": "`+job+`", "status": "PUBL`))
+		s.payload(job, title)
+		s.approve(job, "n1", nil)
+	}
+	h.UntilTrue(`select exists (select 1 from autopost.publish_jobs where job_id = 'twin' and status = 'published' and platform_post_id = $1)`, half)
+	h.UntilTrue(`select status in ('waiting', 'approved', 'publishing', 'published') and doubt ->> 'asked' = 'absent' from autopost.publish_jobs where job_id = 'absent'`)
+	require.Zero(t, h.Run(nil, "filebus", "explain", "absent", "--workspace", "news").Code)
+	h.UntilTrue(`select status = 'published' from autopost.publish_jobs where job_id = 'absent'`)
+
+	// A payload that autopost writes after an approval.
+	s.output("later", 5)
+	run := h.Run(nil, "filebus", "approve", "later", "--platform", "youtube", "--workspace", "news")
+	require.Zero(t, run.Code, run.Stderr)
+	run = h.Run(nil, "filebus", "prepare", "later", "--platform", "youtube", "--title", "Later", "--video", "../../output/later/final.mp4", "--workspace", "news")
+	require.Zero(t, run.Code, run.Stderr)
+	s.untilPublished("later")
+	require.Equal(t, "Later", s.read("dist_artifacts/later/youtube.json")["publish_config"].(map[string]any)["title"])
+	require.Contains(t, h.Run(nil, "filebus", "status", "later", "--workspace", "news").Stdout, "published")
+
+	var titles []string
+	for _, v := range h.World.YouTube.Videos(s.channel) {
+		titles = append(titles, v.Title)
+	}
+	require.ElementsMatch(t, []string{"Half", "Absent", "Later"}, titles)
+	require.Equal(t, map[string]string{
+		"dist_artifacts/bad name": "bad_name", "dist_artifacts/linked": "not_regular", "inbox/approve-half-youtube-n1.json": "name_mismatch",
+	}, s.refusals())
+	require.Equal(t, harness.Totals{Deliveries: 3, Sent: 3}, h.Judge("news"))
+	h.Verified()
 }

@@ -45,7 +45,7 @@ begin
 		else autopost.job_refusal(v_job, null) end;
 	if v_reason is not null then
 		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'reason', v_reason, 'status',
-			coalesce(v_job.status, 'unseen'), 'digest', v_job.digest));
+			coalesce(v_job.status, 'unseen')));
 	end if;
 	v_row.workspace_id := p_workspace_id;
 	v_row.subject := 'job:' || p_job_id;

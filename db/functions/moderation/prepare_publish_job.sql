@@ -28,7 +28,7 @@ as $$
 --          an approval that waits for the job. p_source_id null: the only source of kind filebus. The engine writes
 --          the payload file, which is then taken like any
 --          other.
--- Returns: {"applied": true, "dry_run", "before": null, "after": the payload}, or {"applied": false, "dry_run",
+-- Returns: {"applied": true, "dry_run", "before": {}, "after": the payload}, or {"applied": false, "dry_run",
 --          "reason"}: not_approved, known (the job has a payload), prepared (its payload is being written).
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   an advisory lock of the job, publish_jobs, audit_heads, in this order.
@@ -80,6 +80,6 @@ begin
 			'{}',
 			v_payload);
 	end if;
-	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', null, 'after', v_payload);
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', '{}'::jsonb, 'after', v_payload);
 end
 $$;

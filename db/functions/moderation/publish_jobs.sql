@@ -170,10 +170,11 @@ $$;
 create or replace function autopost.job_refusal(p_job autopost.publish_jobs, p_payload_digest text) returns text
 language sql immutable
 as $$
--- Purpose: the reason why a job takes no decision now; null if it does. An unknown job takes one.
+-- Purpose: the reason why a job takes no decision now; null if it does. A job without a row takes one, and so
+--          does one with an unreadable state file: the decision waits.
 select case
 	when p_job.status in ('publishing', 'published', 'rejected') then p_job.status
-	when p_job.status = 'unknown' then 'unknown_outcome'
+	when p_job.status = 'unknown' and p_job.delivery_id is not null then 'unknown_outcome'
 	when p_job.payload_digest <> p_payload_digest then 'digest_changed' end
 $$;
 

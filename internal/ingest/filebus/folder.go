@@ -11,8 +11,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
+	"time"
 
 	"autopost/internal/failpoint"
 )
@@ -157,9 +159,24 @@ func (f *folder) list(name string) ([]fs.DirEntry, error) {
 	for _, entry := range entries {
 		if !strings.HasPrefix(entry.Name(), ".") {
 			kept = append(kept, entry)
+		} else if leftover.MatchString(entry.Name()) {
+			f.sweep(path.Join(name, entry.Name()))
 		}
 	}
 	return kept, nil
+}
+
+// leftover is the name of a temporary file of this package.
+var leftover = regexp.MustCompile(`^\.[a-z0-9_]+(\.state|\.status)?\.json\.[A-Z0-9]{10}\.tmp$`)
+
+// leftoverAge is the age at which a temporary file belongs to a daemon that died.
+const leftoverAge = time.Hour
+
+// sweep removes an old temporary file.
+func (f *folder) sweep(name string) {
+	if info, err := f.stat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > leftoverAge {
+		_ = f.remove(name) // the next scan tries again
+	}
 }
 
 // step runs one step of a write, or fails it for a test.
