@@ -6834,7 +6834,7 @@ begin
 		else autopost.job_refusal(v_job, null) end;
 	if v_reason is not null then
 		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'reason', v_reason, 'status',
-			coalesce(v_job.status, 'unseen'), 'digest', v_job.digest));
+			coalesce(v_job.status, 'unseen')));
 	end if;
 	v_row.workspace_id := p_workspace_id;
 	v_row.subject := 'job:' || p_job_id;
@@ -13428,10 +13428,11 @@ $$;
 CREATE FUNCTION autopost.job_refusal(p_job autopost.publish_jobs, p_payload_digest text) RETURNS text
     LANGUAGE sql IMMUTABLE
     AS $$
--- Purpose: the reason why a job takes no decision now; null if it does. An unknown job takes one.
+-- Purpose: the reason why a job takes no decision now; null if it does. A job without a row takes one, and so
+--          does one with an unreadable state file: the decision waits.
 select case
 	when p_job.status in ('publishing', 'published', 'rejected') then p_job.status
-	when p_job.status = 'unknown' then 'unknown_outcome'
+	when p_job.status = 'unknown' and p_job.delivery_id is not null then 'unknown_outcome'
 	when p_job.payload_digest <> p_payload_digest then 'digest_changed' end
 $$;
 
@@ -13510,6 +13511,19 @@ select case
 			then 'unknown' else 'failed' end
 	when p_delivery.status = 'deduped' then 'failed'
 	else 'publishing' end
+$$;
+
+
+--
+-- Name: job_tags(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_tags(p_job autopost.publish_jobs) RETURNS text[]
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: the tags of a job, for the route filter of its channel.
+select case when jsonb_typeof(p_job.payload #> '{publish_config,tags}') = 'array'
+	then array(select jsonb_array_elements_text(p_job.payload #> '{publish_config,tags}')) else '{}' end
 $$;
 
 
@@ -20286,7 +20300,8 @@ begin
 		return jsonb_build_object('status', case when v_job.job_id is null then 'unknown'
 			when v_job.digest is null then 'incomplete' else 'no_channel' end);
 	end if;
-	v_plan := autopost.plan(p_workspace_id, autopost.job_post(v_job, v_channel), null);
+	v_plan := autopost.plan(p_workspace_id, autopost.job_post(v_job, v_channel)
+		|| jsonb_build_object('tags', autopost.job_tags(v_job)), null);
 	return jsonb_build_object('status', v_plan -> 'status', 'channel', jsonb_build_object('channel_id',
 		v_channel.channel_id, 'target_id', v_channel.target_id, 'auth_ref', coalesce((select a.auth_ref
 		from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = v_channel.channel_id),
@@ -20900,7 +20915,7 @@ CREATE FUNCTION autopost.prepare_publish_job(p_workspace_id text, p_source_id te
 --          an approval that waits for the job. p_source_id null: the only source of kind filebus. The engine writes
 --          the payload file, which is then taken like any
 --          other.
--- Returns: {"applied": true, "dry_run", "before": null, "after": the payload}, or {"applied": false, "dry_run",
+-- Returns: {"applied": true, "dry_run", "before": {}, "after": the payload}, or {"applied": false, "dry_run",
 --          "reason"}: not_approved, known (the job has a payload), prepared (its payload is being written).
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   an advisory lock of the job, publish_jobs, audit_heads, in this order.
@@ -20952,7 +20967,7 @@ begin
 			'{}',
 			v_payload);
 	end if;
-	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', null, 'after', v_payload);
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', '{}'::jsonb, 'after', v_payload);
 end
 $$;
 
@@ -29960,9 +29975,11 @@ begin
 		end if;
 		return jsonb_build_object('applied', false, 'reason', v_obstacle -> 'code') || autopost.job_document(v_job);
 	end if;
-	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, source_ref,
+	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+		source_ref,
 		run_id, trace_id, created_at, updated_at)
 	select p_workspace_id, autopost.new_id(), e.endpoint_id, 'file', 'new', autopost.job_post(v_job, v_channel),
+		autopost.job_tags(v_job),
 		autopost.job_key(p_job_id, p_platform), autopost.open_run(p_workspace_id, 'file', e.endpoint_id,
 			v_job.source_id),
 		autopost.new_id(), autopost.now_ts(), autopost.now_ts()

@@ -8,6 +8,7 @@ select plan(75);
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group)
 values ('w', 'shows', 'youtube', 'UCshows', 'google', 'google');
 select test.channel('town');
+update autopost.channels c set route_filter = '{"include_any": ["cat"]}' where c.channel_id = 'town';
 select autopost.put_source('w', 'files', '{"kind": "filebus", "config_json": {"root": "/srv/sandbox",
 	"channels": {"youtube": "shows", "telegram": "town"}}}', 'o', 'r', false);
 

@@ -91,6 +91,7 @@ func (d *demo) parts() []part {
 		{"2. 429 with retry_after: waited out, retried, sent", d.criterionRetryAfter},
 		{"3. Per-channel dedup: two channels get it, a repeat is suppressed", d.criterionDedup},
 		{"4. Bad channel: paused, then disabled; the others keep sending", d.criterionBadChannel},
+		{"A file job: released by an approval file, it becomes one video", d.fileJob},
 		{"Invariants of the database", d.verify},
 	}
 }

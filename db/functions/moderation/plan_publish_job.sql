@@ -20,7 +20,8 @@ begin
 		return jsonb_build_object('status', case when v_job.job_id is null then 'unknown'
 			when v_job.digest is null then 'incomplete' else 'no_channel' end);
 	end if;
-	v_plan := autopost.plan(p_workspace_id, autopost.job_post(v_job, v_channel), null);
+	v_plan := autopost.plan(p_workspace_id, autopost.job_post(v_job, v_channel)
+		|| jsonb_build_object('tags', autopost.job_tags(v_job)), null);
 	return jsonb_build_object('status', v_plan -> 'status', 'channel', jsonb_build_object('channel_id',
 		v_channel.channel_id, 'target_id', v_channel.target_id, 'auth_ref', coalesce((select a.auth_ref
 		from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = v_channel.channel_id),

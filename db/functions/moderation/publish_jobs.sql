@@ -257,6 +257,14 @@ begin
 end
 $$;
 
+create or replace function autopost.job_tags(p_job autopost.publish_jobs) returns text[]
+language sql immutable
+as $$
+-- Purpose: the tags of a job, for the route filter of its channel.
+select case when jsonb_typeof(p_job.payload #> '{publish_config,tags}') = 'array'
+	then array(select jsonb_array_elements_text(p_job.payload #> '{publish_config,tags}')) else '{}' end
+$$;
+
 create or replace function autopost.job_channel(p_job autopost.publish_jobs) returns autopost.channels
 language sql stable
 as $$

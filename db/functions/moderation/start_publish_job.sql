@@ -59,9 +59,11 @@ begin
 		end if;
 		return jsonb_build_object('applied', false, 'reason', v_obstacle -> 'code') || autopost.job_document(v_job);
 	end if;
-	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, source_ref,
+	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+		source_ref,
 		run_id, trace_id, created_at, updated_at)
 	select p_workspace_id, autopost.new_id(), e.endpoint_id, 'file', 'new', autopost.job_post(v_job, v_channel),
+		autopost.job_tags(v_job),
 		autopost.job_key(p_job_id, p_platform), autopost.open_run(p_workspace_id, 'file', e.endpoint_id,
 			v_job.source_id),
 		autopost.new_id(), autopost.now_ts(), autopost.now_ts()
