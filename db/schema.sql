@@ -10299,8 +10299,12 @@ CREATE FUNCTION autopost.file_source_work() RETURNS TABLE(workspace_id text, sou
 --          follow, or files to write.
 -- Reads:   pull_sources, pull_cursors, publish_jobs, deliveries, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_all boolean;
 begin
+	if not exists (select 1 from autopost.pull_sources s where s.kind = 'filebus' and s.enabled) then
+		return;
+	end if;
+	v_all := autopost.may_access('*');
 	return query
 	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
 		select 1 from autopost.publish_jobs j
@@ -37006,6 +37010,13 @@ CREATE INDEX pull_cursors_leased ON autopost.pull_cursors USING btree (workspace
 --
 
 CREATE INDEX pull_receipts_expiry ON autopost.pull_receipts USING btree (expires_at);
+
+
+--
+-- Name: pull_sources_files; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX pull_sources_files ON autopost.pull_sources USING btree (workspace_id, source_id) WHERE ((kind = 'filebus'::text) AND enabled);
 
 
 --

@@ -46,6 +46,9 @@ create unique index publish_jobs_delivery on autopost.publish_jobs (workspace_id
 create index publish_jobs_kept on autopost.publish_jobs (workspace_id, job_id)
 	where status not in ('published', 'rejected');
 
+-- Folders, for due_stages.
+create index pull_sources_files on autopost.pull_sources (workspace_id, source_id) where kind = 'filebus' and enabled;
+
 -- Files that were refused. Each content of a file is reported once.
 create table autopost.file_refusals (
 	workspace_id text not null,

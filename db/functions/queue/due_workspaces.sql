@@ -241,8 +241,12 @@ as $$
 --          follow, or files to write.
 -- Reads:   pull_sources, pull_cursors, publish_jobs, deliveries, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_all boolean;
 begin
+	if not exists (select 1 from autopost.pull_sources s where s.kind = 'filebus' and s.enabled) then
+		return;
+	end if;
+	v_all := autopost.may_access('*');
 	return query
 	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
 		select 1 from autopost.publish_jobs j
