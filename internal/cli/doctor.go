@@ -66,7 +66,11 @@ func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, out out
 		if err != nil {
 			return err
 		}
-		checks = slices.Concat(checks, restored, credentials, installation, rates, alerts)
+		folders, err := diagnoseFolders(ctx, store)
+		if err != nil {
+			return err
+		}
+		checks = slices.Concat(checks, restored, credentials, installation, rates, folders, alerts)
 	}
 	if err := out.printDiagnosis(checks); err != nil {
 		return err

@@ -233,6 +233,7 @@ func TestFolderWithOddFiles(t *testing.T) {
 	require.Zero(t, run.Code, run.Stderr)
 	s.untilPublished("later")
 	require.Equal(t, "Later", s.read("dist_artifacts/later/youtube.json")["publish_config"].(map[string]any)["title"])
+	require.Contains(t, h.Run(nil, "doctor", "--json").Stdout, "folder of news/files")
 	require.Contains(t, h.Run(nil, "filebus", "status", "later", "--workspace", "news").Stdout, "published")
 
 	var titles []string

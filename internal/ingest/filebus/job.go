@@ -282,7 +282,7 @@ func (c *scan) copyOne(ctx context.Context, kind, name string, recorded Artifact
 	}
 	after, err := source.Stat()
 	if err != nil || mark(after) != mark(before) || origin.SizeBytes != before.Size() {
-		return Artifact{}, &refusal{"artifact_young", fmt.Sprintf("%q must not change while it is copied", cut(name))}, nil //nolint:nilerr // the next scan copies it
+		return Artifact{}, &refusal{"artifact_young", fmt.Sprintf("%q must not change while it is copied", cut(name))}, nil
 	}
 	answer, err := c.stage.cfg.Store.PutJobArtifact(ctx, c.source.WorkspaceID, c.source.SourceID, origin)
 	switch {

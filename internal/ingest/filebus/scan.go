@@ -148,7 +148,7 @@ func (c *scan) follow(ctx context.Context) error {
 func (c *scan) advance(ctx context.Context, job Job) error {
 	switch {
 	case len(job.Prepared) > 0 && string(job.Prepared) != "null":
-		return c.writePayload(ctx, job)
+		return c.writePayload(job)
 	case job.Status == "approved":
 		return c.start(ctx, job)
 	case job.Status == "unknown" && job.Doubt != nil && job.Doubt.Asked == "":

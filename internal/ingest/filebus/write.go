@@ -84,7 +84,7 @@ func address(raw json.RawMessage) *string {
 }
 
 // writePayload writes the payload of a prepared job. A payload that is there already wins.
-func (c *scan) writePayload(ctx context.Context, job Job) error {
+func (c *scan) writePayload(job Job) error {
 	dir := path.Join(c.options.DistDir, job.JobID)
 	name := path.Join(dir, job.Platform+".json")
 	c.again = true
