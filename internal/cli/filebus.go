@@ -33,7 +33,7 @@ autopost filebus explain JOB for what a job waits for.`,
 			{name: "platform", key: "platform", usage: "only this platform"}, {name: "source", key: "source_id", usage: "only this source"},
 		},
 		columns: []column{
-			fieldColumn("job", "job_id"), fieldColumn("platform", "platform"), fieldColumn("status", "status"), errorColumn("why", "error"),
+			fieldColumn("job", "job_id"), fieldColumn("platform", "platform"), fieldColumn("status", "status"), errorColumn("reason", "error"),
 			detail(fieldColumn("title", "title")), detail(fieldColumn("source", "source_id")), detail(timeColumn("changed", "updated_at")), detail(fieldColumn("url", "post_url")),
 		},
 		empty: "No folder has brought a job: autopost source add files --kind filebus watches one.",
