@@ -17,6 +17,13 @@ type Reconciler interface {
 	SettleTime() time.Duration
 }
 
+// Searcher is optional for an adapter: it looks for a post by its content if nothing is known about a call.
+type Searcher interface {
+	// Search looks for the post of a delivery that was not called among the newest posts of its target.
+	// It changes nothing on the platform. The time is that of the found post.
+	Search(ctx context.Context, call Call) (Verdict, time.Time)
+}
+
 // Verdict is the platform's information about a post. At most one of Found and Absent is set. If
 // neither is set, the result is unclear and Error states the reason.
 type Verdict struct {

@@ -33,9 +33,11 @@ var engineOnly = []string{
 	"release_lost", "touch_run", "remove_alert_target", "remove_media_origin", "report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key",
 	"set_event_strictness", "stream_items", "test_alert_target", "touch_api_key",
 	"ready_moderation_workspaces", "claim_moderation", "finish_moderation", "list_moderation_chats", "put_moderation_chat", "remove_moderation_chat",
+	"claim_file_source", "end_file_scan", "follow_publish_jobs", "list_file_sources", "put_job_artifact", "record_job_files",
 	// People and their sessions.
 	"accept_invitation", "begin_first_link", "begin_session", "confirm_session", "create_owner", "end_session", "end_sessions", "get_invitation", "get_login",
 	"invite_user", "list_invitations", "list_members", "list_users", "put_membership", "put_user", "resolve_session", "revoke_invitation",
+	"refuse_file", "start_publish_job",
 }
 
 // crossWorkspace are the public functions without a workspace as their first
@@ -44,7 +46,7 @@ var engineOnly = []string{
 var crossWorkspace = []string{
 	"accept_invitation", "apply_settings", "begin_dispatch", "begin_first_link", "begin_media_removal", "begin_session", "check_installation", "confirm_restore",
 	"confirm_session", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch", "end_media_removal", "end_session", "end_sessions",
-	"ensure_event_partitions", "functions_digest", "get_invitation", "get_login", "list_all_workspaces", "list_daemons", "list_master_keys", "list_media_removals",
+	"ensure_event_partitions", "functions_digest", "get_invitation", "get_login", "list_all_workspaces", "list_daemons", "list_file_sources", "list_master_keys", "list_media_removals",
 	"list_settings", "list_unknown_media", "list_users", "list_workspaces", "note_cluster", "observe_clock", "put_user", "queue_metrics", "raw_kept_since",
 	"ready_act_workspaces", "ready_fanout_workspaces", "ready_moderation_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces",
 	"refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_session", "resolve_signed_endpoint", "set_event_strictness", "stream_items", "touch_run",
@@ -304,6 +306,11 @@ resume_channel(p_workspace_id text, p_channel_id text, p_operator text, p_reason
 rotate_auth(p_workspace_id text, p_channel_id text, p_new_auth_ref text, p_new_rate_group text, p_operator text, p_reason text, p_dry_run boolean) jsonb
 schedule_retry(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_error jsonb, p_not_before timestamp with time zone DEFAULT NULL::timestamp with time zone) jsonb
 set_pull_cursor(p_workspace_id text, p_source_id text, p_cursor jsonb) jsonb
+decide_publish_job(p_workspace_id text, p_job_id text, p_platform text, p_decision text, p_approval jsonb, p_operator text, p_reason text) jsonb
+import_publish_state(p_workspace_id text, p_source_id text, p_state jsonb) jsonb
+list_publish_jobs(p_workspace_id text, p_filter jsonb, p_limit integer) SETOF list_publish_jobs
+put_publish_job(p_workspace_id text, p_source_id text, p_payload jsonb) jsonb
+receive_approval(p_workspace_id text, p_source_id text, p_approval jsonb) jsonb
 put_retry_policy(p_workspace_id text, p_platform text, p_code text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) jsonb
 set_event_strictness(p_on boolean) jsonb
 skip_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text, p_dry_run boolean) jsonb

@@ -31,6 +31,8 @@ declare
 		'enqueue_webhooks', 'claim_webhooks', 'commit_webhook', 'commit_webhook_batch', 'ready_webhook_workspaces',
 		'release_lost', 'touch_run', 'observe_clock', 'due_stages', 'queue_metrics', 'x_post_metrics', 'list_daemons',
 		'stream_items',
+		'claim_file_source', 'end_file_scan', 'list_file_sources', 'put_job_artifact', 'record_job_files', 'refuse_file',
+		'start_publish_job', 'follow_publish_jobs',
 		'check_installation', 'claim_sources', 'note_cluster', 'confirm_restore', 'report_duty', 'claim_notices', 'finish_notice',
 		'list_alert_targets', 'put_alert_target', 'remove_alert_target', 'test_alert_target', 'confirm_alert_target',
 		'ready_moderation_workspaces', 'claim_moderation', 'finish_moderation', 'list_moderation_chats',

@@ -20,6 +20,7 @@
 \ir ../views/list_endpoints.sql
 \ir ../views/list_events.sql
 \ir ../views/list_messages.sql
+\ir ../views/list_publish_jobs.sql
 \ir ../views/list_rate_groups.sql
 \ir ../views/list_runs.sql
 \ir ../views/list_sources.sql
@@ -166,13 +167,28 @@
 \ir ingest/get_media_blob.sql
 \ir ingest/put_media_blob.sql
 
--- People decide about moderated posts.
+-- People decide about moderated posts, and about the jobs that folders bring.
 \ir moderation/decide_submission.sql
 \ir moderation/edit_submission.sql
 \ir moderation/expire_submissions.sql
 \ir moderation/ready_moderation_workspaces.sql
 \ir moderation/claim_moderation.sql
 \ir moderation/finish_moderation.sql
+\ir moderation/publish_jobs.sql
+\ir moderation/put_publish_job.sql
+\ir moderation/receive_approval.sql
+\ir moderation/refuse_file.sql
+\ir moderation/decide_publish_job.sql
+\ir moderation/prepare_publish_job.sql
+\ir moderation/import_publish_state.sql
+\ir moderation/start_publish_job.sql
+\ir moderation/follow_publish_jobs.sql
+\ir moderation/record_job_files.sql
+\ir moderation/plan_publish_job.sql
+\ir moderation/put_job_artifact.sql
+\ir moderation/claim_file_source.sql
+\ir moderation/end_file_scan.sql
+\ir moderation/list_file_sources.sql
 
 -- Deliveries leave: claims, calls, outcomes, renewal of credentials, post changes.
 \ir dispatch/claim_from_group.sql
@@ -251,6 +267,7 @@
 \ir monitor/verify/acts.sql
 \ir monitor/verify/decisions.sql
 \ir monitor/verify/recurrences.sql
+\ir monitor/verify/files.sql
 \ir monitor/check_alerts.sql
 \ir monitor/check_installation.sql
 \ir monitor/check_integrity.sql
@@ -372,6 +389,8 @@
 \ir admin/record_credential_check.sql
 \ir admin/record_upload.sql
 \ir admin/list_credentials.sql
+\ir admin/list_publish_jobs.sql
+\ir admin/get_publish_job.sql
 \ir admin/list_alerts.sql
 \ir admin/acknowledge_alert.sql
 \ir admin/put_alert_target.sql

@@ -295,6 +295,10 @@ create table autopost.approvals (
 	reason       text,
 	voided_at    timestamptz, -- the plan changed before the decision
 	decided_at   timestamptz not null,
+	payload_digest text, -- of the payload file that it names; null: of the first complete one
+	file_digest  text, -- of the approval file
+	stated_by    text, -- approved_by of the file; shown, no identity
+	expires_at   timestamptz, -- until then it may wait for its job
 	primary key (workspace_id, approval_id),
 	unique (workspace_id, subject, platform, nonce)
 );

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(97);
+select plan(98);
 
 create function test.put(p_source_id text, p_fields jsonb, p_dry_run boolean default false) returns jsonb
 language sql
@@ -57,7 +57,7 @@ select is(test.put(id, f, true) -> 'errors' -> 0 ->> 'field', e, f::text) from (
 	('third', '{"kind": "rss", "config_json": {"url": "https://h.example"}, "endpoint_id": "other-in"}'::jsonb,
 		'endpoint_id'), ('other', '{"endpoint_id": "more"}', 'endpoint_id'),
 	('third', '{}', 'kind'), ('feed', '{"kind": null}', 'kind'), ('third', '{"kind": "gopher"}', 'kind'), ('third',
-		'{"kind": "filebus"}', 'kind'), ('feed', '{"enabled": "yes"}', 'enabled'), ('feed', '{"config_json": []}',
+		'{"kind": "mail"}', 'kind'), ('feed', '{"kind": "filebus"}', 'config_json.channels'), ('feed', '{"enabled": "yes"}', 'enabled'), ('feed', '{"config_json": []}',
 		'config_json')) x (id, f, e);
 select throws_ok($$select test.put('feed', '{"colour": 1}')$$, 'AP001',
 	'argument fields: have the unknown field ''colour''');

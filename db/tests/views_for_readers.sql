@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(27);
+select plan(28);
 
 insert into autopost.workspaces (workspace_id) values ('v');
 insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash)
@@ -34,6 +34,8 @@ from unnest('{v,w}'::text[]) x;
 select autopost.receive_event(x, 'in', '{"event": "COMBAT.SUMMARY.GENERATED", "payload": {"type": "combat",
 	"encounterId": "e", "winner": {"id": "a", "name": "A"}, "loser": {"id": "b", "name": "B"}, "summaryText": "s", "rounds": 1,
 	"createdAt": "2026-06-01T10:00:00Z"}}') from unnest('{v,w}'::text[]) x;
+insert into autopost.publish_jobs (workspace_id, job_id, platform, source_id, status, created_at, updated_at)
+select x, 'j', 'telegram', 's', 'waiting', autopost.now_ts(), autopost.now_ts() from unnest('{v,w}'::text[]) x;
 select autopost.pause_channel(x, 'c', 60, 'o', 'r', false) from unnest('{v,w}'::text[]) x;
 select set_config('autopost.workspace_id', '', true); -- as a reader's own transaction has it
 
@@ -65,7 +67,7 @@ select c.relname as name from pg_class c where c.relnamespace = 'autopost'::regn
 	and has_table_privilege('autopost_reader', c.oid, 'select');
 grant select on read to public;
 
-select is((select array_agg(name::text order by name) from read), '{list_acts,list_alerts,list_audit,list_channels,list_chats,list_credentials,list_deliveries,list_endpoints,list_events,list_messages,list_rate_groups,list_runs,list_sources,list_submissions,list_webhook_deliveries,queue_snapshot,x_post_events}'::text[],
+select is((select array_agg(name::text order by name) from read), '{list_acts,list_alerts,list_audit,list_channels,list_chats,list_credentials,list_deliveries,list_endpoints,list_events,list_messages,list_publish_jobs,list_rate_groups,list_runs,list_sources,list_submissions,list_webhook_deliveries,queue_snapshot,x_post_events}'::text[],
 	'what readers may read');
 select is((select array_agg(p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef
@@ -84,7 +86,7 @@ select is(test.sees('contract_auditor',
 	format('select string_agg(distinct v.workspace_id, '','' order by v.workspace_id) from autopost.%I v',
 	'list_events')), 'v,w', 'a role of all workspaces');
 select is((select array_agg(test.sees('contract_outsider', format('select count(*) from autopost.%I', name)))
-	from read), array_fill('0'::text, array[17]), 'a role without a workspace');
+	from read), array_fill('0'::text, array[18]), 'a role without a workspace');
 
 -- it is set once the row was found
 select is(test.sees('contract_reader', $$select set_config('autopost.workspace_id', 'v', true) || count(*)

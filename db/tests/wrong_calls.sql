@@ -552,3 +552,33 @@ insert into calls values
 	('list_invitations', $c$autopost.list_invitations(null, '{}', 1)$c$, 'workspace_id'),
 	('list_invitations', $c$autopost.list_invitations('w', '{"colour": 1}', 1)$c$, 'filter'),
 	('list_invitations', $c$autopost.list_invitations('w', '{}', 0)$c$, 'limit');
+insert into calls
+select a.f, format('autopost.%s(%s)', a.f, format(a.args, x.ws, x.id)), x.a
+from (values ('put_publish_job', $a$%s, %s, '{}'$a$), ('receive_approval', $a$%s, %s, '{}'$a$),
+	('import_publish_state', $a$%s, %s, '{}'$a$), ('follow_publish_jobs', $a$%s, %s, 1$a$), ('put_job_artifact', $a$%s, %s, '{}'$a$),
+	('claim_file_source', $a$%s, %s, 'r'$a$), ('end_file_scan', $a$%s, %s, '{}'$a$),
+	('refuse_file', $a$%s, %s, '{"path": "x", "code": "y"}'$a$),
+	('prepare_publish_job', $a$%s, %s, 'j', 'youtube', '{}', 'o', 'r', true$a$)) a (f, args)
+cross join (values ('null', '''x''', 'workspace_id'), ('''w''', 'null', 'source_id'), ('''w''', '''nowhere''', 'source_id')) x (ws, id, a);
+insert into calls values
+	('refuse_file', $c$autopost.refuse_file('w', 'x', '{"path": "x"}')$c$, 'file'),
+	('prepare_publish_job', $c$autopost.prepare_publish_job('w', 'x', 'j', 'youtube', '{}', '', 'r', true)$c$, 'operator'),
+	('decide_publish_job', $c$autopost.decide_publish_job(null, 'j', 'youtube', 'approve', '{}', 'o', 'r')$c$, 'workspace_id'),
+	('decide_publish_job', $c$autopost.decide_publish_job('w', '../j', 'youtube', 'approve', '{}', 'o', 'r')$c$, 'job_id'),
+	('decide_publish_job', $c$autopost.decide_publish_job('w', 'j', 'nowhere', 'approve', '{}', 'o', 'r')$c$, 'platform'),
+	('decide_publish_job', $c$autopost.decide_publish_job('w', 'j', 'youtube', 'maybe', '{}', 'o', 'r')$c$, 'decision'),
+	('decide_publish_job', $c$autopost.decide_publish_job('w', 'j', 'youtube', 'approve', '[]', 'o', 'r')$c$, 'approval'),
+	('decide_publish_job', $c$autopost.decide_publish_job('w', 'j', 'youtube', 'approve', '{}', 'o', '')$c$, 'reason'),
+	('start_publish_job', $c$autopost.start_publish_job(null, 'j', 'youtube', 'd')$c$, 'workspace_id'),
+	('start_publish_job', $c$autopost.start_publish_job('w', null, 'youtube', 'd')$c$, 'job_id'),
+	('start_publish_job', $c$autopost.start_publish_job('w', 'j', 'youtube', '')$c$, 'digest'),
+	('record_job_files', $c$autopost.record_job_files(null, 'j', 'youtube', now())$c$, 'workspace_id'),
+	('record_job_files', $c$autopost.record_job_files('w', 'j', 'youtube', null)$c$, 'updated_at'),
+	('get_publish_job', $c$autopost.get_publish_job(null, 'j', 'youtube')$c$, 'workspace_id'),
+	('get_publish_job', $c$autopost.get_publish_job('w', 'j', '')$c$, 'platform'),
+	('plan_publish_job', $c$autopost.plan_publish_job(null, 'j', 'youtube')$c$, 'workspace_id'),
+	('plan_publish_job', $c$autopost.plan_publish_job('w', 'j j', 'youtube')$c$, 'job_id'),
+	('list_publish_jobs', $c$autopost.list_publish_jobs(null, '{}', 1)$c$, 'workspace_id'),
+	('list_publish_jobs', $c$autopost.list_publish_jobs('w', '{"colour": 1}', 1)$c$, 'filter'),
+	('list_publish_jobs', $c$autopost.list_publish_jobs('w', '{"status": "new"}', 1)$c$, 'filter'),
+	('list_publish_jobs', $c$autopost.list_publish_jobs('w', '{}', 0)$c$, 'limit');

@@ -37,7 +37,7 @@ var resources = map[string]struct{ one, tag string }{
 	"retry-policies":   {"retry policy", "How failures are retried."},
 	"runs":             {"run", "Requests and polls that brought posts."},
 	"settings":         {"setting", "Values that the database decides by."},
-	"sources":          {"source", "Feeds, APIs and databases that are polled."},
+	"sources":          {"source", "Feeds, APIs, databases and folders."},
 	"stream":           {"stream", "Changes of the workspace as they happen."},
 	"submissions":      {"submission", "Accepted posts that wait for media or a decision."},
 	"templates":        {"template", "Templates of texts."},
@@ -48,6 +48,7 @@ var resources = map[string]struct{ one, tag string }{
 	"webhooks":         {"result webhook", "Signed requests that report events to your address."},
 	"workspaces":       {"workspace", "The workspace of the key."},
 	"moderation-chats": {"moderators' chat", "Chats whose members decide about posts."},
+	"filebus":          {"file job", "Jobs that folders bring."},
 }
 
 // configured maps a schema to the resource of the configuration with the same fields.

@@ -17,6 +17,7 @@ func registerAll(d *server, deps Deps) {
 	registerPlan(d)
 	registerMessages(d)
 	registerSubmissions(d)
+	registerFilebus(d)
 	registerXPosts(d)
 	registerEventTypes(d)
 	registerAvatars(d)

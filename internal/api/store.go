@@ -28,6 +28,7 @@ type reads interface {
 	PreviewOccurrences(ctx context.Context, workspace, zone string, times []time.Time) ([]string, error)
 	// GetDraft returns a draft of a person.
 	GetDraft(ctx context.Context, workspace, draft, author string) (json.RawMessage, error)
+	GetPublishJob(ctx context.Context, workspace, job, platform string) (json.RawMessage, error)
 	GetXPostConfig(ctx context.Context, workspace string) (json.RawMessage, error)
 	XPostStats(ctx context.Context, workspace string) (json.RawMessage, error)
 	// PreviewXPost renders an event of a type. template may be nil.
@@ -77,6 +78,10 @@ type postWrites interface {
 	// DecideSubmission takes the decision approve or reject, and an Approval.
 	DecideSubmission(ctx context.Context, a rest.OperatorAction, submission, decision string, approval any) (rest.Written, error)
 	EditSubmission(ctx context.Context, a rest.OperatorAction, submission string, changes json.RawMessage) (rest.Written, error)
+	// DecidePublishJob takes the decision approve or reject.
+	DecidePublishJob(ctx context.Context, a rest.OperatorAction, job, platform, decision string, approval any) (rest.Written, error)
+	// PreparePublishJob takes the only source of kind filebus if source is "".
+	PreparePublishJob(ctx context.Context, a rest.OperatorAction, source, job, platform string, fields any) (rest.Written, error)
 	// ResolveUnknown takes the verdict found, with the platform's id of the message, or absent.
 	ResolveUnknown(ctx context.Context, a rest.OperatorAction, delivery, verdict, messageID string) (rest.Written, error)
 	ReleaseStale(ctx context.Context, a rest.OperatorAction, olderThan time.Duration) (rest.Written, error)

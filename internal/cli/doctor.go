@@ -70,7 +70,11 @@ func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, out out
 		if err != nil {
 			return err
 		}
-		checks = slices.Concat(checks, restored, credentials, installation, moderation, rates, alerts)
+		folders, err := diagnoseFolders(ctx, store)
+		if err != nil {
+			return err
+		}
+		checks = slices.Concat(checks, restored, credentials, installation, moderation, rates, folders, alerts)
 	}
 	if err := out.printDiagnosis(checks); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 type reading struct {
 	use, short, long, example string // use is list if it is empty
 	function                  string // of the database, for example list_events
+	argument                  string // the filter of the optional argument; "": no argument
 	kind                      string // of list_configuration; "" for other functions
 	filters                   []filterFlag
 	columns                   []column
@@ -143,8 +144,11 @@ func (r reading) command(after func(context.Context, *pg.Store, string) error) *
 	values := make([]string, len(r.filters))
 	cmd := &cobra.Command{
 		Use: cmp.Or(r.use, "list"), Short: r.short, Long: r.long, Example: r.example, Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			filter := map[string]any{}
+			for _, given := range args {
+				filter[r.argument] = given
+			}
 			for i, flag := range r.filters {
 				if values[i] == "" {
 					continue
@@ -177,6 +181,10 @@ func (r reading) command(after func(context.Context, *pg.Store, string) error) *
 				return after(ctx, store, workspace)
 			})
 		},
+	}
+	if r.argument != "" {
+		cmd.Use += " [" + strings.ToUpper(strings.TrimSuffix(r.argument, "_id")) + "]"
+		cmd.Args = atMostOneArgument(strings.TrimSuffix(r.argument, "_id"))
 	}
 	for i, flag := range r.filters {
 		cmd.Flags().StringVar(&values[i], flag.name, "", flag.help())

@@ -18,7 +18,7 @@ import (
 )
 
 func sourceCommand() *cobra.Command {
-	return parentCommand("source", "Manage the feeds, APIs and databases that are polled",
+	return parentCommand("source", "Manage feeds, APIs, databases and folders",
 		sourceAddCommand(), sourceSetCommand(), sourceListCommand(), sourceShowCommand(), sourceWhyCommand(),
 		sourceSwitchCommand("enable", "Enable the polls of a source", true), sourceSwitchCommand("disable", "Disable the polls of a source; its posts stay", false),
 		sourceFetchCommand(), sourceTestCommand(), sourceImportCommand())
@@ -33,7 +33,7 @@ type sourceFlags struct {
 }
 
 func (f *sourceFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.kind, "kind", "", "rss, api or db (default: rss)")
+	cmd.Flags().StringVar(&f.kind, "kind", "", "rss, api, db or filebus (default: rss)")
 	cmd.Flags().StringVar(&f.url, "url", "", "URL of a feed or an API")
 	durationFlag(cmd, &f.interval, "interval", 0, "time between polls, like 10m or 1d (default: 5m, or the hint of the source)")
 	cmd.Flags().IntVar(&f.backfill, "backfill", 0, "number of newest items to publish at the first poll")

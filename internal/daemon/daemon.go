@@ -247,7 +247,7 @@ func (d *Daemon) addIngest() error {
 	d.group.Add("fanout", fanout)
 	d.group.Add("recurrences", recurrences)
 	d.group.Add("pull", loop)
-	return nil
+	return d.addFiles(d.runID)
 }
 
 // submissionBudget is the least time for all media of a post.

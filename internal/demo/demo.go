@@ -95,6 +95,7 @@ func (d *demo) parts() []part {
 		{"3. Per-channel dedup: two channels get it, a repeat is suppressed", d.criterionDedup},
 		{"4. Bad channel: paused, then disabled; the others keep sending", d.criterionBadChannel},
 		{"Domain event: waits for a decision, is approved, arrives once", d.decision},
+		{"A file job: released by an approval file, it becomes one video", d.fileJob},
 		{"Invariants of the database", d.verify},
 	}
 }

@@ -152,6 +152,8 @@ func (h *installation) config(given config.Config, listen string) (config.Config
 		"AUTOPOST_TELEGRAM_API_URL=" + h.simURL + "/telegram",
 		"AUTOPOST_MAX_API_URL=" + h.simURL + "/max",
 		"AUTOPOST_X_API_URL=" + h.simURL + "/x",
+		"AUTOPOST_YOUTUBE_API_URL=" + h.simURL + "/youtube",
+		"AUTOPOST_GOOGLE_TOKEN_URL=" + h.simURL + "/google/token",
 		"AUTOPOST_OUTBOUND_ALLOW=127.0.0.0/8",
 		"MONITOR_INTERVAL_SECONDS=2",
 	})

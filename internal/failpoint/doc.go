@@ -54,15 +54,21 @@ const (
 	Uploaded Point = "P18"
 	// InsideRecovery: the recovery of expired leases is running.
 	InsideRecovery Point = "P19"
+	// FileWritten: a file of a folder is written under its temporary name, and not renamed.
+	FileWritten Point = "P20"
+	// FileStarted: an approved file job is in the queue, and no call has begun.
+	FileStarted Point = "P21"
+	// FileResult: a file job is published, and its state file is not written.
+	FileResult Point = "P22"
 	// ActCommitted: a manual action of the API is stored, and the person has no answer yet.
 	ActCommitted Point = "P27"
 	// BetweenMigrations: the tables are of this program, its functions are not.
 	BetweenMigrations Point = "P28"
 )
 
-// Points are all of them. P20 to P26 belong to stages that are not built: files and bot.
+// Points are all of them. P23 to P26 belong to a stage that is not built: the bot.
 var Points = []Point{
 	BeforeReceipt, InsideReceipt, ReceiptCommitted, MediaStored, SourceFetched, InsideChunk, ChunkCommitted,
 	InsideClaim, Claimed, Started, HalfSent, Accepted, ReplyRead, InsideCommit, Committed,
-	BetweenSteps, StepAcknowledged, Uploaded, InsideRecovery, ActCommitted, BetweenMigrations,
+	BetweenSteps, StepAcknowledged, Uploaded, InsideRecovery, FileWritten, FileStarted, FileResult, ActCommitted, BetweenMigrations,
 }

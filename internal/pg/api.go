@@ -44,6 +44,8 @@ var lists = map[string]string{
 	"list_members":            `select r from autopost.list_members(@workspace, @filter, @limit) r`,
 	"list_invitations":        `select r from autopost.list_invitations(@workspace, @filter, @limit) r`,
 	"list_configuration":      `select r from autopost.list_configuration(@workspace, @kind, @filter, @limit) r`,
+
+	"list_publish_jobs": `select to_jsonb(r) - 'workspace_id' from autopost.list_publish_jobs(@workspace, @filter, @limit) r`,
 }
 
 // List returns at most q.Limit rows, each a JSON object.

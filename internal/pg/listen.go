@@ -25,6 +25,8 @@ type Wakeups struct {
 	Recurrences chan struct{}
 	// Sources: a source is due.
 	Sources chan struct{}
+	// Files: a folder is due, or a file job has work.
+	Files chan struct{}
 	// Webhooks: there are events for result webhooks, or due calls.
 	Webhooks chan struct{}
 	// Leases: a lease has expired, or its holder is silent.
@@ -41,7 +43,7 @@ type Wakeups struct {
 func NewWakeups() Wakeups {
 	one := func() chan struct{} { return make(chan struct{}, 1) }
 	return Wakeups{
-		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Recurrences: one(), Sources: one(), Webhooks: one(), Leases: one(), Alerts: one(), Streams: one(), Moderation: one(),
+		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Recurrences: one(), Sources: one(), Files: one(), Webhooks: one(), Leases: one(), Alerts: one(), Streams: one(), Moderation: one(),
 	}
 }
 
@@ -60,6 +62,8 @@ func (w Wakeups) named(name string) chan struct{} {
 		return w.Recurrences
 	case "sources":
 		return w.Sources
+	case "files":
+		return w.Files
 	case "results":
 		return w.Webhooks
 	case "leases":
@@ -73,7 +77,7 @@ func (w Wakeups) named(name string) chan struct{} {
 }
 
 func (w Wakeups) wakeAll() {
-	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Recurrences, w.Sources, w.Webhooks, w.Leases, w.Alerts, w.Streams, w.Moderation} {
+	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Recurrences, w.Sources, w.Files, w.Webhooks, w.Leases, w.Alerts, w.Streams, w.Moderation} {
 		worker.Wake(c)
 	}
 }

@@ -123,6 +123,8 @@ func (w *world) request(o operation, workspace string) call {
 				name = "message_id sent"
 			case name == "submission_id" && ids["submission_id "+strings.TrimSuffix(o.ID, "-submission")] != "":
 				name = "submission_id " + strings.TrimSuffix(o.ID, "-submission")
+			case name == "job_id" && o.ID == "prepare-publish-job":
+				name = "job_id prepare"
 			case o.ID == "resolve-delivery":
 				name = "delivery_id held"
 			}

@@ -25,6 +25,7 @@ var lowest = map[string]string{
 	"acknowledge-alert": "operator", "list-alert-targets": "operator", "get-alert-target": "operator", "test-alert-target": "operator", "confirm-alert-target": "operator", "put-alert-target": "owner", "list-moderation-chats": "operator", "get-moderation-chat": "operator", "put-moderation-chat": "owner",
 	"rotate-channel-auth": "owner", "put-endpoint": "owner", "rotate-endpoint": "owner", "disable-endpoint": "owner", "put-workspace": "owner", "list-keys": "owner",
 	"get-key": "owner", "disable-key": "owner",
+	"prepare-publish-job": "editor", "approve-publish-job": "approver", "reject-publish-job": "approver",
 	"put-webhook": "owner", "test-webhook": "operator", "replay-webhook": "operator",
 }
 

@@ -135,6 +135,7 @@ func (w *world) populate(workspace string) {
 			workspace, posttest.Endpoint, ids["event-types"], word, operation)["submission_id"].(string)
 	}
 	w.Exec(`update autopost.submissions set status = 'failed' where submission_id = $1::uuid`, ids["retry-x-post"])
+	w.fileJobs(workspace, word, ids)
 	w.Exec(`update autopost.workspaces set status = 'paused' where workspace_id = $1`, workspace)
 	w.ids[workspace] = ids
 }

@@ -279,6 +279,7 @@ var thirdParty = []struct {
 	{"github.com/riverqueue/river", []string{"internal/bench"}, "River is a peer for measurements"},
 	{"github.com/pressly/goose/", []string{"internal/pg/schema"}, "only schema.Migrate changes the schema"},
 	{"github.com/mmcdole/gofeed", []string{"internal/ingest/pull/rss"}, "feeds are one kind of source"},
+	{"github.com/fsnotify/fsnotify", []string{"internal/ingest/filebus"}, "only folders are watched"},
 	{"gocloud.dev/", []string{"internal/media"}, "media.Store hides the object store"},
 	{"github.com/danielgtaylor/huma/", []string{"internal/api"}, "the API is the only HTTP API"},
 	{"github.com/a-h/templ", []string{"internal/web"}, "only the pages write HTML"},

@@ -3,13 +3,17 @@ create or replace function autopost.requeue_obstacle(p_workspace_id text, p_deli
 language plpgsql stable
 as $$
 -- Purpose: the reason why a delivery may not be requeued by hand, or null.
--- Reads:   deliveries.
+-- Reads:   deliveries, ingest_runs, publish_jobs.
 begin
 	return (
 		select case
 			when p_delivery.delivery_id is null then 'unknown_delivery'
 			when p_delivery.status not in ('dead', 'failed_permanent') then 'not_failed'
 			when p_delivery.last_error ->> 'code' = 'validation_failed' and p_delivery.attempt = 0 then 'never_valid'
+			when exists (select 1 from autopost.ingest_runs r
+				where r.workspace_id = p_workspace_id and r.run_id = p_delivery.ingest_run_id and r.kind = 'file')
+				and not exists (select 1 from autopost.publish_jobs j
+				where j.workspace_id = p_workspace_id and j.delivery_id = p_delivery.delivery_id) then 'job_replaced'
 			when p_delivery.last_error ->> 'scope' = 'channel'
 				and (not p_channel.enabled or p_channel.paused_until > autopost.now_ts()) then 'channel_not_resumed'
 			when exists (
@@ -29,7 +33,8 @@ create or replace function autopost.requeue_result(p_delivery_id uuid, p_before 
 language sql immutable parallel safe
 as $$
 -- Purpose: the result of a requeue of one delivery, with its status before and after.
-select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason', p_reason,
+select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason',
+	p_reason,
 	'before', p_before, 'after', case when p_reason is null then 'retry' end))
 $$;
 

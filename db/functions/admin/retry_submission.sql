@@ -64,7 +64,8 @@ as $$
 -- Purpose: failed -> fetching, by an operator: the media of the post are fetched again, with all
 --          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
 --          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
---          final. An event is evaluated again, and goes out even in mode shadow; the failed delivery
+--          final, and one of a file job: approve the job again. An event is evaluated again, and goes out even in
+--          mode shadow; the failed delivery
 --          of an enqueued event is queued again. One without a delivery is evaluated again, unless the X
 --          channel still has its content.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
@@ -99,7 +100,7 @@ begin
 	elsif v_unsent and autopost.event_twin(v_submission) is not null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'duplicate', 'delivery_id',
 			autopost.event_twin(v_submission) -> 'delivery_id');
-	elsif v_submission.submission_id is null or v_submission.event_facts ? 'backfill'
+	elsif v_submission.submission_id is null or v_submission.kind = 'file' or v_submission.event_facts ? 'backfill'
 		or v_submission.claim_token is not null
 		or (v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') and not v_unsent) then
 		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case

@@ -5,7 +5,7 @@ as $$
 --          leading "!" means required), remedy.
 select v.key, v.form, v.remedy
 from (values
-	('rss,api,db', 'interval_seconds', 'count 1 604800', 'write seconds from 1 to 604800, as in 300'),
+	('rss,api,db,filebus', 'interval_seconds', 'count 1 604800', 'write seconds from 1 to 604800, as in 300'),
 	('rss,api,db', 'backfill_items', 'count 0 1000', 'write how many items to publish at first sight, 0 to 1000'),
 	('rss,api,db', 'tags', 'texts', 'write an array of strings, as in ["news"]'),
 	('rss,api,db', 'include', 'texts', 'write an array of keywords and /regular expressions/'),
@@ -19,7 +19,8 @@ from (values
 	('api', 'items', 'pointer', 'write a JSON pointer to the array of items, as in "/data/items"'),
 	('api', 'map', '!pointers id,title,text,link,author,tags,published,media_url,media_type',
 		'write {"id": "/id", "text": "/body", …}, each a JSON pointer inside an item'),
-	('api', 'paging', 'paging', 'write {"by": "pointer", "pointer": "/next"}, {"by": "link_header"}, {"by": "page", "parameter": "page"} or {"by": "cursor", "parameter": "after", "pointer": "/next"}, with max_pages of 1 to 100'),
+	('api', 'paging', 'paging',
+		'write {"by": "pointer", "pointer": "/next"}, {"by": "link_header"}, {"by": "page", "parameter": "page"} or {"by": "cursor", "parameter": "after", "pointer": "/next"}, with max_pages of 1 to 100'),
 	('api', 'order', 'choice newest_first,oldest_first', 'write "newest_first" or "oldest_first"'),
 	('api', 'auth_ref', 'text', 'name a row of credential_bindings; never write the secret itself'),
 	('api', 'auth_header', 'header', 'name the header of the credential, as in "X-Api-Key"'),
@@ -29,7 +30,14 @@ from (values
 	('db', 'cursor_column', '!text', 'name the column that the query gives and that only grows'),
 	('db', 'map', 'columns id,title,text,link,author,tags,published,media_url,media_type',
 		'write {"id": "post_id", "text": "body", …}, each a column of the query'),
-	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60')) v (kinds, key, form, remedy)
+	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60'),
+	('filebus', 'root', '!folder', 'write the absolute path of the folder, as in "/srv/sandbox"'),
+	('filebus', 'dist_dir', 'subfolder', 'write a path inside root, as in "dist_artifacts"'),
+	('filebus', 'inbox_dir', 'subfolder', 'write a path inside root, as in "inbox"'),
+	('filebus', 'channels', '!channels', 'write the channel of each platform, as in {"youtube": "shows"}'),
+	('filebus', 'max_bytes', 'count 1 1099511627776', 'write the largest size of an artifact in bytes'),
+	('filebus', 'approval_ref', 'text', 'name the credential of platform webhook that signs approvals'),
+	('filebus', 'require_signed_approvals', 'boolean', 'write true or false')) v (kinds, key, form, remedy)
 where p_kind = any (string_to_array(v.kinds, ','))
 $$;
 
@@ -54,10 +62,16 @@ begin
 			select 1 from jsonb_each(p_value) e where e.key <> all (v_names)
 			or not autopost.source_value_fits(case v_form when 'pointers' then 'pointer' else 'text' end, e.value))
 		when v_form = 'paging' then autopost.paging_fits(p_value)
+		when v_form = 'boolean' then v_type = 'boolean'
+		when v_form = 'channels' then v_type = 'object' and p_value <> '{}' and not exists (
+			select 1 from jsonb_each(p_value) e where jsonb_typeof(e.value) <> 'string' or e.value = '""')
 		when v_type <> 'string' then false
 		when v_form = 'url' then v_text ~ '^https?://[^\s/?#]+\S*$' and length(v_text) <= 4096
 		when v_form = 'choice' then v_text = any (v_names)
 		when v_form = 'pointer' then v_text ~ '^(/([^~]|~[01])*)?$'
+		when v_form = 'folder' then v_text ~ '^/[^[:cntrl:]]*$' and length(v_text) <= 2048
+		when v_form = 'subfolder' then v_text ~ '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$'
+			and length(v_text) <= 512
 		when v_form = 'header' then v_text ~ '^[A-Za-z0-9-]+$'
 		when v_form = 'line' then v_text !~ '[\r\n]'
 		when v_form = 'query' then v_text ~ '\$1' and v_text !~ ';'
@@ -109,5 +123,8 @@ from (
 	select k.key, case when p_config ? k.key then 'is not of its form' else 'is missing' end, k.remedy
 	from autopost.source_keys(p_kind) k
 	where case when p_config ? k.key then not autopost.source_value_fits(k.form, p_config -> k.key)
-		else k.form like '!%' end) f
+		else k.form like '!%' end
+	union all
+	select 'approval_ref', 'is missing', 'name the credential of platform webhook that signs approvals'
+	where p_kind = 'filebus' and p_config -> 'require_signed_approvals' = 'true' and not p_config ? 'approval_ref') f
 $$;

@@ -15,7 +15,7 @@ language sql immutable parallel safe
 as $$
 -- Purpose: the fields of a source. The default id of its endpoint is its own id.
 select '{
-	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db"]},
+	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db", "filebus"]},
 	"config_json": {"is": "object", "default": {}},
 	"enabled": {"is": "boolean", "default": true}}'::jsonb
 	|| jsonb_build_object('endpoint_id', jsonb_build_object('is', 'text', 'required', true, 'default', p_source_id))
@@ -53,6 +53,26 @@ select case when jsonb_typeof(p_fields) <> 'object' then p_fields
 from (select p_fields ? 'kind' and p_fields -> 'kind' is distinct from p_before -> 'kind' as other) n
 $$;
 
+create or replace function autopost.source_channel_errors(p_workspace_id text, p_after jsonb) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the channels of a folder that do not exist on their platform, as {field, reason, remedy}.
+-- Reads:   channels.
+begin
+	if p_after ->> 'kind' <> 'filebus' or coalesce(jsonb_typeof(p_after #> '{config_json,channels}') <> 'object',
+		true) then
+		return '[]';
+	end if;
+	return (
+		select coalesce(jsonb_agg(autopost.field_error('config_json.channels.' || e.key,
+			format('must be a channel of platform %s, got %s', e.key, e.value), 'run autopost channel list') -> 0
+			order by e.key), '[]')
+		from jsonb_each_text(p_after #> '{config_json,channels}') e
+		where not exists (select 1 from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = e.value and c.platform = e.key));
+end
+$$;
+
 create or replace function autopost.source_errors(p_workspace_id text, p_before jsonb, p_after jsonb) returns jsonb
 language plpgsql stable
 as $$
@@ -65,7 +85,8 @@ declare
 begin
 	-- A faulty source can still be disabled.
 	return case when p_after -> 'enabled' = 'true' then autopost.source_faults(p_after ->> 'kind',
-		p_after -> 'config_json') || autopost.source_host_errors(p_workspace_id, p_after) else '[]' end
+		p_after -> 'config_json') || autopost.source_host_errors(p_workspace_id, p_after)
+		|| autopost.source_channel_errors(p_workspace_id, p_after) else '[]' end
 	|| case
 		when v_has <> v_wanted
 			then autopost.field_error('endpoint_id', format('%s is not its endpoint, which stays', v_wanted),

@@ -134,7 +134,7 @@ as $$
 --          running fan-out: {"status": "submission" | "fanout", "now"}, the reason why deliveries are
 --          missing. For another ingest run or message {"status":
 --          "run" | "message", "now"}. Else {"status": "unknown_delivery"}.
--- Reads:   submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts,
+-- Reads:   submissions, fanout_jobs, publish_jobs, deliveries, messages, channels, ingest_runs, post_acts,
 --          events, channel_gates, platform_limits, dispatch_runs.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
@@ -179,7 +179,10 @@ begin
 			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
 			'submission_id', (select s.submission_id from autopost.submissions s
 				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id
-					and s.message_id = v_delivery.message_id limit 1)),
+					and s.message_id = v_delivery.message_id limit 1))
+			|| coalesce((select jsonb_build_object('job', jsonb_build_object('job_id', j.job_id, 'platform', j.platform,
+				'status', j.status)) from autopost.publish_jobs j
+				where j.workspace_id = p_workspace_id and j.delivery_id = p_delivery_id), '{}'),
 		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[]
 			order by a.act_id), '[]') from autopost.list_acts_rows a
 			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id),

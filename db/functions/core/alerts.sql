@@ -55,6 +55,12 @@ values
 	('moderation_chat_failing', 'error', 'moderators are not asked in a chat',
 		'see the error: autopost moderation chat list --workspace {workspace}; is the bot in the chat, and may it ' ||
 		'post? Decide meanwhile: autopost moderation list --workspace {workspace}'),
+	('publish_job_failed', 'error', 'file jobs failed',
+		'see why: autopost filebus explain {name} --workspace {workspace}; when the cause is fixed: autopost ' ||
+		'filebus approve {name} --platform PLATFORM --workspace {workspace} --reason fixed'),
+	('publish_job_unknown', 'error', 'it is unknown if a file job is published',
+		'look at the channel: autopost filebus explain {name} --workspace {workspace} says which delivery to ' ||
+		'resolve, or which state file to correct or remove'),
 	('submission_failed', 'error', 'posts failed before they could be queued',
 		'see why: autopost submissions list --status failed --workspace {workspace}; when the cause is fixed: ' ||
 		'autopost submissions retry ID --workspace {workspace} --reason fixed; or keep them: autopost alert ack ' ||

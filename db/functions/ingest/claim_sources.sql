@@ -18,7 +18,7 @@ create or replace function autopost.lease_sources(p_workspace_id text, p_run_id 
 	returns setof autopost.due_source
 language plpgsql
 as $$
--- Purpose: leases due sources to a run; null: to an unknown caller.
+-- Purpose: leases due sources to a run; null: to an unknown caller. Folders have claim_file_source.
 -- Locks:   pull_cursors (skip locked).
 -- Writes:  pull_cursors.
 declare
@@ -36,7 +36,7 @@ begin
 	from (
 		select c.source_id from autopost.pull_cursors c
 		join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id
-		where c.workspace_id = p_workspace_id and s.enabled and c.next_poll_at <= v_now
+		where c.workspace_id = p_workspace_id and s.enabled and s.kind <> 'filebus' and c.next_poll_at <= v_now
 		order by c.next_poll_at
 		limit p_limit
 		for no key update of c skip locked) l;

@@ -1,4 +1,5 @@
-create or replace function autopost.claim_content(p_workspace_id text, p_blob_ref text, p_hashed boolean) returns boolean
+create or replace function autopost.claim_content(p_workspace_id text, p_blob_ref text, p_hashed boolean) returns
+	boolean
 language plpgsql
 as $$
 -- Purpose: true if a workspace may register content. The engine may (p_hashed): rows of other
@@ -27,6 +28,25 @@ begin
 	end if;
 	perform autopost.enter_workspace(p_workspace_id);
 	return v_free;
+end
+$$;
+
+create or replace function autopost.store_origin(p_workspace_id text, p_origin jsonb, p_hashed boolean) returns void
+language plpgsql
+as $$
+-- Purpose: stores the row of content that the caller locked and may register, or that it was seen again.
+-- Writes:  media_origin.
+declare
+	v_new autopost.media_origin := jsonb_populate_record(null::autopost.media_origin, p_origin);
+begin
+	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind,
+		width, height, last_seen_at, created_at, hashed)
+	values (p_workspace_id, v_new.blob_ref, v_new.origin_url, substr(v_new.blob_ref, 8), v_new.content_type,
+		v_new.size_bytes, v_new.kind, v_new.width, v_new.height, autopost.now_ts(), autopost.now_ts(), p_hashed)
+	on conflict (workspace_id, blob_ref) do update
+	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes,
+		last_seen_at = excluded.last_seen_at, deleted_at = null,
+		hashed = excluded.hashed or o.hashed and o.deleted_at is null;
 end
 $$;
 
@@ -69,14 +89,10 @@ begin
 	if not autopost.claim_content(p_workspace_id, p_blob_ref, v_engine) then
 		return '{"applied": false, "reason": "not_yours"}';
 	end if;
-	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind,
-		width, height, last_seen_at, created_at, hashed)
-	values (p_workspace_id, p_blob_ref, p_origin_url, substr(p_blob_ref, 8), p_content_type, p_size_bytes, p_kind,
-		p_width, p_height, autopost.now_ts(), autopost.now_ts(), v_engine)
-	on conflict (workspace_id, blob_ref) do update
-	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes,
-		last_seen_at = excluded.last_seen_at, deleted_at = null,
-		hashed = excluded.hashed or o.hashed and o.deleted_at is null;
+	perform autopost.store_origin(p_workspace_id, jsonb_build_object('blob_ref', p_blob_ref, 'origin_url', p_origin_url,
+		'content_type', p_content_type, 'size_bytes', p_size_bytes, 'kind', p_kind, 'width', p_width, 'height',
+			p_height),
+		v_engine);
 	return '{"applied": true}';
 end
 $$;

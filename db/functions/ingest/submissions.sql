@@ -4,10 +4,11 @@ create or replace function autopost.submission_item(p_submission autopost.submis
 language sql stable
 as $$
 -- Purpose: a submission as an item of enqueue_posts. An approved one carries the approved texts. An
---          event of Global X goes only to its channel.
+--          event of Global X goes only to its channel. A file job was approved before.
 -- Reads:   x_post_config, channels.
 select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submission.trace_id, 'route_tags',
 		p_submission.route_tags)
+	|| case when p_submission.kind = 'file' then '{"decided": true}' else '{}' end::jsonb
 	|| case when p_submission.moderated then jsonb_build_object('decided', true, 'approved', (
 		select coalesce(jsonb_object_agg(r.value ->> 'key', md5(autopost.shown_texts(r.value ->> 'text',
 			r.value -> 'later'))),
@@ -61,7 +62,8 @@ language sql immutable parallel safe
 as $$
 -- Purpose: the digest of a plan: texts, media and platforms, without the channels.
 select encode(sha256(convert_to(jsonb_build_object('media', p_plan -> 'media', 'texts', (
-	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value -> 'text')
+	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value ->
+		'text')
 		|| case when r.value ? 'later' then jsonb_build_array(r.value -> 'later') else '[]' end), '[]')
 	from jsonb_array_elements(p_plan -> 'renderings') r))::text, 'UTF8')), 'hex')
 $$;

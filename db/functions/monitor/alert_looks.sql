@@ -197,7 +197,7 @@ language plpgsql stable
 as $$
 -- Purpose: finds posts that failed before they had deliveries, and those without progress although
 --          their time has come: submissions, post changes, and what left_work finds.
--- Reads:   submissions, post_acts, channels, alerts; as left_work.
+-- Reads:   submissions, publish_jobs, post_acts, channels, alerts; as left_work.
 declare
 	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'submission_failed');
 	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
@@ -210,6 +210,16 @@ begin
 			select s.last_error from autopost.submissions s
 			where s.workspace_id = p_workspace_id and s.status = 'failed' and s.updated_at > v_seen limit 1000) x) f
 	where f.n > 0;
+	return query select f.* from (
+		select distinct on (j.status, j.job_id) j.status, j.job_id, j.platform, j.error from autopost.publish_jobs j
+		where j.workspace_id = p_workspace_id and j.status in ('failed', 'unknown')
+			and j.updated_at > autopost.seen_until(p_workspace_id, 'publish_job_' || j.status)
+		order by j.status, j.job_id, j.platform
+		limit 100) c
+	cross join lateral autopost.finding('publish_job_' || c.status, 'job:' || c.job_id, 1, 1, format('job %s on %s: %s',
+		c.job_id, c.platform, concat_ws(': ', c.error ->> 'code', left(c.error ->> 'message', 200))),
+			jsonb_build_object(
+		'platform', c.platform)) f;
 	return query select autopost.finding('oldest_due', 'submissions', floor(extract(epoch from p_now - o.since)),
 		extract(epoch from v_late), format('submission %s has made no progress for %s', o.submission_id,
 			autopost.minutes_text(p_now - o.since)))
@@ -225,7 +235,8 @@ begin
 	from (
 		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), '-infinity') <= p_now - v_late * 0.8
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), '-infinity') <= p_now -
+				v_late * 0.8
 		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
 			and a.next_at <= p_now - v_late * 0.8
 		order by a.next_at limit 1) o
@@ -336,7 +347,8 @@ begin
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
-		format('%s failed %s in a row: %s', c.duty, autopost.counted(c.failures, 'time', 'times'), left(c.error, 300))) f;
+		format('%s failed %s in a row: %s', c.duty, autopost.counted(c.failures, 'time', 'times'), left(c.error,
+			300))) f;
 	return query select f.* from (
 		select d.duty, sum(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
 		where d.duty like 'stage:%' and d.failures > 0 and d.reported_at > p_now - v_late
@@ -357,7 +369,8 @@ begin
 	from (
 		select d.skew_ms, r.host from autopost.monitor_duties d
 		left join autopost.dispatch_runs r on r.run_id = d.run_id
-		where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)
+		where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at,
+			p_now)
 		order by abs(d.skew_ms) desc limit 1) c;
 	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
 		format('the clock of the database jumped by %s', j.jump))
@@ -368,7 +381,8 @@ begin
 		format('%s daemons have %s configurations', c.runs, c.n))
 	from (
 		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d
-			where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)) c;
+			where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id,
+				d.reported_at, p_now)) c;
 	return query select f.* from autopost.unheard_workspaces() f;
 	return query select autopost.finding('partitions_missing', 'events', count(*), 1,
 		format('%s of the next days have no partition of events', count(*)))

@@ -3,7 +3,7 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: the kinds of work that are due now or within p_within_ms. A daemon polls it every few
 --          seconds instead of each kind. Works across workspaces. Only the engine may call it.
--- Returns: some of deliveries, acts, submissions, fanout, recurrences, sources, results, moderation and leases
+-- Returns: some of deliveries, acts, submissions, fanout, recurrences, sources, files, results, moderation and leases
 --          (payloads of NOTIFY autopost_wake and three more); usually none. It is a hint: a listed kind may have
 --          nothing to do; later work is listed later.
 -- Reads:   as armed_workspaces and the functions of queue/due_workspaces.
@@ -23,6 +23,7 @@ begin
 		('fanout', exists (select 1 from autopost.fanout_workspaces(v_by, 1))),
 		('recurrences', exists (select 1 from autopost.recurrence_workspaces(v_by, 1))),
 		('sources', exists (select 1 from autopost.source_polls() p where p.due_at <= v_by)),
+		('files', exists (select 1 from autopost.file_source_work() f where f.due_at <= v_by)),
 		('results', exists (select 1 from autopost.webhook_workspaces(v_by, 1))),
 		('moderation', exists (select 1 from autopost.moderation_workspaces(v_by, 1))),
 		('leases', exists (select 1 from autopost.lapsed_workspaces(v_now, 1)))) s (stage, due)

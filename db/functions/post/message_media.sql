@@ -15,7 +15,8 @@ $$;
 create or replace trigger link_media after insert on autopost.messages
 	for each row when (new.payload ? 'media') execute function autopost.link_media();
 
-create or replace function autopost.count_references(p_workspace_id text, p_message_ids uuid[], p_change int) returns void
+create or replace function autopost.count_references(p_workspace_id text, p_message_ids uuid[], p_change int) returns
+	void
 language plpgsql
 as $$
 -- Purpose: changes media_origin.ref_count by p_change for each medium of these messages. Only the
@@ -67,8 +68,9 @@ $$;
 create or replace function autopost.origin_in_use(p_workspace_id text, p_blob_ref text) returns boolean
 language plpgsql
 as $$
--- Purpose: true if a message, an open submission or a draft uses a medium.
--- Reads:   message_media, submissions, drafts.
+-- Purpose: true if a message, an open submission, a draft, a post that repeats or a file job that is
+--          not published uses a medium.
+-- Reads:   message_media, submissions, drafts, recurrences, publish_jobs.
 begin
 	return exists (
 		select 1 from autopost.message_media m
@@ -80,7 +82,15 @@ begin
 	or exists (
 		select 1 from autopost.drafts d
 		where d.workspace_id = p_workspace_id and d.submitted_at is null
-		and d.payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)));
+		and d.payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)))
+	or exists (
+		select 1 from autopost.recurrences r
+		where r.workspace_id = p_workspace_id
+		and r.payloads @? format('$[*].media[*] ? (@.blob_ref == "%s")', p_blob_ref)::jsonpath)
+	or exists (
+		select 1 from autopost.publish_jobs j
+		where j.workspace_id = p_workspace_id and j.status not in ('published', 'rejected')
+		and j.artifacts @? format('$.* ? (@.blob_ref == "%s")', p_blob_ref)::jsonpath);
 end
 $$;
 

@@ -257,8 +257,8 @@ $$;
 create or replace function autopost.source_polls() returns table (workspace_id text, due_at timestamptz)
 language plpgsql stable
 as $$
--- Purpose: the enabled sources and the time of their next poll; a new source is due since its
---          creation. The cost grows with the number of sources.
+-- Purpose: the enabled sources, except folders, and the time of their next poll; a new source is due
+--          since its creation. The cost grows with the number of sources.
 -- Reads:   pull_sources, pull_cursors, workspaces.
 declare
 	v_all boolean := autopost.may_access('*');
@@ -268,6 +268,53 @@ begin
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
-	where s.enabled and (v_all or autopost.may_access(s.workspace_id));
+	where s.enabled and s.kind <> 'filebus' and (v_all or autopost.may_access(s.workspace_id));
+end
+$$;
+
+create or replace function autopost.job_status_of(p_delivery autopost.deliveries) returns text
+language sql immutable
+as $$
+-- Purpose: the status of a job by that of its delivery.
+select case
+	when p_delivery.status = 'sent' then 'published'
+	when p_delivery.status = 'retry' and p_delivery.next_retry_at = 'infinity' and p_delivery.outcome_unknown_at is
+		not null
+		then 'unknown'
+	when p_delivery.status in ('failed_permanent', 'dead') then case
+		when p_delivery.last_error ->> 'code' = 'unknown_outcome' or p_delivery.last_error -> 'known' = 'false'
+			then 'unknown' else 'failed' end
+	when p_delivery.status = 'deduped' then 'failed'
+	else 'publishing' end
+$$;
+
+create or replace function autopost.file_source_work()
+	returns table (workspace_id text, source_id text, root text, due_at timestamptz)
+language plpgsql stable
+as $$
+-- Purpose: the enabled sources of kind filebus and the time from which they have work: a scan, a job to start or to
+--          follow, or files to write.
+-- Reads:   pull_sources, pull_cursors, publish_jobs, deliveries, workspaces.
+declare
+	v_all boolean;
+begin
+	if not exists (select 1 from autopost.pull_sources s where s.kind = 'filebus' and s.enabled) then
+		return;
+	end if;
+	v_all := autopost.may_access('*');
+	return query
+	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
+		select 1 from autopost.publish_jobs j
+		left join autopost.deliveries d on d.workspace_id = j.workspace_id and d.delivery_id = j.delivery_id
+		where j.workspace_id = s.workspace_id and j.source_id = s.source_id
+			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
+				or j.prepared is not null)
+			and (j.files_at is distinct from j.updated_at or j.prepared is not null or j.status = 'approved'
+				and j.error is null or d.delivery_id is not null and autopost.job_status_of(d) <> j.status))
+		then '-infinity' else coalesce(c.next_poll_at, '-infinity') end
+	from autopost.pull_sources s
+	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+	where s.enabled and s.kind = 'filebus' and (v_all or autopost.may_access(s.workspace_id));
 end
 $$;

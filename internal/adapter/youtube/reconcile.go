@@ -42,11 +42,32 @@ func (a *Adapter) Reconcile(ctx context.Context, call autopost.Call) autopost.Ve
 	if made == nil {
 		return autopost.Verdict{Absent: absent}
 	}
+	return autopost.Verdict{Found: true, ProviderMessageID: made.ID, Raw: urlOf(made)}
+}
+
+// Search implements autopost.Searcher: it compares titles and descriptions of the newest uploads.
+func (a *Adapter) Search(ctx context.Context, call autopost.Call) (autopost.Verdict, time.Time) {
+	s, failure := a.sender(call)
+	if failure != nil {
+		return autopost.Verdict{Error: failure}, time.Time{}
+	}
+	made, failure := s.findUpload(ctx, time.Time{})
+	if failure != nil {
+		return autopost.Verdict{Error: failure}, time.Time{}
+	}
+	if made == nil {
+		return autopost.Verdict{Absent: true}, time.Time{}
+	}
+	return autopost.Verdict{Found: true, ProviderMessageID: made.ID, Raw: urlOf(made)}, made.Snippet.PublishedAt
+}
+
+// urlOf is the answer of a verdict about a video.
+func urlOf(made *video) json.RawMessage {
 	raw, err := json.Marshal(map[string]string{"url": watchURL + made.ID})
 	if err != nil {
 		panic("youtube: encode a verdict: " + err.Error()) // impossible for this type
 	}
-	return autopost.Verdict{Found: true, ProviderMessageID: made.ID, Raw: raw}
+	return raw
 }
 
 // result is the video of a session. Without a video, absent reports that this is certain.

@@ -77,6 +77,12 @@ var access = map[string]Need{
 	"get-avatar":            {Viewer, "eventtypes:read"},
 	"put-avatar":            {Operator, "eventtypes:write"},
 
+	"list-publish-jobs":   {Viewer, "filebus:read"},
+	"get-publish-job":     {Viewer, "filebus:read"},
+	"prepare-publish-job": {Editor, "filebus:write"},
+	"approve-publish-job": {Approver, "filebus:write"},
+	"reject-publish-job":  {Approver, "filebus:write"},
+
 	"requeue-deliveries": {Operator, "deliveries:write"},
 	"skip-deliveries":    {Operator, "deliveries:write"},
 	"resolve-delivery":   {Operator, "deliveries:write"},

@@ -57,7 +57,7 @@ func open(t *testing.T) *stage {
 	posttest.Channel(s.db, "w", "b", posttest.Group("g"), posttest.MaxParallel(5), posttest.Rate(1000))
 	posttest.Channel(s.db, "w", "c", posttest.Group("h"), posttest.MaxParallel(2))
 	s.db.Exec(`update autopost.channels set on_unknown = 'hold' where channel_id = 'c'`)
-	words := s.subjects()
+	words := append(s.subjects(), s.jobs()...)
 	// A webhook with a delivered, a claimed and a waiting event.
 	s.db.Exec(`select autopost.put_webhook('w', 'crm', '{"url": "https://example.org/results", "signing_ref": "key"}', 'olga', 'a test', false)`)
 	s.db.Exec(`select autopost.test_webhook('w', 'crm', 'olga', 'a test')`)

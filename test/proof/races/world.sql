@@ -88,6 +88,9 @@ select concat_ws(e'\n',
 		order by a.kind, a.status, a.attempt) from autopost.post_acts a),
 	(select string_agg(concat_ws(' ', 'act', a.action, a.n), e'\n' order by a.action)
 		from (select a.action, count(*) as n from autopost.admin_audit_log a group by 1) a),
+	(select string_agg(concat_ws(' ', 'job', j.job_id, j.status, j.digest is not null, j.imported, d.status), e'\n'
+		order by j.job_id) from autopost.publish_jobs j
+		left join autopost.deliveries d on d.delivery_id = j.delivery_id),
 	(select concat_ws(' ', 'runs', count(*),
 		'blobs', (select string_agg(concat_ws(' ', b.kind, b.file_id), ' ' order by b.kind)
 		from autopost.media_blobs b),
