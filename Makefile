@@ -13,7 +13,7 @@ GO_FILES = $$(find . -name '*.go' -not -path './.*')
 ADAPTERS = ./internal/adapter/maxmessenger ./internal/adapter/telegram ./internal/adapter/twitter ./internal/adapter/youtube
 NO_RACE = ./test/e2e ./test/crash ./test/api ./test/pages ./test/readme ./db ./test/proof/races ./test/verify $(ADAPTERS) ./cmd/... \
 	./internal/bench ./internal/cli ./internal/localpg ./internal/pg/schema ./scripts/... ./test/arch \
-	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties
+	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties ./test/proof/recurrence
 RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
 # Most tests wait for leases, slots and processes: two packages share two processors. The limit is for
 # a machine that is busy with other work; on a quiet one no package needs five minutes. vet runs once.

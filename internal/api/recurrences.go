@@ -244,7 +244,7 @@ func (d *server) schedule(ctx context.Context, id string, body patchBody) (s rec
 // ofSchedule is the problem of a schedule that never fires or cannot be read.
 func ofSchedule(err error) error {
 	if fault, ok := errors.AsType[*recurrence.Fault](err); ok {
-		return rest.Wrong("body."+fault.Field, fault.Reason(), "read docs/recurring-posts.md")
+		return rest.Wrong("body."+fault.Field, fault.Reason, fault.Remedy)
 	}
 	return err
 }
