@@ -384,6 +384,7 @@ END) STORED,
     CONSTRAINT channels_limited_rps_check CHECK ((limited_rps > (0)::numeric)),
     CONSTRAINT channels_long_text CHECK ((COALESCE((settings -> 'long_text'::text), '"split"'::jsonb) = ANY (ARRAY['"truncate"'::jsonb, '"split"'::jsonb, '"caption_reply"'::jsonb]))),
     CONSTRAINT channels_max_parallel_check CHECK ((max_parallel > 0)),
+    CONSTRAINT channels_min_gap CHECK ((NOT (settings @? '$."min_gap_seconds"?((@.type() != "number" || @ < 1) || @ > 2678400)'::jsonpath))),
     CONSTRAINT channels_on_auth_lost_check CHECK ((on_auth_lost = ANY (ARRAY['hold'::text, 'fail'::text]))),
     CONSTRAINT channels_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['reconcile'::text, 'hold'::text, 'resend'::text]))),
     CONSTRAINT channels_rate_rps_check CHECK ((rate_rps >= (0)::numeric)),
@@ -743,6 +744,86 @@ $_$;
 
 
 --
+-- Name: after_budget(autopost.channels, timestamp with time zone, bigint, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.after_budget(p_channel autopost.channels, p_at timestamp with time zone, p_price bigint, p_without uuid[], p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: p_at if the budget of the channel's credential has p_price left in that month, after all
+--          that is planned in it; else the start of the next month.
+-- Reads:   budgets, charges, channels, channel_auth, deliveries, platforms.
+declare
+	v_ref text := autopost.current_auth_ref(p_channel.workspace_id, p_channel);
+	v_month timestamptz := autopost.month_begin(p_at);
+	v_left bigint;
+begin
+	select b.month_micros - case when v_month <= p_now
+		then autopost.spent_this_month(p_channel.workspace_id, v_ref, p_now) else 0 end into v_left
+	from autopost.budgets b
+	where b.workspace_id = p_channel.workspace_id and b.auth_ref = v_ref;
+	if not found then
+		return p_at;
+	end if;
+	select v_left - coalesce(sum(autopost.post_price(f, d.rendered_text, d.render_meta)), 0) into v_left
+	from autopost.channels c
+	join autopost.platforms f on f.platform = c.platform
+	cross join lateral (
+		select d.rendered_text, d.render_meta from autopost.deliveries d
+		where d.workspace_id = p_channel.workspace_id and d.channel_id = c.channel_id and d.status in ('queued',
+			'retry')
+			and d.due_at < v_month + interval '1 month' and (d.due_at >= v_month or v_month <= p_now)
+			and d.delivery_id <> all (p_without)
+		offset 0) d
+	where c.workspace_id = p_channel.workspace_id and autopost.current_auth_ref(p_channel.workspace_id, c) = v_ref;
+	return case when v_left >= p_price then p_at else v_month + interval '1 month' end;
+end
+$$;
+
+
+--
+-- Name: after_gap(autopost.channels, timestamp with time zone, interval, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.after_gap(p_channel autopost.channels, p_at timestamp with time zone, p_gap interval, p_without uuid[], p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the first instant from p_at on that keeps p_gap to every planned delivery of the channel,
+--          to one that is due or running, and to the last sent post.
+-- Reads:   deliveries.
+declare
+	v_at timestamptz := p_at;
+	v_planned timestamptz;
+begin
+	if v_at < p_now + p_gap then
+		v_at := greatest(v_at, (
+			select d.sent_at + p_gap from autopost.deliveries d
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.status = 'sent'
+				and d.sent_at > p_at - p_gap
+			order by d.sent_at desc limit 1), (
+			select p_now + p_gap from autopost.channel_gates g
+			where g.workspace_id = p_channel.workspace_id and g.channel_id = p_channel.channel_id and g.inflight > 0), (
+			select p_now + p_gap from autopost.deliveries d
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
+				and d.status in ('queued', 'retry') and d.due_at <= p_now and d.delivery_id <> all (p_without)
+			limit 1));
+	end if;
+	for v_planned in
+		select d.due_at from autopost.deliveries d
+		where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
+			and d.status in ('queued', 'retry') and d.due_at > greatest(v_at - p_gap, p_now) and d.due_at < 'infinity'
+			and d.delivery_id <> all (p_without)
+		order by d.due_at
+	loop
+		exit when v_planned >= v_at + p_gap;
+		v_at := greatest(v_at, v_planned + p_gap);
+	end loop;
+	return v_at;
+end
+$$;
+
+
+--
 -- Name: after_open_time(tstzmultirange, interval); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -757,6 +838,48 @@ from (
 		order by u.span rows between unbounded preceding and 1 preceding), interval '0') as before
 	from unnest(p_spans) u (span)) s
 where p_work >= s.before and (upper_inf(s.span) or p_work < s.before + (upper(s.span) - lower(s.span)))
+$$;
+
+
+--
+-- Name: after_quotas(autopost.channels, timestamp with time zone, integer, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.after_quotas(p_channel autopost.channels, p_at timestamp with time zone, p_posts integer, p_without uuid[], p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: p_at if each quota of the channel and of its rate group allows so many posts then, with
+--          all that is planned before and after it; else a later instant to ask again for.
+-- Reads:   quotas, quota_uses, channels, deliveries.
+declare
+	v_quota autopost.quotas;
+	v_window interval;
+	v_weight int;
+	v_at timestamptz := p_at;
+	v_later timestamptz;
+begin
+	for v_quota in
+		select q.* from autopost.quotas q
+		where q.workspace_id = p_channel.workspace_id and q.subject in ('channel:' || p_channel.channel_id,
+			autopost.group_subject(p_channel.platform, p_channel.rate_group))
+	loop
+		v_window := make_interval(secs => v_quota.window_seconds);
+		v_weight := autopost.quota_weight(v_quota, p_posts);
+		-- A window starts at each use before p_at, and at p_at.
+		select max(case when s.at < v_at then s.at + v_window else s.next_at + interval '1 second' end) into v_later
+		from (
+			select p.at, sum(p.weight) over w as used, min(p.at) filter (where p.weight > 0) over w as next_at
+			from (
+				select u.at, u.weight from autopost.quota_points(v_quota, v_at - v_window, v_at + v_window, p_without,
+					p_now) u
+				union all
+				select v_at, 0) p
+			window w as (order by p.at range between current row and v_window - interval '1 microsecond' following)) s
+		where s.at <= v_at and s.used + v_weight > v_quota.max_sends;
+		v_at := greatest(v_at, v_later);
+	end loop;
+	return v_at;
+end
 $$;
 
 
@@ -1533,6 +1656,7 @@ CREATE TABLE autopost.submissions (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     moderated boolean DEFAULT false NOT NULL,
     channels text[],
+    replaces uuid,
     plan jsonb,
     digest text,
     author text,
@@ -2740,6 +2864,98 @@ $$;
 
 
 --
+-- Name: calendar(text, timestamp with time zone, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.calendar(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: the calendar of an interval, for one channel or all (null): what was sent in it, what
+--          waits and is due in it, what recurrences will bring. Channels of a post with one planned
+--          time are one item. The cost depends on the interval and the number of channels, not on
+--          the size of the queue and its history.
+-- Returns: {"items": [{"at": first time, "kind": "sent" | "queued" | "expected", "message_id",
+--          "recurrence_id", "channels": their number}], "more": true if there are more than 5,000
+--          items}, ordered by "at".
+-- Raises:  AP001 for a wrong argument; an interval has at most 100 days.
+-- Reads:   channels, deliveries.
+declare
+	v_items jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('from', isfinite(p_from)), autopost.require_argument('until', isfinite(p_until));
+	if p_until <= p_from or p_until > p_from + interval '100 days' then
+		perform autopost.raise_argument('until', format('must be after from and at most 100 days later, got %s',
+			autopost.instant_text(p_until)), 'choose a shorter interval');
+	elsif p_channel_id is not null and not exists (select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id) then
+		perform autopost.raise_argument('channel_id', format('must be a channel of the workspace, got %s',
+			p_channel_id),
+			'run autopost channel list');
+	end if;
+	with items as materialized (
+		select min(r.at) as at, r.kind, r.message_id, null::uuid as recurrence_id, count(*) as channels
+		from autopost.calendar_rows(p_workspace_id, p_from, p_until, p_channel_id) r
+		group by r.kind, r.message_id, r.trace_id, r.planned_at
+		union all
+		select e.at, 'expected', null, e.recurrence_id, e.channels
+		from autopost.expected_posts(p_workspace_id, p_from, p_until, p_channel_id) e
+		order by 1, 2, 3
+		limit 5001)
+	select jsonb_agg(jsonb_build_object('at', i.at, 'kind', i.kind, 'message_id', i.message_id, 'recurrence_id',
+		coalesce(i.recurrence_id, r.recurrence_id), 'channels', i.channels) order by i.at, i.kind, i.message_id)
+	into v_items
+	from items i
+	left join autopost.recurrences_of(p_workspace_id, array(select n.message_id from items n
+		where n.message_id is not null)) r on r.message_id = i.message_id;
+	return jsonb_build_object('items', coalesce(jsonb_path_query_array(v_items, '$[0 to 4999]'), '[]'), 'more',
+		coalesce(jsonb_array_length(v_items) > 5000, false));
+end
+$_$;
+
+
+--
+-- Name: calendar_rows(text, timestamp with time zone, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.calendar_rows(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS TABLE(kind text, at timestamp with time zone, message_id uuid, trace_id uuid, planned_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
+    AS $$
+-- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight.
+--          Two index probes for each channel: the planner has no other good way, whatever the
+--          statistics.
+-- Reads:   channels, deliveries.
+begin
+	return query
+	select x.kind, x.at, x.message_id, x.trace_id, x.planned_at
+	from (
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and (p_channel_id is null or c.channel_id = p_channel_id) offset 0) c
+	cross join lateral (
+		(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id, autopost.planned_at(d) as planned_at
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status = 'sent'
+			and d.sent_at >= p_from and d.sent_at < p_until
+		order by d.sent_at)
+		union all
+		(select 'queued', d.due_at, d.message_id, d.trace_id, autopost.planned_at(d)
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			and d.due_at >= p_from and d.due_at < p_until
+		order by d.due_at)) x
+	union all
+	select 'queued', d.due_at, d.message_id, d.trace_id, autopost.planned_at(d)
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
+		and (p_channel_id is null or d.channel_id = p_channel_id)
+		and d.due_at >= p_from and d.due_at < p_until;
+end
+$$;
+
+
+--
 -- Name: call_deadline(timestamp with time zone, timestamp with time zone, interval); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3664,7 +3880,7 @@ declare
 			string_agg(s.key, ' and no settings.' order by s.key))
 		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
 		where p_changed ? 'settings' and p.platform = p_channel ->> 'platform' and p.setting_keys is not null
-		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[])
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm,min_gap_seconds}'::text[])
 		having count(*) > 0);
 	v_fault text := case when p_changed ? 'auth_ref'
 		then autopost.credential_fault(p_workspace_id, p_channel ->> 'auth_ref', p_channel ->> 'platform') end;
@@ -3778,6 +3994,9 @@ select
 			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
 		then autopost.field_error('settings.utm', 'must be an object of parameters',
 			'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
+	|| case when p_settings @? '$.min_gap_seconds ? (@.type() != "number" || @ < 1 || @ > 2678400)'
+		then autopost.field_error('settings.min_gap_seconds', format('must be 1 to 2678400 seconds, got %s',
+			p_settings -> 'min_gap_seconds'), 'write 3600 for one post an hour, or leave it out') else '[]' end
 	|| case when p_settings ? 'moderated'
 		then autopost.field_error('settings.moderated', 'must be absent', 'set the field moderated of the channel')
 		else '[]' end
@@ -4035,7 +4254,7 @@ CREATE FUNCTION autopost.check_changes(p_changes jsonb, p_payload jsonb) RETURNS
 -- Purpose: checks the changes of an edit.
 -- Raises:  AP001 for an edit that no platform supports.
 declare
-	v_fields constant text[] := '{text,parse_mode,link,buttons,disable_preview,template,variants}';
+	v_fields constant text[] := autopost.editable_fields();
 	v_wrong jsonb;
 begin
 	if jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then
@@ -4127,6 +4346,27 @@ begin
 			where v_audit <> '[]'));
 	end if;
 	return v_report || jsonb_build_object('audit', v_audit);
+end
+$$;
+
+
+--
+-- Name: check_move_time(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_move_time(p_field text, p_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: refuses a time in the past or beyond schedule_horizon.
+-- Raises:  AP001.
+begin
+	if p_at < autopost.now_ts() - interval '1 minute' then
+		perform autopost.raise_argument(p_field, format('must be in the future, got %s', autopost.instant_text(p_at)),
+			'choose a later time, or the next free slot');
+	elsif p_at > autopost.now_ts() + autopost.schedule_horizon() then
+		perform autopost.raise_argument(p_field, format('must be within %s, got %s', autopost.schedule_horizon(),
+			coalesce(autopost.instant_text(p_at), 'infinity')), 'choose an earlier time');
+	end if;
 end
 $$;
 
@@ -4352,6 +4592,25 @@ $$;
 
 
 --
+-- Name: check_shift(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_shift(p_seconds integer) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: refuses a shift by nothing or beyond schedule_horizon.
+-- Raises:  AP001.
+begin
+	perform autopost.require_argument('seconds', p_seconds is not null);
+	if p_seconds = 0 or abs(p_seconds::bigint) > extract(epoch from autopost.schedule_horizon()) then
+		perform autopost.raise_argument('seconds', format('must not be 0 and at most %s, got %s',
+			autopost.schedule_horizon(), p_seconds), 'pass 7200 for two hours later, -7200 for two hours earlier');
+	end if;
+end
+$$;
+
+
+--
 -- Name: check_status(jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4367,6 +4626,43 @@ begin
 	end if;
 end
 $$;
+
+
+--
+-- Name: check_target_time(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_target_time(p_to jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: checks the target of a move: see reschedule_post.
+-- Raises:  AP001.
+begin
+	perform autopost.require_argument('to', jsonb_typeof(p_to) = 'object');
+	if (select count(*) from jsonb_object_keys(p_to) k (key) where k.key in ('at', 'seconds', 'slot')) <> 1
+		or p_to - '{at,seconds,slot,after}'::text[] <> '{}' then
+		perform autopost.raise_argument('to', 'must have one of at, seconds and slot',
+			'pass {"at": "2026-12-01T10:00:00+03:00"}, {"seconds": 7200} or {"slot": "next_free"}');
+	elsif p_to ? 'at' and autopost.timestamp_of(p_to ->> 'at') is null then
+		perform autopost.raise_argument('at', format('must be a time with an offset, got %s', coalesce(p_to ->> 'at',
+			'null')),
+			'write 2026-12-01T10:00:00+03:00');
+	elsif p_to ? 'slot' and p_to ->> 'slot' is distinct from 'next_free' then
+		perform autopost.raise_argument('slot', format('must be next_free, got %s', p_to -> 'slot'),
+			'write "next_free"');
+	elsif p_to ? 'seconds' and coalesce(jsonb_typeof(p_to -> 'seconds') <> 'number'
+		or p_to ->> 'seconds' !~ '^-?\d{1,9}$',
+		true) then
+		perform autopost.raise_argument('seconds', format('must be a whole number, got %s', p_to -> 'seconds'),
+			'pass 7200 for two hours later, -7200 for two hours earlier');
+	elsif p_to ? 'after' and not autopost.is_uuid(p_to ->> 'after') then
+		perform autopost.raise_argument('after', 'must be a delivery_id',
+			'pass the last delivery_id of the answer before');
+	end if;
+	perform autopost.check_move_time('at', autopost.timestamp_of(p_to ->> 'at')) where p_to ? 'at';
+	perform autopost.check_shift((p_to ->> 'seconds')::int) where p_to ? 'seconds';
+end
+$_$;
 
 
 --
@@ -5673,7 +5969,7 @@ CREATE TABLE autopost.events (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 )
@@ -6390,7 +6686,8 @@ begin
 			'name the credential of the id: autopost credential list') -> 0 order by m.ordinality), '[]')
 		from jsonb_array_elements(p_media) with ordinality m
 		cross join lateral (select case
-			when m.value ->> 'auth_ref' <> all (v_refs) then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
+			when m.value ->> 'auth_ref' <> all (v_refs) then format('must be the credential of a channel, got %s',
+				m.value ->> 'auth_ref')
 			when not m.value ? 'auth_ref' and cardinality(v_refs) > 1
 				then 'is missing, and the channels have several credentials' end as reason) x
 		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
@@ -7457,6 +7754,89 @@ $$;
 
 
 --
+-- Name: edit_post(text, uuid, jsonb, timestamp with time zone, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.edit_post(p_workspace_id text, p_message_id uuid, p_changes jsonb, p_at timestamp with time zone, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: changes fields of a post, whether it was sent or waits: request_acts at p_at (null: now) for
+--          what was sent, replace_post for what waits. p_changes: new values; null removes a field.
+--          For sent posts only text, parse_mode, link, buttons, disable_preview, template and variants
+--          change.
+-- Returns: as replace_post.
+-- Raises:  AP001 for a wrong argument, and for an edit of a sent post that no platform supports.
+-- Locks:   as replace_post.
+-- Reads:   messages, deliveries, submissions.
+-- Writes:  as replace_post.
+declare
+	v_meta jsonb;
+	v_message autopost.messages;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('message_id', p_message_id is not null),
+		autopost.require_argument('changes', p_changes is not null);
+	if not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = p_message_id and d.status in ('queued', 'retry', 'claimed', 'sending'))
+		and not exists (select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
+			and s.message_id = p_message_id and s.status = 'pending') then
+		return autopost.request_acts(p_workspace_id, 'edit', p_message_id, null, p_changes, p_at, p_operator, p_reason,
+			p_dry_run);
+	elsif jsonb_typeof(p_changes) <> 'object' or p_changes = '{}' then
+		perform autopost.raise_argument('changes', 'must have a field',
+			'pass what the post is to say instead: {"text": "…"}');
+	end if;
+	select m.* into v_message from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	return autopost.replace_or_plan(p_workspace_id, p_message_id, jsonb_build_object('tags', v_message.tags)
+		|| autopost.edited_payload(v_message.payload, p_changes), p_changes, p_at, v_meta, p_dry_run);
+end
+$$;
+
+
+--
+-- Name: edit_sent(text, uuid, jsonb, timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.edit_sent(p_workspace_id text, p_message_id uuid, p_changes jsonb, p_at timestamp with time zone, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: requests the edit of the sent posts of a message.
+-- Returns: [result]: see replace_post.
+-- Writes:  as request_acts.
+declare
+	v_ids uuid[] := array(
+		select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.status = 'sent'
+		order by d.channel_id, d.delivery_id);
+	v_changes jsonb := (
+		select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(p_changes) f
+		where f.key = any (autopost.editable_fields()));
+begin
+	if v_ids = '{}' then
+		return '[]';
+	elsif v_changes = '{}' then
+		return (
+			select jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'channel_id', d.channel_id, 'applied',
+				false,
+				'change', 'refused', 'reason', 'sent', 'message', format('only %s of a sent post can be edited',
+				array_to_string(autopost.editable_fields(), ', '))) order by d.channel_id, d.delivery_id)
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids));
+	end if;
+	return (
+		select coalesce(jsonb_agg(r.value || jsonb_build_object('change', case when r.value -> 'applied' = 'true'
+			then 'edited'
+			else 'refused' end) order by r.ordinality), '[]')
+		from jsonb_array_elements(autopost.request_acts(p_workspace_id, 'edit', null, v_ids, v_changes, p_at,
+			p_meta ->> 'operator', p_meta ->> 'reason', false) -> 'results') with ordinality r);
+end
+$$;
+
+
+--
 -- Name: edit_submission(text, uuid, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7526,6 +7906,18 @@ begin
 		'before', autopost.fields_that_differ(v_old.raw_payload, v_new.raw_payload), 'after',
 		autopost.fields_that_differ(v_new.raw_payload, v_old.raw_payload)));
 end
+$$;
+
+
+--
+-- Name: editable_fields(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.editable_fields() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the fields of a post that an edit of a sent post may change.
+select '{text,parse_mode,link,buttons,disable_preview,template,variants}'::text[]
 $$;
 
 
@@ -7964,6 +8356,32 @@ $$;
 
 
 --
+-- Name: end_replaced(text, uuid, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_replaced(p_workspace_id text, p_delivery_id uuid, p_by jsonb, p_meta jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: ends a delivery whose content was replaced. p_by: {"replaced_by": message} or
+--          {"submission_id"}.
+-- Writes:  deliveries, events (manual_skip).
+declare
+	v_delivery autopost.deliveries;
+begin
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	update autopost.deliveries d
+	set status = 'dead', next_retry_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
+		last_error = autopost.normalised_error(jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
+			'code', 'manual_skip', 'known', true, 'message', p_meta ->> 'reason'))
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	perform autopost.emit_event(p_workspace_id, 'manual_skip', 'ok', v_delivery, null,
+		p_meta || p_by || jsonb_build_object('from_status', v_delivery.status));
+end
+$$;
+
+
+--
 -- Name: end_request(autopost.workspace_endpoints, text, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8312,7 +8730,8 @@ begin
 	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts || v_held),
 		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0),
 		autopost.record_source_urls(p_workspace_id, v_post, v_route.ids);
-	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries) || v_held;
+	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries)
+		|| v_held;
 	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' and v_held = '{}' then
 		answer := answer || '{"status": "duplicate"}';
 	end if;
@@ -8334,8 +8753,9 @@ CREATE FUNCTION autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run
 --          deliveries. p_items: [{"raw", "trace_id", "route_tags"}], for an approved post also
 --          "decided": true, "approved", "channels" and "part_of".
 -- Returns: the enqueue answers in the order of the items.
--- Locks:   media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id), in
---          this order; then media_origin (blob_ref) of new messages.
+-- Locks:   media_origin (blob_ref, shared), for a slot quotas, budgets and channels, messages
+--          (content_hash), channel_gates (channel_id), in this order; then media_origin (blob_ref) of
+--          new messages.
 declare
 	v_posts jsonb[];
 	v_post jsonb;
@@ -8349,6 +8769,9 @@ begin
 	perform autopost.hold_origins(p_workspace_id, p_items);
 	select array_agg(autopost.prepare_post(p_workspace_id, i.value) order by i.ordinality) into v_posts
 	from jsonb_array_elements(p_items) with ordinality i;
+	if p_items @? '$[*].raw.slot' then
+		perform autopost.lock_slots_of(p_workspace_id, v_posts, p_run_id, v_now);
+	end if;
 	for v_at in select o.n from unnest(v_posts) with ordinality o (post, n) where not o.post ? 'errors'
 		order by o.post ->> 'content_hash', o.n loop
 		v_posts[v_at] := v_posts[v_at] || autopost.upsert_message(p_workspace_id, v_posts[v_at], p_run_id, v_now);
@@ -8980,8 +9403,13 @@ select case p_event.action
 			coalesce(p_event.meta ->> 'call', 'commit')) end
 	when 'manual_requeue' then format('requeued by %s: %s',
 		coalesce(p_event.meta ->> 'operator', 'an operator'), coalesce(p_event.meta ->> 'reason', 'no reason'))
-	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'an operator'),
-		coalesce(p_event.meta ->> 'reason', 'no reason'))
+	when 'manual_skip' then format('%s by %s: %s', coalesce('replaced by post ' || (p_event.meta ->> 'replaced_by'),
+			'skipped'), coalesce(p_event.meta ->> 'operator', 'an operator'), coalesce(p_event.meta ->> 'reason',
+				'no reason'))
+	when 'rescheduled' then format('moved from %s to %s by %s: %s',
+		autopost.instant_text((p_event.meta ->> 'before')::timestamptz),
+		autopost.instant_text((p_event.meta ->> 'scheduled_for')::timestamptz), p_event.meta ->> 'operator',
+		p_event.meta ->> 'reason')
 	when 'act_requested' then format('%s requested by %s%s: %s', autopost.act_word(p_event.meta ->> 'kind'),
 		p_event.meta ->> 'operator',
 		coalesce(' for ' || autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'at')), ''),
@@ -9082,6 +9510,18 @@ begin
 		order by e.ts, e.id
 		limit p_most);
 end
+$$;
+
+
+--
+-- Name: expected_posts(text, timestamp with time zone, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.expected_posts(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS TABLE(at timestamp with time zone, recurrence_id uuid, channels bigint)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: posts of recurrences that are not made yet, for one channel or for all (null).
+select null::timestamptz, null::uuid, null::bigint where false
 $$;
 
 
@@ -9641,7 +10081,7 @@ CREATE FUNCTION autopost.fan_out_next(p_job autopost.fanout_jobs, p_limit intege
 -- Purpose: processes the next range of a locked job: deliveries, events and counters in one
 --          transaction.
 -- Returns: the job afterwards.
--- Locks:   messages, channel_gates, in this order.
+-- Locks:   quotas, budgets and channels for a slot, messages, channel_gates, in this order.
 -- Reads:   channels.
 -- Writes:  deliveries, media_blobs, fanout_jobs, events, channel_gates, ingest_runs.
 declare
@@ -9652,6 +10092,10 @@ declare
 	v_done record;
 	v_over boolean;
 begin
+	if p_job.post ? 'slot' then
+		perform autopost.lock_slots(p_job.workspace_id, (
+			select r.ids from autopost.route_post(p_job.workspace_id, p_job.post, p_job.position, p_limit) r));
+	end if;
 	-- An enqueue of the same content raises seen_count under this lock.
 	select m.seen_count = 1 into v_fresh from autopost.messages m
 	where m.workspace_id = p_job.workspace_id and m.message_id = p_job.message_id
@@ -9702,8 +10146,8 @@ CREATE FUNCTION autopost.fan_out_to(p_workspace_id text, p_post jsonb, p_job_id 
 --          the snapshot of the insert sees every earlier delivery. With the setting
 --          dedup_audit_rows, dropped channels get a delivery with status deduped.
 -- Returns: the counts; the channels to arm; the dropped channels; the results of the first 1,000
---          (none for a job).
--- Reads:   channels, platforms, media_origin, deliveries.
+--          (none for a job). With a slot the caller holds lock_slots of the channels.
+-- Reads:   channels, platforms, media_origin, deliveries; as free_slot.
 -- Writes:  deliveries, post_acts, events (validation_failed).
 declare
 	v_verdicts text[];
@@ -9723,11 +10167,13 @@ declare
 	v_made text[];
 	v_fates text[]; -- results that differ from the verdicts
 	v_audited boolean := false;
+	v_slots jsonb;
 begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
 	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
 	for v_n in 1 .. coalesce(cardinality(v_texts), 0) loop
-		if v_verdicts[v_n] = 'queued' and autopost.is_altered(p_post -> 'approved', p_renderings -> v_n - 1, v_texts[v_n])
+		if v_verdicts[v_n] = 'queued' and autopost.is_altered(p_post -> 'approved', p_renderings -> v_n - 1,
+			v_texts[v_n])
 			then
 			v_verdicts[v_n] := 'failed_permanent';
 			v_errors[v_n] := '{"category": "PERMANENT", "scope": "delivery", "code": "validation_failed", "known": true, "message": "the text changed after its approval"}';
@@ -9814,6 +10260,15 @@ begin
 		select f.channel_id, f.choice, f.n, coalesce(f.fate, v_verdicts[f.choice]) as fate
 		from unnest(p_ids, p_choices, v_fates) with ordinality f (channel_id, choice, fate, n)) u;
 
+	if p_post ? 'slot' and cardinality(p_ids) > 0 then
+		v_slots := autopost.take_slots(p_workspace_id, (v_instant || to_hex(v_place + 1))::uuid,
+			(v_instant || to_hex(v_place + cardinality(p_ids)))::uuid);
+		select coalesce(jsonb_agg(e.value || case when v_slots ? (e.value ->> 'delivery_id')
+			then jsonb_build_object('scheduled_for', v_slots -> (e.value ->> 'delivery_id')) else '{}' end
+				order by e.ordinality),
+			'[]') into deliveries
+		from jsonb_array_elements(deliveries) with ordinality e;
+	end if;
 	if p_post ? 'remove_at' and cardinality(p_ids) > 0 then
 		perform autopost.plan_removals(p_workspace_id, (v_instant || to_hex(v_place + 1))::uuid,
 			(v_instant || to_hex(v_place + cardinality(p_ids)))::uuid, (p_post ->> 'remove_at')::timestamptz);
@@ -10697,6 +11152,43 @@ $$;
 
 
 --
+-- Name: free_slot(autopost.channels, timestamp with time zone, integer, bigint, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.free_slot(p_channel autopost.channels, p_after timestamp with time zone, p_posts integer, p_price bigint, p_without uuid[]) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the first free slot of a channel from p_after on for a delivery with so many posts and
+--          this price: after its pause, in its posting window, with slot_gap to all that is planned,
+--          within its quotas and budget. Null if there is none within schedule_horizon. p_without:
+--          deliveries that count as not planned. It reserves nothing: lock_slots keeps others out.
+-- Reads:   deliveries, channel_gates, quotas, quota_uses, budgets, charges, channels, platforms.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_gap interval := autopost.slot_gap(p_channel);
+	v_latest timestamptz := v_now + autopost.schedule_horizon();
+	v_at timestamptz := greatest(p_after, v_now, nullif(p_channel.paused_until, 'infinity'), p_channel.cooldown_until);
+	v_asked timestamptz;
+begin
+	for v_try in 1..10000 loop
+		v_asked := v_at;
+		v_at := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_at);
+		if v_at > v_latest then
+			return null;
+		end if;
+		v_at := autopost.after_gap(p_channel, v_at, v_gap, p_without, v_now);
+		v_at := autopost.after_quotas(p_channel, v_at, p_posts, p_without, v_now);
+		v_at := autopost.after_budget(p_channel, v_at, p_price, p_without, v_now);
+		if v_at = v_asked then
+			return v_at;
+		end if;
+	end loop;
+	return null;
+end
+$$;
+
+
+--
 -- Name: frozen_post(jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10705,10 +11197,11 @@ CREATE FUNCTION autopost.frozen_post(p_post jsonb, p_run_id uuid, p_now timestam
     AS $$
 -- Purpose: a prepared post with its message, as fan-out takes it now or later: {"payload",
 --          "content_hash", "message_id", "run_id", "trace_id", "tags", "include", "exclude",
---          "scheduled_for", "not_before", "remove_at" if set, "urls" of source_urls, "decided",
---          "approved"}. "tags" are those of the post and of its source. "include" and "exclude" are
---          null if unset. A decided post also goes to moderated channels. "approved" has the digest
---          of each approved text by rendering.
+--          "scheduled_for", "not_before", "remove_at", "slot" and "fixed" if set, "urls" of
+--          source_urls, "decided", "approved"}. "tags" are those of the post and of its source.
+--          "include" and "exclude" are null if unset. A decided post also goes to moderated channels;
+--          a fixed one goes to all of "include", whatever their filters. "approved" has the digest of
+--          each approved text by rendering.
 select jsonb_build_object(
 	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
 	'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
@@ -10719,6 +11212,8 @@ select jsonb_build_object(
 	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
 	|| case when p_post -> 'raw' ? 'remove_at' then jsonb_build_object('remove_at',
 		autopost.timestamp_of(p_post -> 'raw' ->> 'remove_at')) else '{}' end
+	|| case when p_post -> 'raw' ? 'slot' then jsonb_build_object('slot', p_post -> 'raw' -> 'slot') else '{}' end
+	|| case when p_post ? 'fixed' then '{"fixed": true}' else '{}'::jsonb end
 	|| autopost.source_urls(p_post -> 'raw')
 $$;
 
@@ -11899,11 +12394,13 @@ begin
 			and s.status = 'pending' order by 1);
 	if v_new = '{}' then
 		select s.submission_id into v_id from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid and s.status = 'pending'
+		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid
+			and s.status = 'pending'
 		order by s.submission_id limit 1;
 	else
 		v_id := autopost.new_id();
-		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload,
+			route_tags,
 			source_ref, run_id, trace_id, message_id, moderated, channels, author, created_at, updated_at)
 		select p_workspace_id, v_id, r.endpoint_id, r.kind, 'new', p_prepared -> 'raw',
 			array(select jsonb_array_elements_text(coalesce(p_prepared -> 'route_tags', '[]'))),
@@ -11914,6 +12411,56 @@ begin
 		perform autopost.await_decision(p_workspace_id, v_id, p_prepared -> 'raw');
 	end if;
 	return jsonb_build_object('pending', cardinality(v_all), 'submission_id', v_id);
+end
+$$;
+
+
+--
+-- Name: messages; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.messages (
+    workspace_id text NOT NULL,
+    message_id uuid NOT NULL,
+    hash_version integer DEFAULT 1 NOT NULL,
+    content_hash text NOT NULL,
+    normalization_version integer,
+    payload jsonb NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    source jsonb,
+    source_ref text,
+    first_seen_trace_id uuid,
+    first_ingest_run_id uuid,
+    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_ingest_run_id uuid,
+    seen_count bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY autopost.messages ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.messages FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: hold_replacement(text, autopost.messages, jsonb, text[], text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_replacement(p_workspace_id text, p_message autopost.messages, p_raw jsonb, p_channel_ids text[], p_operator text, p_run_id uuid) RETURNS uuid
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: keeps the new content of a post for moderated channels until a person decides.
+-- Returns: the submission.
+-- Writes:  submissions, events (submission_pending).
+declare
+	v_id uuid := autopost.new_id();
+begin
+	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, source_ref,
+		run_id, trace_id, moderated, channels, replaces, author, created_at, updated_at)
+	values (p_workspace_id, v_id, p_message.source ->> 'endpoint_id', 'api', 'new', p_raw, p_raw ->> 'source_ref',
+		p_run_id,
+		autopost.new_id(), true, p_channel_ids, p_message.message_id, p_operator, autopost.now_ts(), autopost.now_ts());
+	perform autopost.await_decision(p_workspace_id, v_id, p_raw);
+	return v_id;
 end
 $$;
 
@@ -14833,32 +15380,6 @@ $$;
 
 
 --
--- Name: messages; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.messages (
-    workspace_id text NOT NULL,
-    message_id uuid NOT NULL,
-    hash_version integer DEFAULT 1 NOT NULL,
-    content_hash text NOT NULL,
-    normalization_version integer,
-    payload jsonb NOT NULL,
-    tags text[] DEFAULT '{}'::text[] NOT NULL,
-    source jsonb,
-    source_ref text,
-    first_seen_trace_id uuid,
-    first_ingest_run_id uuid,
-    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_ingest_run_id uuid,
-    seen_count bigint DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-ALTER TABLE ONLY autopost.messages ALTER COLUMN workspace_id SET STATISTICS 0;
-
-ALTER TABLE ONLY autopost.messages FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: list_messages_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
@@ -16360,6 +16881,95 @@ $$;
 
 
 --
+-- Name: lock_replaced(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_replaced(p_workspace_id text, p_message_id uuid, p_post jsonb) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks everything that a replacement reads and changes, in the common order.
+-- Returns: the deliveries of the post that are not over.
+-- Locks:   submissions, media_origin (shared), channels, messages (of the new content), deliveries,
+--          in this order.
+declare
+	v_ids uuid[];
+begin
+	perform 1 from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.message_id = p_message_id and s.status = 'pending'
+	order by s.submission_id
+	for no key update of s;
+	perform autopost.hold_origins(p_workspace_id, jsonb_build_array(p_post));
+	v_ids := array(select (r.delivery).delivery_id from autopost.replaceable(p_workspace_id, p_message_id) r);
+	perform autopost.lock_channels(p_workspace_id, array(select d.channel_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
+	perform 1 from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.hash_version = autopost.hash_version()
+		and m.content_hash = p_post ->> 'content_hash'
+	for no key update of m;
+	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
+	return v_ids;
+end
+$$;
+
+
+--
+-- Name: lock_slots(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_slots(p_workspace_id text, p_channel_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks what decides about the free slots of channels: two callers never get the same one.
+-- Locks:   quotas (subject, window_seconds), budgets (auth_ref), channels (channel_id), in this
+--          order.
+declare
+	v_subjects text[];
+	v_refs text[];
+begin
+	select array_agg(distinct s.subject), array_agg(distinct autopost.current_auth_ref(p_workspace_id, c))
+	into v_subjects, v_refs
+	from autopost.channels c
+	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform,
+		c.rate_group))) s (subject)
+	where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids);
+	perform 1 from autopost.quotas q
+	where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
+	order by q.subject, q.window_seconds
+	for no key update of q;
+	perform 1 from autopost.budgets b
+	where b.workspace_id = p_workspace_id and b.auth_ref = any (v_refs)
+	order by b.auth_ref
+	for no key update of b;
+	perform autopost.lock_channels(p_workspace_id, p_channel_ids);
+end
+$$;
+
+
+--
+-- Name: lock_slots_of(text, jsonb[], uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_slots_of(p_workspace_id text, p_posts jsonb[], p_run_id uuid, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks the slots of all channels of posts that take the next free one, before any message.
+--          A post with more channels than one transaction takes locks them in its job.
+-- Locks:   as lock_slots.
+-- Reads:   channels.
+declare
+	v_most int := case when autopost.planning() then 1000000000 else autopost.setting('fanout_chunk_channels')::int end;
+begin
+	perform autopost.lock_slots(p_workspace_id, array(
+		select distinct c.id from unnest(p_posts) p (post)
+		cross join lateral autopost.route_post(p_workspace_id, autopost.frozen_post(p.post, p_run_id, p_now)
+			|| '{"decided": true}', '', v_most + 1) r
+		cross join lateral unnest(r.ids) c (id)
+		where p.post -> 'raw' ? 'slot' and not p.post ? 'errors' and cardinality(r.ids) <= v_most));
+end
+$$;
+
+
+--
 -- Name: lock_turn(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17477,7 +18087,8 @@ select case
 	when jsonb_typeof(p_meta) <> 'object'
 		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}')
 	else (
-		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key), '[]')
+		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key),
+			'[]')
 		from (values
 			('filename', 'must be a name of 1 to 255 characters without slashes', 'write "price.pdf"',
 				jsonb_typeof(p_meta -> 'filename') = 'string' and p_meta ->> 'filename' ~ '^[^/\\[:cntrl:]]{1,255}$'
@@ -17637,6 +18248,137 @@ $$;
 
 
 --
+-- Name: move_deliveries(text, uuid[], jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_to jsonb, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: moves deliveries in the order of the ids, each once. p_to: {"at": instant}, {"seconds":
+--          later than planned, or earlier if negative} or {"slot": "next_free"}. A claim sees the
+--          old time or the new one, because both lock the delivery.
+-- Returns: the results.
+-- Locks:   quotas and budgets for a slot, channels, deliveries, channel_gates, in this order.
+-- Writes:  deliveries, channel_gates, events (rescheduled), admin_audit_log.
+declare
+	v_ids uuid[];
+	v_results jsonb := '[]';
+	v_moved jsonb;
+begin
+	select array_agg(u.id order by u.n) into v_ids
+	from (select i.id, min(i.n) as n from unnest(p_delivery_ids) with ordinality i (id, n) group by i.id) u;
+	if p_to ? 'slot' then
+		perform autopost.lock_slots(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
+	end if;
+	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
+	for v_n in 1 .. cardinality(v_ids) loop
+		v_results := v_results || autopost.move_delivery(p_workspace_id, v_ids[v_n], p_to, v_ids[v_n + 1 :], p_meta);
+	end loop;
+	v_moved := jsonb_path_query_array(v_results, '$[*] ? (@.status == "moved")');
+	if v_moved <> '[]' then
+		perform autopost.arm_gates(p_workspace_id,
+			array(select distinct m.value ->> 'channel_id' from jsonb_array_elements(v_moved) m),
+			(select min(d.due_at) from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id in (
+				select (m.value ->> 'delivery_id')::uuid from jsonb_array_elements(v_moved) m)));
+		perform autopost.audit(p_workspace_id, 'reschedule', 'deliveries', p_meta,
+			autopost.changed(v_moved, 'delivery_id', 'before'), autopost.changed(v_moved, 'delivery_id',
+				'scheduled_for'));
+	end if;
+	return v_results;
+end
+$_$;
+
+
+--
+-- Name: move_delivery(text, uuid, jsonb, uuid[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_delivery(p_workspace_id text, p_delivery_id uuid, p_to jsonb, p_without uuid[], p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: moves one locked delivery. p_to and p_without: see move_deliveries.
+-- Returns: its result.
+-- Writes:  deliveries, events (rescheduled).
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_delivery autopost.deliveries;
+	v_channel autopost.channels;
+	v_reason text;
+	v_at timestamptz;
+begin
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	v_reason := autopost.move_obstacle(v_delivery);
+	if v_reason is null then
+		v_at := case
+			when p_to ? 'at' then (p_to ->> 'at')::timestamptz
+			when p_to ? 'seconds' then greatest(autopost.planned_at(v_delivery), v_now)
+				+ make_interval(secs => (p_to ->> 'seconds')::float8)
+			else autopost.slot_of(v_delivery, p_without) end;
+		v_reason := autopost.time_obstacle(p_workspace_id, v_delivery, v_at, v_now);
+		if v_reason is null then
+			perform autopost.set_schedule(p_workspace_id, p_delivery_id, v_at),
+				autopost.emit_event(p_workspace_id, 'rescheduled', 'ok', v_delivery, null, p_meta || jsonb_build_object(
+					'scheduled_for', v_at, 'before', autopost.planned_at(v_delivery)));
+		end if;
+	end if;
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
+	return jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'channel_id', v_delivery.channel_id,
+		'status', case when v_reason is null then 'moved' else 'refused' end, 'reason', v_reason,
+		'message', autopost.move_message(v_reason), 'before', autopost.planned_at(v_delivery),
+		'scheduled_for', case when v_reason is null then v_at end,
+		'opens_at', case when v_reason is null then nullif(autopost.opens_at(v_channel.window_mode, v_channel.timezone,
+			v_channel.posting_window, greatest(v_at, v_now)), 'infinity') end));
+end
+$$;
+
+
+--
+-- Name: move_message(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_message(p_reason text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a reason of move_obstacle or time_obstacle in words, with the remedy.
+select case p_reason
+	when 'unknown_delivery' then 'the workspace does not have this delivery: run autopost deliveries list'
+	when 'begun' then 'its call has begun: wait for the outcome'
+	when 'sent' then 'it was sent: edit or delete the post'
+	when 'ended' then 'it ended: requeue it'
+	when 'no_slot' then 'its channel has no free slot: give a time'
+	when 'in_the_past' then 'the time must be in the future: choose a later one'
+	when 'too_late' then format('the time must be within %s: choose an earlier one', autopost.schedule_horizon())
+	when 'unchanged' then 'it has this time already'
+	when 'after_removal' then 'the post is removed before that time: cancel its removal first (deliveries cancel)' end
+$$;
+
+
+--
+-- Name: move_obstacle(autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_obstacle(p_delivery autopost.deliveries) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: why a delivery cannot be moved; null if it can. A retry whose calls certainly made no
+--          part of the post has not begun.
+begin
+	return case
+		when p_delivery.delivery_id is null then 'unknown_delivery'
+		when p_delivery.status in ('claimed', 'sending') then 'begun'
+		when p_delivery.status = 'sent' then 'sent'
+		when p_delivery.status not in ('queued', 'retry') then 'ended'
+		when p_delivery.unknown_outcomes > 0
+			or coalesce(p_delivery.render_meta #> '{series_progress,steps}', '{}') <> '{}' then 'begun' end;
+end
+$$;
+
+
+--
 -- Name: move_slots(text, text[], bigint[], bigint[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17719,6 +18461,46 @@ begin
 		then p_error else p_error - 'moved' end;
 end
 $$;
+
+
+--
+-- Name: moved(text, uuid[], jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moved(p_workspace_id text, p_delivery_ids uuid[], p_to jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: checks the arguments of a move and does it. A dry run does the same and rolls back.
+-- Returns: as reschedule.
+-- Raises:  AP001 for a wrong argument.
+declare
+	v_meta jsonb := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_results jsonb;
+	v_count int;
+begin
+	perform autopost.require_argument('delivery_ids', cardinality(p_delivery_ids) > 0
+		and array_position(p_delivery_ids, null) is null);
+	if cardinality(p_delivery_ids) > 1000 then
+		perform autopost.raise_argument('delivery_ids', format('must have at most 1000 ids, got %s',
+			cardinality(p_delivery_ids)), 'make several calls');
+	end if;
+	if p_dry_run then
+		begin
+			v_results := autopost.move_deliveries(p_workspace_id, p_delivery_ids, p_to, v_meta);
+			raise exception 'planned' using errcode = 'AP900';
+		exception when sqlstate 'AP900' then
+			null; -- the writes are rolled back, the variables stay
+		end;
+	else
+		v_results := autopost.move_deliveries(p_workspace_id, p_delivery_ids, p_to, v_meta);
+	end if;
+	v_count := jsonb_array_length(jsonb_path_query_array(v_results, '$[*] ? (@.status == "moved")'));
+	return jsonb_strip_nulls(jsonb_build_object('applied', v_count > 0, 'dry_run', p_dry_run, 'moved', v_count,
+		'refused',
+		jsonb_array_length(v_results) - v_count, 'results', v_results, 'reason', case
+		when v_results @? '$ ? (@.size() == 1)[0] ? (@.reason == "unknown_delivery")' then 'unknown_delivery' end));
+end
+$_$;
 
 
 --
@@ -17909,6 +18691,54 @@ where not exists (select 1 from autopost.workspace_endpoints e
 order by n
 limit 1
 $_$;
+
+
+--
+-- Name: next_free_slots(text, text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.next_free_slots(p_workspace_id text, p_channel_id text, p_after timestamp with time zone, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the next free slots of a channel from p_after on (null: now), as a post with one message
+--          and the lowest price of its platform would take them. It reserves nothing: "slot":
+--          "next_free" in a post, and reschedule without a time, take a slot.
+-- Returns: {"items": [{"at"}]}, at most p_limit (1 to 100); fewer if there are no more.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   channels, platforms; as free_slot.
+declare
+	v_channel autopost.channels;
+	v_price bigint;
+	v_after timestamptz := coalesce(p_after, autopost.now_ts());
+	v_items jsonb := '[]';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('channel_id', p_channel_id <> ''), autopost.require_argument('limit',
+		p_limit is not null);
+	if p_limit not between 1 and 100 then
+		perform autopost.raise_argument('limit', format('must be 1 to 100, got %s', p_limit), 'pass a smaller number');
+	elsif v_after > autopost.now_ts() + autopost.schedule_horizon() or not isfinite(v_after) then
+		perform autopost.raise_argument('after', format('must be within %s, got %s', autopost.schedule_horizon(),
+			autopost.instant_text(v_after)), 'pass an earlier time');
+	end if;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
+		and c.channel_id = p_channel_id;
+	if v_channel.channel_id is null then
+		perform autopost.raise_argument('channel_id', format('must be a channel of the workspace, got %s',
+			p_channel_id),
+			'run autopost channel list');
+	end if;
+	v_price := (select coalesce(p.post_micros, 0) from autopost.platforms p where p.platform = v_channel.platform);
+	for v_n in 1 .. p_limit loop
+		v_after := autopost.free_slot(v_channel, v_after, 1, v_price, '{}');
+		exit when v_after is null;
+		v_items := v_items || jsonb_build_object('at', v_after);
+		v_after := v_after + autopost.slot_gap(v_channel);
+	end loop;
+	return jsonb_build_object('items', v_items);
+end
+$$;
 
 
 --
@@ -19043,7 +19873,7 @@ begin
 	for v_field in
 		select f.key, f.value, w.kind from jsonb_each(p_raw) f
 		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'),
-			('scheduled_for', 'string'), ('remove_at', 'string'),
+			('scheduled_for', 'string'), ('remove_at', 'string'), ('slot', 'string'),
 			('disable_preview', 'boolean'), ('variants', 'object'), ('routing', 'object'),
 				('template', 'object')) w (key, kind) on w.key = f.key
 		where jsonb_typeof(f.value) <> w.kind
@@ -19083,7 +19913,11 @@ begin
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'must be a time with an offset',
 			'write 2026-12-01T10:00:00+03:00');
+	elsif autopost.timestamp_of(p_raw ->> 'scheduled_for') > autopost.now_ts() + autopost.schedule_horizon() then
+		v_errors := v_errors || autopost.field_error('scheduled_for', format('must be within %s',
+			autopost.schedule_horizon()), 'choose an earlier time');
 	end if;
+	v_errors := v_errors || autopost.slot_errors(p_raw);
 	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
 		v_errors := v_errors || autopost.field_error('remove_at', 'must be a time with an offset',
 			'write 2026-12-01T18:00:00+03:00');
@@ -19299,7 +20133,8 @@ CREATE FUNCTION autopost.plan_digest(p_plan jsonb) RETURNS text
     AS $$
 -- Purpose: the digest of a plan: texts, media and platforms, without the channels.
 select encode(sha256(convert_to(jsonb_build_object('media', p_plan -> 'media', 'texts', (
-	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value -> 'text')),
+	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict',
+		r.value -> 'text')),
 		'[]')
 	from jsonb_array_elements(p_plan -> 'renderings') r))::text, 'UTF8')), 'hex')
 $$;
@@ -19373,6 +20208,18 @@ begin
 	return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null) || v_steps;
 end
 $_$;
+
+
+--
+-- Name: planned_at(autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.planned_at(p_delivery autopost.deliveries) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the time of a delivery without its retries: the one that a person plans and moves.
+select greatest(p_delivery.not_before, p_delivery.scheduled_for)
+$$;
 
 
 --
@@ -22189,6 +23036,42 @@ $_$;
 
 
 --
+-- Name: quota_points(autopost.quotas, timestamp with time zone, timestamp with time zone, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.quota_points(p_quota autopost.quotas, p_from timestamp with time zone, p_until timestamp with time zone, p_without uuid[], p_now timestamp with time zone) RETURNS TABLE(at timestamp with time zone, weight bigint)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the uses of a quota between two instants: calls that started, open claims, and what is
+--          planned in its channels.
+-- Reads:   quota_uses, channels, deliveries.
+begin
+	return query
+	select x.at, sum(x.weight)
+	from (
+		select least(u.used_at, p_now) as at, autopost.quota_weight(p_quota, u.posts) as weight
+		from autopost.quota_uses u
+		where u.workspace_id = p_quota.workspace_id and u.subject = p_quota.subject and u.used_at > p_from
+		union all
+		select greatest(d.due_at, p_now), autopost.quota_weight(p_quota, autopost.posts_claimed(d.render_meta))
+		from autopost.channels c
+		cross join lateral (
+			select d.due_at, d.render_meta from autopost.deliveries d
+			where d.workspace_id = p_quota.workspace_id and d.channel_id = c.channel_id
+				and d.status in ('queued', 'retry')
+				and d.due_at < p_until and (d.due_at > p_from or p_from < p_now)
+				and d.delivery_id <> all (p_without)
+			offset 0) d
+		where c.workspace_id = p_quota.workspace_id
+			and (c.channel_id = p_quota.channel_id or c.platform = p_quota.platform
+				and c.rate_group = p_quota.rate_group)) x
+	where x.at > p_from and x.at < p_until
+	group by x.at;
+end
+$$;
+
+
+--
 -- Name: quota_recheck(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23375,6 +24258,18 @@ $$;
 
 
 --
+-- Name: recurrences_of(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.recurrences_of(p_workspace_id text, p_message_ids uuid[]) RETURNS TABLE(message_id uuid, recurrence_id uuid)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the recurrences of those messages that one made.
+select null::uuid, null::uuid where false
+$$;
+
+
+--
 -- Name: redact(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24492,6 +25387,430 @@ $$;
 
 
 --
+-- Name: replace_content(text, uuid, jsonb, jsonb, timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_content(p_workspace_id text, p_message_id uuid, p_raw jsonb, p_changes jsonb, p_at timestamp with time zone, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: replaces the content of a post. p_raw is the whole new content, p_changes are its fields
+--          that differ, for sent posts, at p_at.
+-- Returns: as replace_post without "dry_run".
+-- Locks:   as replace_waiting.
+-- Writes:  admin_audit_log; as replace_waiting and edit_sent.
+declare
+	v_none constant jsonb := '{"applied": false, "requested": 0, "replaced": 0, "pending": 0, "refused": 0, "results": []}';
+	v_message autopost.messages;
+	v_reason text := autopost.replace_obstacle(p_workspace_id, p_message_id);
+	v_post jsonb;
+	v_results jsonb;
+	v_done jsonb;
+begin
+	if v_reason is not null then
+		return v_none || jsonb_build_object('reason', v_reason);
+	end if;
+	select m.* into v_message from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	v_post := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', jsonb_strip_nulls(jsonb_build_object(
+		'source_ref', v_message.source_ref)) || p_raw, 'trace_id', autopost.new_id()));
+	if v_post ? 'errors' then
+		return v_none || jsonb_build_object('reason', 'invalid', 'errors', v_post -> 'errors');
+	end if;
+	v_results := autopost.replace_waiting(p_workspace_id, v_message, v_post, p_meta)
+		|| autopost.edit_sent(p_workspace_id, p_message_id, p_changes, p_at, p_meta);
+	v_done := jsonb_path_query_array(v_results, '$[*] ? (@.applied == true)');
+	if v_done <> '[]' then
+		perform autopost.audit(p_workspace_id, 'replace_post', 'message:' || p_message_id, p_meta,
+			autopost.fields_that_differ(v_message.payload, v_post -> 'payload'),
+			autopost.fields_that_differ(v_post -> 'payload', v_message.payload) || jsonb_strip_nulls(jsonb_build_object(
+				'message_id', jsonb_path_query_first(v_done, '$[*].message_id'), 'deliveries',
+				jsonb_path_query_array(v_done, '$[*].delivery_id'))));
+	end if;
+	return jsonb_strip_nulls(jsonb_build_object('applied', v_done <> '[]', 'message_id', jsonb_path_query_first(v_done,
+		'$[*].message_id'), 'results', jsonb_path_query_array(v_results, '$[0 to 999]')) || (
+		select jsonb_build_object('requested', count(*) filter (where r.value ->> 'change' = 'edited'), 'replaced',
+			count(*) filter (where r.value ->> 'change' = 'replaced'), 'pending', count(*) filter (
+			where r.value ->> 'change' = 'pending'), 'refused',
+				count(*) filter (where r.value ->> 'change' = 'refused'))
+		from jsonb_array_elements(v_results) r));
+end
+$_$;
+
+
+--
+-- Name: replace_held(text, autopost.messages, jsonb, jsonb, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_held(p_workspace_id text, p_message autopost.messages, p_raw jsonb, p_old jsonb, p_run_id uuid, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes the new content of a post wait for a decision in moderated channels, and ends what
+--          waited there. p_old: [{"delivery_id", "channel_id", "scheduled_for", "remove_at"}].
+-- Returns: {delivery_id: {"submission_id"}}.
+-- Writes:  submissions, deliveries, events (submission_pending, manual_skip).
+declare
+	v_group record;
+	v_id uuid;
+	v_answer jsonb := '{}';
+begin
+	for v_group in
+		select (o.value ->> 'scheduled_for')::timestamptz as scheduled_for,
+			(o.value ->> 'remove_at')::timestamptz as remove_at,
+			array_agg((o.value ->> 'delivery_id')::uuid order by o.ordinality) as ids,
+			array_agg(o.value ->> 'channel_id' order by o.ordinality) as channels
+		from jsonb_array_elements(p_old) with ordinality o
+		group by 1, 2
+		order by 1, 2
+	loop
+		v_id := autopost.hold_replacement(p_workspace_id, p_message, autopost.with_times(p_raw, v_group.scheduled_for,
+			v_group.remove_at), v_group.channels, p_meta ->> 'operator', p_run_id);
+		perform autopost.end_replaced(p_workspace_id, u.id, jsonb_build_object('submission_id', v_id), p_meta)
+		from unnest(v_group.ids) u (id);
+		v_answer := v_answer || (select jsonb_object_agg(u.id, jsonb_build_object('submission_id', v_id))
+			from unnest(v_group.ids) u (id));
+	end loop;
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: replace_obstacle(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_obstacle(p_workspace_id text, p_message_id uuid) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: why no delivery of a post can be replaced or edited now; null if some may.
+-- Reads:   messages, fanout_jobs, deliveries, submissions.
+begin
+	return case
+		when not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+			and m.message_id = p_message_id) then 'unknown_message'
+		when exists (select 1 from autopost.fanout_jobs j where j.workspace_id = p_workspace_id
+			and j.message_id = p_message_id and j.status = 'running') then 'fanout_running'
+		when (select count(*) from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = p_message_id
+			and d.status in ('queued', 'retry', 'claimed', 'sending')) > autopost.setting('fanout_chunk_channels')
+			then 'too_many_channels'
+		when not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = p_message_id and d.status in ('queued', 'retry', 'claimed', 'sending', 'sent'))
+			and not exists (select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
+				and s.message_id = p_message_id and s.status = 'pending') then 'nothing_waits' end;
+end
+$$;
+
+
+--
+-- Name: replace_or_plan(text, uuid, jsonb, jsonb, timestamp with time zone, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_or_plan(p_workspace_id text, p_message_id uuid, p_raw jsonb, p_changes jsonb, p_at timestamp with time zone, p_meta jsonb, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: replace_content; a dry run does the same and rolls back.
+-- Raises:  AP001 for a wrong argument.
+declare
+	v_answer jsonb;
+	v_field text;
+begin
+	perform autopost.require_argument('message_id', p_message_id is not null);
+	perform autopost.require_argument('raw_payload', jsonb_typeof(p_raw) = 'object');
+	select k.key into v_field from jsonb_object_keys(p_raw) k (key)
+	where k.key in ('scheduled_for', 'slot', 'routing') order by k.key limit 1;
+	if v_field is not null then
+		perform autopost.raise_argument(v_field,
+			'must not be given: the new content takes times and channels of the old',
+			case v_field when 'routing' then 'leave it out' else 'leave it out, and move the post: reschedule' end);
+	end if;
+	if not p_dry_run then
+		return autopost.replace_content(p_workspace_id, p_message_id, p_raw, p_changes, p_at, p_meta)
+			|| '{"dry_run": false}';
+	end if;
+	begin
+		v_answer := autopost.replace_content(p_workspace_id, p_message_id, p_raw, p_changes, p_at, p_meta);
+		raise exception 'planned' using errcode = 'AP900';
+	exception when sqlstate 'AP900' then
+		null; -- the writes are rolled back, the variables stay
+	end;
+	-- ids of rows that were rolled back
+	return v_answer || '{"dry_run": true}' || jsonb_build_object('message_id', null, 'results', (
+		select jsonb_agg(r.value - '{new_delivery_id,message_id,new_submission_id,act_id}'::text[] - case
+			when r.value ? 'delivery_id' then 'submission_id' else '' end order by r.ordinality)
+		from jsonb_array_elements(v_answer -> 'results') with ordinality r));
+end
+$$;
+
+
+--
+-- Name: replace_parts(text, autopost.messages, jsonb, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_parts(p_workspace_id text, p_message autopost.messages, p_raw jsonb, p_run_id uuid, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: replaces the parts of a post that wait for a decision by the new content, which waits, too.
+-- Returns: [result]: see replace_post.
+-- Writes:  submissions, approvals, events (submission_pending, submission_skipped).
+declare
+	v_old autopost.submissions;
+	v_id uuid;
+	v_results jsonb := '[]';
+begin
+	for v_old in
+		select s.* from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.message_id = p_message.message_id and s.status = 'pending'
+		order by s.submission_id
+	loop
+		v_id := autopost.hold_replacement(p_workspace_id, p_message, autopost.with_times(p_raw,
+			autopost.timestamp_of(v_old.raw_payload ->> 'scheduled_for'),
+				autopost.timestamp_of(v_old.raw_payload ->> 'remove_at')),
+			v_old.channels, p_meta ->> 'operator', p_run_id);
+		update autopost.submissions s
+		set status = 'skipped', updated_at = autopost.now_ts()
+		where s.workspace_id = p_workspace_id and s.submission_id = v_old.submission_id;
+		perform autopost.note_submission(v_old, 'submission_skipped', p_meta || jsonb_build_object('replaced_by',
+			v_id));
+		v_results := v_results || jsonb_build_object('submission_id', v_old.submission_id, 'channels', v_old.channels,
+			'applied', true, 'change', 'pending', 'new_submission_id', v_id);
+	end loop;
+	return v_results;
+end
+$$;
+
+
+--
+-- Name: replace_post(text, uuid, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_post(p_workspace_id text, p_message_id uuid, p_raw_payload jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: replaces the content of a post in one transaction. Where the post waits, its deliveries end
+--          as by skip_deliveries, and the new content takes their channels and times; it waits for a
+--          decision where the channel or the endpoint of the post is moderated. What was sent is
+--          edited by request_acts. p_raw_payload is the whole new content, without scheduled_for, slot
+--          and routing; its media are stored already. A channel that cannot take it keeps the old one.
+-- Returns: {"applied", "dry_run", "message_id": of the new content, "replaced", "pending",
+--          "requested": edits of sent posts, "refused", "results": [the first 1,000: {"delivery_id",
+--          "channel_id", "applied", "change": replaced | pending | edited | refused, and
+--          "new_delivery_id", "message_id"; "submission_id"; "act_id"; or "reason", "message"}; for a
+--          part that waited for a decision {"submission_id", "channels", "change": "pending",
+--          "new_submission_id"}]}. {"applied": false, "reason"}: unknown_message, fanout_running,
+--          too_many_channels, nothing_waits, or invalid with "errors". A dry run has the same answer
+--          without new ids.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   submissions, media_origin (shared), channels, messages, deliveries, channel_gates,
+--          audit_heads, in this order.
+-- Reads:   messages, fanout_jobs, workspace_endpoints, channels, platforms, templates.
+-- Writes:  messages, deliveries, submissions, post_acts, ingest_runs, channel_gates, events
+--          (manual_skip, enqueue, submission_pending, submission_skipped, act_requested),
+--          admin_audit_log.
+declare
+	v_meta jsonb;
+	v_old jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_old := (select m.payload from autopost.messages m where m.workspace_id = p_workspace_id
+		and m.message_id = p_message_id);
+	return autopost.replace_or_plan(p_workspace_id, p_message_id, p_raw_payload, (
+		select coalesce(jsonb_object_agg(f.key, coalesce(p_raw_payload -> f.key, 'null')), '{}')
+		from unnest(autopost.editable_fields()) f (key)
+		where p_raw_payload -> f.key is distinct from v_old -> f.key), null, v_meta, p_dry_run);
+end
+$$;
+
+
+--
+-- Name: replace_queued(text, jsonb, autopost.deliveries[], timestamp with time zone[], uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_queued(p_workspace_id text, p_raw jsonb, p_old autopost.deliveries[], p_removals timestamp with time zone[], p_run_id uuid, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: enqueues the new content for the channels of locked deliveries, with their times, and ends
+--          these deliveries. A delivery whose channel did not take the new content stays.
+-- Returns: {old delivery_id: {"new_delivery_id", "message_id"}}.
+-- Locks:   as enqueue_posts.
+-- Writes:  as enqueue_posts; deliveries, channel_gates, events (manual_skip).
+declare
+	v_items jsonb;
+	v_pair record;
+	v_answer jsonb := '{}';
+	v_due timestamptz := 'infinity';
+begin
+	select jsonb_agg(jsonb_build_object('raw', autopost.with_times(p_raw, null, g.remove_at), 'trace_id',
+		autopost.new_id(),
+		'channels', g.channels, 'fixed', true, 'decided', true)) into v_items
+	from (
+		select r.remove_at, jsonb_agg(o.channel_id) as channels
+		from unnest(p_old) with ordinality o
+		join unnest(p_removals) with ordinality r (remove_at, n) on r.n = o.ordinality
+		group by r.remove_at) g;
+	perform autopost.close_run(p_workspace_id, p_run_id, autopost.answer_stats(autopost.enqueue_posts(p_workspace_id,
+		v_items,
+		p_run_id, autopost.now_ts())), null);
+	for v_pair in
+		select o.delivery_id as old_id, o.not_before, o.scheduled_for, n.delivery_id as new_id, n.message_id
+		from unnest(p_old) o
+		join autopost.deliveries n on n.workspace_id = p_workspace_id and n.channel_id = o.channel_id
+			and n.ingest_run_id = p_run_id and n.status = 'queued'
+			and n.trace_id in (select (i.value ->> 'trace_id')::uuid from jsonb_array_elements(v_items) i)
+			and n.message_id in (select m.message_id from autopost.messages m
+				where m.workspace_id = p_workspace_id and m.last_ingest_run_id = p_run_id)
+		order by o.channel_id
+	loop
+		update autopost.deliveries d
+		set not_before = v_pair.not_before
+		where d.workspace_id = p_workspace_id and d.delivery_id = v_pair.new_id;
+		perform autopost.set_schedule(p_workspace_id, v_pair.new_id, v_pair.scheduled_for),
+			autopost.end_replaced(p_workspace_id, v_pair.old_id, jsonb_build_object('replaced_by',
+				v_pair.message_id), p_meta);
+		v_due := least(v_due, greatest(v_pair.not_before, v_pair.scheduled_for));
+		v_answer := v_answer || jsonb_build_object(v_pair.old_id, jsonb_build_object('new_delivery_id', v_pair.new_id,
+			'message_id', v_pair.message_id));
+	end loop;
+	perform autopost.arm_gates(p_workspace_id, array(select o.channel_id from unnest(p_old) o), v_due)
+	where v_answer <> '{}';
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: replace_refusals(text, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_refusals(p_workspace_id text, p_post jsonb, p_channel_ids text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the channels that cannot take the new content of a post, {channel_id: {"reason",
+--          "message"}}. p_post comes from prepare_post.
+-- Reads:   channels, platforms, media_origin, templates, deliveries.
+declare
+	v_route record;
+	v_shown record;
+begin
+	select r.ids, r.ttls, r.choices, r.renderings into v_route
+	from autopost.route_post(p_workspace_id, autopost.frozen_post(p_post || jsonb_build_object('channels',
+		p_channel_ids,
+		'fixed', true, 'decided', true), null, autopost.now_ts()), '', cardinality(p_channel_ids)) r;
+	select s.verdicts, s.errors into v_shown
+	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', v_route.renderings) s;
+	return (
+		select coalesce(jsonb_object_agg(u.channel_id, case when v_shown.verdicts[u.choice] = 'queued'
+			then '{"reason": "duplicate", "message": "the channel has the new content already: skip the delivery"}'::jsonb
+			else jsonb_build_object('reason', 'validation_failed', 'message',
+				coalesce(v_shown.errors[u.choice] ->> 'message',
+				'nothing would be left of the post')) end), '{}')
+		from unnest(v_route.ids, v_route.ttls, v_route.choices) u (channel_id, ttl, choice)
+		where v_shown.verdicts[u.choice] <> 'queued'
+		or exists (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.content_hash = p_post ->> 'content_hash'
+				and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+				and (d.status in ('queued', 'claimed', 'sending', 'retry')
+					or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => u.ttl))));
+end
+$$;
+
+
+--
+-- Name: replace_waiting(text, autopost.messages, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_waiting(p_workspace_id text, p_message autopost.messages, p_post jsonb, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: replaces the content of a post where it waits: in the queue or for a decision. p_post comes
+--          from prepare_post.
+-- Returns: [result]: see replace_post.
+-- Locks:   as lock_replaced, then as enqueue_posts.
+-- Writes:  ingest_runs; as enqueue_posts, replace_held and replace_parts.
+declare
+	v_ids uuid[] := autopost.lock_replaced(p_workspace_id, p_message.message_id, p_post);
+	v_moderated boolean := coalesce((select e.moderated from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.endpoint_id = p_message.source ->> 'endpoint_id'), false);
+	v_run_id uuid := autopost.new_id();
+	v_rows jsonb;
+	v_refused jsonb;
+	v_done jsonb;
+begin
+	select coalesce(jsonb_agg(jsonb_build_object('delivery_id', (r.delivery).delivery_id, 'channel_id',
+		(r.delivery).channel_id,
+		'obstacle', r.obstacle, 'scheduled_for', (r.delivery).scheduled_for, 'remove_at', r.remove_at,
+		'held', v_moderated or (r.channel).moderated)), '[]') into v_rows
+	from autopost.replaceable(p_workspace_id, p_message.message_id) r
+	where (r.delivery).delivery_id = any (v_ids);
+	v_refused := case when p_post ->> 'content_hash' = p_message.content_hash then '{}' else autopost.replace_refusals(
+		p_workspace_id, p_post, array(select r.value ->> 'channel_id' from jsonb_array_elements(v_rows) r)) end;
+	select coalesce(jsonb_agg(r.value || case
+		when r.value ->> 'obstacle' is not null then jsonb_build_object('reason', r.value -> 'obstacle', 'message',
+			autopost.move_message(r.value ->> 'obstacle'))
+		when p_post ->> 'content_hash' = p_message.content_hash
+			then '{"reason": "unchanged", "message": "it has this content already"}'::jsonb
+		else coalesce(v_refused -> (r.value ->> 'channel_id'), '{}') end), '[]') into v_rows
+	from jsonb_array_elements(v_rows) r;
+	perform autopost.begin_run(p_workspace_id, v_run_id, 'api', p_message.source ->> 'endpoint_id', null);
+	v_done := autopost.replace_held(p_workspace_id, p_message, p_post -> 'raw', jsonb_path_query_array(v_rows,
+		'$[*] ? (@.held == true && !exists (@.reason))'), v_run_id, p_meta);
+	if v_rows @? '$[*] ? (@.held == false && !exists (@.reason))' then
+		v_done := v_done || (
+			select autopost.replace_queued(p_workspace_id, p_post -> 'raw', array_agg(r.delivery),
+				array_agg(r.remove_at),
+				v_run_id, p_meta)
+			from autopost.replaceable(p_workspace_id, p_message.message_id) r
+			where jsonb_path_exists(v_rows, '$[*] ? (@.delivery_id == $id && @.held == false && !exists (@.reason))',
+				jsonb_build_object('id', (r.delivery).delivery_id)));
+	else
+		perform autopost.close_run(p_workspace_id, v_run_id, '{}', null);
+	end if;
+	return (
+		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', r.value -> 'delivery_id',
+			'channel_id',
+			r.value -> 'channel_id', 'applied', v_done ? (r.value ->> 'delivery_id'), 'change', case
+				when not v_done ? (r.value ->> 'delivery_id') then 'refused'
+				when r.value -> 'held' = 'true' then 'pending' else 'replaced' end,
+			'reason', case when not v_done ? (r.value ->> 'delivery_id') then coalesce(r.value -> 'reason',
+				'"duplicate"') end,
+			'message', r.value -> 'message') || coalesce(v_done -> (r.value ->> 'delivery_id'), '{}'))
+			order by r.ordinality), '[]')
+		from jsonb_array_elements(v_rows) with ordinality r)
+		|| case when p_post ->> 'content_hash' = p_message.content_hash then '[]'
+			else autopost.replace_parts(p_workspace_id, p_message, p_post -> 'raw', v_run_id, p_meta) end;
+end
+$_$;
+
+
+--
+-- Name: replaceable(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replaceable(p_workspace_id text, p_message_id uuid) RETURNS TABLE(delivery autopost.deliveries, channel autopost.channels, obstacle text, remove_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the deliveries of a post that are not over, each with the reason why it cannot be replaced
+--          (null: it can) and the time at which the post itself asked for its removal.
+-- Reads:   deliveries, channels, post_acts.
+begin
+	return query
+	select d, c, autopost.move_obstacle(d), (
+		select a.due_at from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.delivery_id = d.delivery_id and a.status = 'queued'
+			and autopost.came_with_its_post(a)
+		limit 1)
+	from autopost.deliveries d
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	where d.workspace_id = p_workspace_id and d.message_id = p_message_id
+		and d.status in ('queued', 'retry', 'claimed', 'sending')
+	order by d.channel_id, d.delivery_id;
+end
+$$;
+
+
+--
 -- Name: replay(text, text, uuid[], tstzrange, boolean, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25019,6 +26338,92 @@ $$;
 
 
 --
+-- Name: reschedule(text, uuid[], timestamp with time zone, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.reschedule(p_workspace_id text, p_delivery_ids uuid[], p_at timestamp with time zone, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: moves deliveries that wait to another time; p_at null: each to the next free slot of its
+--          channel. A call or a sent part of the post is a begin, and such a delivery stays. Posting
+--          window, rates, quotas, budget and the wait after a failure hold as for a new post. At
+--          most 1,000 ids.
+-- Returns: {"applied", "dry_run", "moved", "refused", "results": [{"delivery_id", "channel_id",
+--          "status": "moved" | "refused", "before": its planned time, and "scheduled_for",
+--          "opens_at": when the posting window is open then or next; or "reason", "message"}]}, in
+--          the order of the ids. "reason": unknown_delivery, begun, sent, ended, unchanged, no_slot,
+--          too_late, in_the_past, after_removal. A single unknown delivery is also the "reason" of the
+--          answer. A dry run has the same answer.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   quotas and budgets for a slot, channels, deliveries, channel_gates, audit_heads, in this
+--          order.
+-- Reads:   post_acts; as next_free_slots for a slot.
+-- Writes:  deliveries, channel_gates, events (rescheduled), admin_audit_log.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_move_time('at', p_at);
+	return autopost.moved(p_workspace_id, p_delivery_ids, case when p_at is null then '{"slot": "next_free"}'
+		else jsonb_build_object('at', p_at) end, p_operator, p_reason, p_dry_run);
+end
+$$;
+
+
+--
+-- Name: reschedule_post(text, uuid, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.reschedule_post(p_workspace_id text, p_message_id uuid, p_to jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: moves a post in all its channels: its deliveries that wait or are in flight, at most 1,000
+--          a call. p_to is one of {"at": instant with offset}, {"seconds": later, or earlier if
+--          negative} and {"slot": "next_free"}. A first call moves all up to 1,000; pass the last
+--          delivery_id of its answer as "after" of p_to while "more" is true.
+-- Returns: as reschedule, with "more". {"applied": false, "reason"}: unknown_message, nothing_waits,
+--          or fanout_running: channels still get their deliveries.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   as reschedule.
+-- Reads:   messages, fanout_jobs.
+-- Writes:  as reschedule.
+declare
+	v_ids uuid[];
+	v_reason text;
+	v_more boolean;
+	v_base jsonb := jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'moved', 0, 'refused', 0, 'results',
+		'[]'::jsonb);
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('message_id', p_message_id is not null);
+	perform autopost.check_target_time(p_to);
+	select (array_agg(w.delivery_id order by w.delivery_id))[:1000], count(*) > 1000 into v_ids, v_more
+	from (
+		select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p_message_id
+			and d.status in ('queued', 'retry', 'claimed', 'sending')
+			and (not p_to ? 'after' or d.delivery_id > (p_to ->> 'after')::uuid)
+		order by d.delivery_id
+		limit 1001) w;
+	v_reason := case
+		when not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+			and m.message_id = p_message_id) then 'unknown_message'
+		when exists (select 1 from autopost.fanout_jobs j where j.workspace_id = p_workspace_id
+			and j.message_id = p_message_id and j.status = 'running') then 'fanout_running'
+		when v_ids is null and not p_to ? 'after' then 'nothing_waits' end;
+	if v_reason is not null then
+		return v_base || jsonb_build_object('reason', v_reason);
+	elsif v_ids is null then
+		return v_base || '{"more": false}';
+	end if;
+	return autopost.moved(p_workspace_id, v_ids, p_to - 'after', p_operator, p_reason, p_dry_run)
+		|| jsonb_build_object('more', v_more);
+end
+$$;
+
+
+--
 -- Name: reserve_slot(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25283,6 +26688,9 @@ select jsonb_build_object('workspace_id', p_event.workspace_id, 'message_id', p_
 		p_event.meta ->> 'provider_message_id') end,
 	'next_retry_at', case when p_type = 'delivery.retry'
 		then autopost.utc((p_event.meta ->> 'next_retry_at')::timestamptz) end,
+	'scheduled_for', case when p_event.action = 'rescheduled'
+		then autopost.utc((p_event.meta ->> 'scheduled_for')::timestamptz) end,
+	'replaced_by', case when p_event.action = 'manual_skip' then p_event.meta -> 'replaced_by' end,
 	'paused_until', case when p_type = 'channel.paused' then autopost.utc((p_event.meta ->> 'until')::timestamptz) end,
 	'auth_ref', case when p_type like 'credential.%' then p_event.meta -> 'auth_ref' end,
 	'valid_until', case when p_type = 'credential.expiring' then p_event.meta -> 'valid_until' end,
@@ -25324,6 +26732,7 @@ select case p_event.action
 	when 'manual_skip' then 'delivery.dead'
 	when 'unknown_outcome' then 'delivery.unknown'
 	when 'manual_requeue' then 'delivery.requeued'
+	when 'rescheduled' then 'delivery.rescheduled'
 	when 'channel_paused' then 'channel.paused'
 	when 'channel_disabled' then 'channel.disabled'
 	when 'channel_enabled' then 'channel.resumed'
@@ -25341,7 +26750,7 @@ CREATE FUNCTION autopost.result_types() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: all event types that can be reported.
-select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
+select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,delivery.rescheduled,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
 $$;
 
 
@@ -26190,6 +27599,7 @@ declare
 	v_first text := (select min(i.channel_id) from unnest(v_include) i (channel_id));
 	v_last text := (select max(i.channel_id) from unnest(v_include) i (channel_id));
 	v_decided boolean := coalesce(p_post -> 'decided' = 'true', false);
+	v_fixed boolean := p_post ? 'fixed';
 begin
 	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
 		order by c.channel_id desc limit 1));
@@ -26199,7 +27609,8 @@ begin
 		where c.workspace_id = p_workspace_id
 		and c.channel_id > p_after
 		and c.channel_id between coalesce(v_first, '') and v_last
-		and autopost.is_routed(c, v_tags, v_include, v_exclude)
+		and case when v_fixed then c.channel_id = any (v_include)
+			else autopost.is_routed(c, v_tags, v_include, v_exclude) end
 		and (v_decided or not c.moderated)
 		order by c.channel_id
 		limit p_limit
@@ -26383,6 +27794,18 @@ begin
 	end loop;
 	return btrim(autopost.collapse_spaces(v_value));
 end
+$$;
+
+
+--
+-- Name: schedule_horizon(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.schedule_horizon() RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how far ahead a post may be planned.
+select interval '2 years'
 $$;
 
 
@@ -26631,6 +28054,24 @@ begin
 	return '{"applied": true}';
 end
 $_$;
+
+
+--
+-- Name: set_schedule(text, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.set_schedule(p_workspace_id text, p_delivery_id uuid, p_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the only change of the time of a delivery that waits. due_at follows; the caller opens
+--          the gate.
+-- Writes:  deliveries.
+begin
+	update autopost.deliveries d
+	set scheduled_for = p_at, updated_at = autopost.now_ts()
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id and d.status in ('queued', 'retry');
+end
+$$;
 
 
 --
@@ -27233,6 +28674,30 @@ $$;
 
 
 --
+-- Name: shift_deliveries(text, uuid[], integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shift_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_seconds integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: moves deliveries that wait by p_seconds from their planned times; from now on if they are
+--          due. Negative: earlier. Otherwise as reschedule.
+-- Returns: as reschedule.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   channels, deliveries, channel_gates, audit_heads, in this order.
+-- Writes:  deliveries, channel_gates, events (rescheduled), admin_audit_log.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_shift(p_seconds);
+	return autopost.moved(p_workspace_id, p_delivery_ids, jsonb_build_object('seconds', p_seconds), p_operator,
+		p_reason,
+		p_dry_run);
+end
+$$;
+
+
+--
 -- Name: shift_times(text, text, text[], text, text[], timestamp with time zone, timestamp with time zone, interval); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -27502,6 +28967,41 @@ $$;
 
 
 --
+-- Name: slot_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_errors(p_raw jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the errors of the slot of a raw payload.
+select case
+	when not p_raw ? 'slot' then '[]'
+	when p_raw ->> 'slot' <> 'next_free'
+		then autopost.field_error('slot', format('must be next_free, got %s', p_raw ->> 'slot'), 'write "next_free"')
+	when p_raw ? 'scheduled_for' then autopost.field_error('slot', 'must not stand beside scheduled_for',
+		'give a time or a slot')
+	when p_raw ? 'remove_at' then autopost.field_error('slot',
+		'must not stand beside remove_at, because it may be later',
+		'give a time, or ask for the removal after the post was sent')
+	else '[]' end
+$$;
+
+
+--
+-- Name: slot_gap(autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_gap(p_channel autopost.channels) RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the smallest distance of two slots of a channel: settings.min_gap_seconds, a minute by
+--          default, and never less than its rate allows.
+select greatest(make_interval(secs => coalesce((p_channel.settings ->> 'min_gap_seconds')::float8, 60)),
+	autopost.slot_step(p_channel.rate_rps, 1))
+$$;
+
+
+--
 -- Name: slot_horizon(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -27523,6 +29023,30 @@ CREATE FUNCTION autopost.slot_micros(p_rate_rps numeric) RETURNS bigint
 -- Purpose: how far a call of cost 1 moves next_allowed_at, in microseconds; 0 without a limit; at
 --          most ten years.
 select case when p_rate_rps > 0 then least(315360000000000, ceil(1000000 / p_rate_rps))::bigint else 0 end
+$$;
+
+
+--
+-- Name: slot_of(autopost.deliveries, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_of(p_delivery autopost.deliveries, p_without uuid[]) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the next free slot of the channel of a delivery that waits, for this delivery; null if
+--          there is none. The caller holds lock_slots. p_without: deliveries whose slots come later;
+--          the delivery itself never counts.
+-- Reads:   channels, platforms; as free_slot.
+declare
+	v_channel autopost.channels;
+begin
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_delivery.workspace_id and c.channel_id = p_delivery.channel_id;
+	return autopost.free_slot(v_channel, case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
+		autopost.posts_claimed(p_delivery.render_meta), (
+			select autopost.post_price(f, p_delivery.rendered_text, p_delivery.render_meta) from autopost.platforms f
+			where f.platform = v_channel.platform), p_without || p_delivery.delivery_id);
+end
 $$;
 
 
@@ -28499,7 +30023,8 @@ begin
 			when jsonb_array_length(p_payload -> p_field) > p_max
 				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
 			when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
-				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = '' or length(e.value #>> '{}') > 2048)
+				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = ''
+					or length(e.value #>> '{}') > 2048)
 				then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
 					'remove or correct it')
 			else '[]' end);
@@ -28537,7 +30062,8 @@ CREATE FUNCTION autopost.submission_item(p_submission autopost.submissions) RETU
     LANGUAGE sql STABLE
     AS $$
 -- Purpose: a submission as an item of enqueue_posts. An approved one carries the approved texts. An
---          event of Global X goes only to its channel.
+--          event of Global X goes only to its channel. One that replaces a post goes to the channels
+--          of that post.
 -- Reads:   x_post_config, channels.
 select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submission.trace_id, 'route_tags',
 		p_submission.route_tags)
@@ -28546,6 +30072,7 @@ select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submiss
 		from jsonb_array_elements(p_submission.plan -> 'renderings') r)) else '{}' end
 	|| case when p_submission.channels is not null
 		then jsonb_build_object('channels', p_submission.channels, 'part_of', p_submission.message_id) else '{}' end
+	|| case when p_submission.replaces is not null then '{"fixed": true}' else '{}'::jsonb end
 	|| case when p_submission.event_type in ('image', 'video', 'combat') then jsonb_build_object('channels',
 		to_jsonb(array_remove(array[autopost.x_channel(p_submission.workspace_id)], null))) else '{}' end
 $$;
@@ -29226,6 +30753,40 @@ $$;
 
 
 --
+-- Name: take_slots(text, uuid, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_slots(p_workspace_id text, p_first uuid, p_last uuid) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: gives new deliveries, by the range of their ids, the next free slots of their channels.
+--          The caller holds lock_slots and opens the gates. Without a free slot a delivery keeps its
+--          time.
+-- Returns: {delivery_id: slot}.
+-- Reads:   as slot_of.
+-- Writes:  deliveries.
+declare
+	v_new autopost.deliveries[] := array(
+		select d from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id between p_first and p_last and d.status = 'queued'
+		order by d.delivery_id);
+	v_rest uuid[] := array(select n.delivery_id from unnest(v_new) n);
+	v_at timestamptz;
+	v_slots jsonb := '{}';
+begin
+	for v_n in 1 .. cardinality(v_new) loop
+		v_at := autopost.slot_of(v_new[v_n], v_rest[v_n :]);
+		if v_at is not null then
+			perform autopost.set_schedule(p_workspace_id, v_rest[v_n], v_at);
+			v_slots := v_slots || jsonb_build_object(v_rest[v_n], v_at);
+		end if;
+	end loop;
+	return v_slots;
+end
+$$;
+
+
+--
 -- Name: take_turn(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -29782,6 +31343,29 @@ $$;
 
 
 --
+-- Name: time_obstacle(text, autopost.deliveries, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.time_obstacle(p_workspace_id text, p_delivery autopost.deliveries, p_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: why a delivery that waits cannot get this time (null: no slot is free); null if it can.
+-- Reads:   post_acts.
+begin
+	return case
+		when p_at is null then 'no_slot'
+		when p_at < p_now - interval '1 minute' then 'in_the_past'
+		when p_at > p_now + autopost.schedule_horizon() then 'too_late'
+		when p_at = p_delivery.scheduled_for then 'unchanged'
+		when exists (
+			select 1 from autopost.post_acts a
+			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery.delivery_id and a.status = 'queued'
+				and a.due_at <= p_at and autopost.came_with_its_post(a)) then 'after_removal' end;
+end
+$$;
+
+
+--
 -- Name: timestamp_of(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -30004,8 +31588,9 @@ begin
 	return (
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
 		from jsonb_object_keys(p_raw) f (key)
-		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
-			'scheduled_for', 'remove_at', 'variants', 'routing', 'template'));
+		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview',
+			'buttons',
+			'scheduled_for', 'slot', 'remove_at', 'variants', 'routing', 'template'));
 end
 $$;
 
@@ -30122,7 +31707,8 @@ begin
 		source, source_ref, first_seen_trace_id, first_ingest_run_id, last_seen_at, last_ingest_run_id, created_at)
 	values (p_workspace_id, autopost.new_id(), autopost.hash_version(), p_post ->> 'content_hash',
 		autopost.hash_version(), p_post -> 'payload', v_tags,
-		autopost.source_of(p_workspace_id, p_run_id, p_post -> 'fields'), p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
+		autopost.source_of(p_workspace_id, p_run_id, p_post -> 'fields'), p_post ->> 'source_ref',
+			(p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
 	on conflict (workspace_id, hash_version, content_hash) do update
 	set last_seen_at = excluded.last_seen_at, last_ingest_run_id = excluded.last_ingest_run_id,
 		seen_count = m.seen_count + 1
@@ -30610,6 +32196,9 @@ begin
 	return query select 'I46', 'an attempt is charged after its claim', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i46(p_workspace_id) with ordinality v (found, n);
+	return query select 'I49', 'a moved post has the time of its event, a replaced one its successor', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i49(p_workspace_id) with ordinality v (found, n);
 end
 $$;
 
@@ -31021,6 +32610,9 @@ join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.
 	and e.action = 'send_attempt' and e.attempt = d.attempt
 where d.workspace_id = p_workspace_id and d.status not in ('queued', 'claimed', 'retry')
 and e.ts < greatest(d.not_before, d.scheduled_for)
+and not exists (
+	select 1 from autopost.events m where m.workspace_id = p_workspace_id and m.delivery_id = d.delivery_id
+		and m.action = 'rescheduled' and m.ts >= e.ts)
 union all
 select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'send_at',
 	e.meta -> 'send_at', 'timezone', c.timezone, 'posting_window', c.posting_window)
@@ -31875,6 +33467,40 @@ select jsonb_build_object('delivery_id', h.delivery_id, 'paid_attempt', h.attemp
 from autopost.charges h
 join autopost.deliveries d on d.workspace_id = h.workspace_id and d.delivery_id = h.delivery_id
 where h.workspace_id = p_workspace_id and h.attempt > d.attempt
+$$;
+
+
+--
+-- Name: verify_i49(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i49(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: finds violations of I49. A moved delivery has the time of its newest event. A replaced one
+--          has a successor in its channel: a delivery of the new content, or a submission.
+select jsonb_build_object('what', 'another time than the event', 'delivery_id', d.delivery_id, 'scheduled_for',
+	d.scheduled_for, 'event', l.meta -> 'scheduled_for')
+from autopost.deliveries d
+join (
+	select distinct on (e.delivery_id) e.delivery_id, e.meta from autopost.events e
+	where e.workspace_id = p_workspace_id and e.action = 'rescheduled'
+	order by e.delivery_id, e.ts desc, e.id desc) l on l.delivery_id = d.delivery_id
+where d.workspace_id = p_workspace_id and d.scheduled_for is distinct from (l.meta ->> 'scheduled_for')::timestamptz
+union all
+select jsonb_build_object('what', 'no successor', 'delivery_id', d.delivery_id, 'event', e.meta)
+from autopost.events e
+join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id
+where e.workspace_id = p_workspace_id and e.action = 'manual_skip'
+and (e.meta ? 'replaced_by' and not exists (
+		select 1 from autopost.deliveries n
+		where n.workspace_id = p_workspace_id and n.message_id = (e.meta ->> 'replaced_by')::uuid
+			and n.channel_id = d.channel_id)
+	-- retention removes submissions before deliveries
+	or e.meta ? 'submission_id' and e.ts > autopost.now_ts() - interval '1 day' and not exists (
+		select 1 from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.submission_id = (e.meta ->> 'submission_id')::uuid
+			and d.channel_id = any (s.channels)))
 $$;
 
 
@@ -33042,6 +34668,19 @@ $$;
 
 
 --
+-- Name: with_times(jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_times(p_raw jsonb, p_scheduled_for timestamp with time zone, p_remove_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: a raw payload with the times of the delivery that it replaces. Its own remove_at wins.
+select jsonb_strip_nulls(jsonb_build_object('scheduled_for', autopost.utc(p_scheduled_for), 'remove_at',
+	case when p_remove_at > autopost.now_ts() then autopost.utc(p_remove_at) end)) || p_raw
+$$;
+
+
+--
 -- Name: within_budget(text, uuid[], integer[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -33839,7 +35478,7 @@ CREATE TABLE autopost.events_default (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 );
@@ -34916,6 +36555,13 @@ CREATE INDEX deliveries_message ON autopost.deliveries USING btree (workspace_id
 --
 
 CREATE INDEX deliveries_sent ON autopost.deliveries USING btree (workspace_id, content_hash, channel_id, hash_version, sent_at) WHERE (status = 'sent'::text);
+
+
+--
+-- Name: deliveries_sent_at; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_sent_at ON autopost.deliveries USING btree (workspace_id, channel_id, sent_at) WHERE (status = 'sent'::text);
 
 
 --

@@ -19,7 +19,7 @@ create table autopost.events (
 		'auth_lost', 'auth_refreshed', 'auth_expiring',
 		'submission_pending', 'submission_approved', 'submission_rejected', 'submission_expired', 'submission_skipped',
 		'submission_edited', 'approval_refused',
-		'act_requested', 'act_done', 'act_retry_scheduled', 'act_failed', 'act_void')),
+		'act_requested', 'act_done', 'act_retry_scheduled', 'act_failed', 'act_void', 'rescheduled')),
 	attempt      int not null default 0 check (attempt >= 0),
 	result       text not null check (result in ('ok', 'error')),
 	error        jsonb,

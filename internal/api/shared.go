@@ -20,6 +20,7 @@ func registerAll(d *server, media Media) {
 	registerRuns(d)
 	registerDeliveries(d)
 	registerDeliveryActs(d)
+	registerMoves(d)
 	registerAfterwards(d)
 	registerQueue(d)
 	registerEvents(d)

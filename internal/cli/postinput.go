@@ -19,8 +19,8 @@ import (
 
 // postInput is a post from a file, standard input or flags.
 type postInput struct {
-	text, parseMode, link, schedule, removeAt string
-	media, tags, channels                     []string
+	text, parseMode, link, schedule, slot, removeAt string
+	media, tags, channels                           []string
 }
 
 func (d *postInput) flags(cmd *cobra.Command) {
@@ -31,12 +31,13 @@ func (d *postInput) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&d.tags, "tag", nil, "tag of the post; repeatable")
 	cmd.Flags().StringArrayVar(&d.channels, "channel", nil, "channel that gets the post; repeatable (default: all that its tags select)")
 	cmd.Flags().StringVar(&d.schedule, "scheduled-for", "", "earliest `time` to send it, like 2026-12-01T10:00:00+03:00")
+	cmd.Flags().StringVar(&d.slot, "slot", "", "next_free: the next free slot of each channel")
 	cmd.Flags().StringVar(&d.removeAt, "remove-at", "", "`time` to delete it again, like 2026-12-01T18:00:00+03:00")
 }
 
 // read returns the post of the flags, or else of the file or standard input.
 func (d *postInput) read(args []string) (payload, error) {
-	flagged := d.text+d.parseMode+d.link+d.schedule+d.removeAt != "" || len(d.media)+len(d.tags)+len(d.channels) > 0
+	flagged := d.text+d.parseMode+d.link+d.schedule+d.slot+d.removeAt != "" || len(d.media)+len(d.tags)+len(d.channels) > 0
 	if flagged && len(args) > 0 {
 		return payload{}, usageError{errors.New("FILE must not be used with flags of the post: remove one of the two")}
 	}
@@ -81,12 +82,13 @@ type payload struct {
 	Media     []mediaInput  `json:"media,omitempty"`
 	Tags      []string      `json:"tags,omitempty"`
 	Schedule  string        `json:"scheduled_for,omitempty"`
+	Slot      string        `json:"slot,omitempty"`
 	RemoveAt  string        `json:"remove_at,omitempty"`
 	Routing   *routingInput `json:"routing,omitempty"`
 }
 
 func (d *postInput) payload() (payload, error) {
-	p := payload{Text: d.text, ParseMode: d.parseMode, Link: d.link, Tags: d.tags, Schedule: d.schedule, RemoveAt: d.removeAt}
+	p := payload{Text: d.text, ParseMode: d.parseMode, Link: d.link, Tags: d.tags, Schedule: d.schedule, Slot: d.slot, RemoveAt: d.removeAt}
 	for _, given := range d.media {
 		m, err := medium(given)
 		if err != nil {

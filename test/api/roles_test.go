@@ -15,6 +15,7 @@ var lowest = map[string]string{
 	"submit-post": "editor", "upload-media": "editor", "proxy-media": "editor", "put-template": "editor", "enable-template": "editor",
 	"edit-delivery": "editor", "delete-delivery": "editor", "pin-delivery": "editor", "unpin-delivery": "editor", "cancel-acts": "editor",
 	"edit-post": "editor", "delete-post": "editor", "pin-post": "editor", "unpin-post": "editor",
+	"reschedule-post": "editor", "reschedule-delivery": "editor", "reschedule-deliveries": "editor",
 	"requeue-deliveries": "operator", "skip-deliveries": "operator", "skip-post": "operator", "resolve-delivery": "operator", "release-stale": "operator",
 	"put-channel": "operator", "pause-channel": "operator", "resume-channel": "operator", "enable-channel": "operator", "disable-channel": "operator",
 	"put-group": "operator", "disable-group": "operator", "enable-group": "operator", "put-source": "operator", "put-quota": "operator", "lift-quota": "operator",

@@ -27,11 +27,18 @@ type Need struct {
 
 // access lists the requirement of each operation. An operation without an entry cannot be registered.
 var access = map[string]Need{
-	"list-posts":         {Viewer, "posts:read"},
-	"get-post":           {Viewer, "posts:read"},
-	"submit-post":        {Editor, "posts:write"},
-	"plan-post":          {Viewer, "posts:read"},
-	"skip-post":          {Operator, "deliveries:write"},
+	"list-posts":   {Viewer, "posts:read"},
+	"get-post":     {Viewer, "posts:read"},
+	"submit-post":  {Editor, "posts:write"},
+	"plan-post":    {Viewer, "posts:read"},
+	"skip-post":    {Operator, "deliveries:write"},
+	"get-calendar": {Viewer, "posts:read"},
+	"list-slots":   {Viewer, "posts:read"},
+
+	"reschedule-post":       {Editor, "deliveries:write"},
+	"reschedule-delivery":   {Editor, "deliveries:write"},
+	"reschedule-deliveries": {Editor, "deliveries:write"},
+
 	"list-messages":      {Viewer, "messages:read"},
 	"get-message":        {Viewer, "messages:read"},
 	"list-runs":          {Viewer, "runs:read"},

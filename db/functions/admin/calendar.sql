@@ -1,0 +1,97 @@
+create or replace function autopost.expected_posts(p_workspace_id text, p_from timestamptz, p_until timestamptz,
+	p_channel_id text) returns table (at timestamptz, recurrence_id uuid, channels bigint)
+language sql stable
+as $$
+-- Purpose: posts of recurrences that are not made yet, for one channel or for all (null).
+select null::timestamptz, null::uuid, null::bigint where false
+$$;
+
+create or replace function autopost.recurrences_of(p_workspace_id text, p_message_ids uuid[])
+	returns table (message_id uuid, recurrence_id uuid)
+language sql stable
+as $$
+-- Purpose: the recurrences of those messages that one made.
+select null::uuid, null::uuid where false
+$$;
+
+create or replace function autopost.calendar_rows(p_workspace_id text, p_from timestamptz, p_until timestamptz,
+	p_channel_id text) returns table (kind text, at timestamptz, message_id uuid, trace_id uuid, planned_at timestamptz)
+language plpgsql stable set enable_seqscan = off
+as $$
+-- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight.
+--          Two index probes for each channel: the planner has no other good way, whatever the
+--          statistics.
+-- Reads:   channels, deliveries.
+begin
+	return query
+	select x.kind, x.at, x.message_id, x.trace_id, x.planned_at
+	from (
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and (p_channel_id is null or c.channel_id = p_channel_id) offset 0) c
+	cross join lateral (
+		(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id, autopost.planned_at(d) as planned_at
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status = 'sent'
+			and d.sent_at >= p_from and d.sent_at < p_until
+		order by d.sent_at)
+		union all
+		(select 'queued', d.due_at, d.message_id, d.trace_id, autopost.planned_at(d)
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			and d.due_at >= p_from and d.due_at < p_until
+		order by d.due_at)) x
+	union all
+	select 'queued', d.due_at, d.message_id, d.trace_id, autopost.planned_at(d)
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
+		and (p_channel_id is null or d.channel_id = p_channel_id)
+		and d.due_at >= p_from and d.due_at < p_until;
+end
+$$;
+
+create or replace function autopost.calendar(p_workspace_id text, p_from timestamptz, p_until timestamptz,
+	p_channel_id text) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Purpose: the calendar of an interval, for one channel or all (null): what was sent in it, what
+--          waits and is due in it, what recurrences will bring. Channels of a post with one planned
+--          time are one item. The cost depends on the interval and the number of channels, not on
+--          the size of the queue and its history.
+-- Returns: {"items": [{"at": first time, "kind": "sent" | "queued" | "expected", "message_id",
+--          "recurrence_id", "channels": their number}], "more": true if there are more than 5,000
+--          items}, ordered by "at".
+-- Raises:  AP001 for a wrong argument; an interval has at most 100 days.
+-- Reads:   channels, deliveries.
+declare
+	v_items jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('from', isfinite(p_from)), autopost.require_argument('until', isfinite(p_until));
+	if p_until <= p_from or p_until > p_from + interval '100 days' then
+		perform autopost.raise_argument('until', format('must be after from and at most 100 days later, got %s',
+			autopost.instant_text(p_until)), 'choose a shorter interval');
+	elsif p_channel_id is not null and not exists (select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id) then
+		perform autopost.raise_argument('channel_id', format('must be a channel of the workspace, got %s',
+			p_channel_id),
+			'run autopost channel list');
+	end if;
+	with items as materialized (
+		select min(r.at) as at, r.kind, r.message_id, null::uuid as recurrence_id, count(*) as channels
+		from autopost.calendar_rows(p_workspace_id, p_from, p_until, p_channel_id) r
+		group by r.kind, r.message_id, r.trace_id, r.planned_at
+		union all
+		select e.at, 'expected', null, e.recurrence_id, e.channels
+		from autopost.expected_posts(p_workspace_id, p_from, p_until, p_channel_id) e
+		order by 1, 2, 3
+		limit 5001)
+	select jsonb_agg(jsonb_build_object('at', i.at, 'kind', i.kind, 'message_id', i.message_id, 'recurrence_id',
+		coalesce(i.recurrence_id, r.recurrence_id), 'channels', i.channels) order by i.at, i.kind, i.message_id)
+	into v_items
+	from items i
+	left join autopost.recurrences_of(p_workspace_id, array(select n.message_id from items n
+		where n.message_id is not null)) r on r.message_id = i.message_id;
+	return jsonb_build_object('items', coalesce(jsonb_path_query_array(v_items, '$[0 to 4999]'), '[]'), 'more',
+		coalesce(jsonb_array_length(v_items) > 5000, false));
+end
+$$;

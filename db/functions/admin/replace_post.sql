@@ -1,0 +1,497 @@
+create or replace function autopost.replaceable(p_workspace_id text, p_message_id uuid)
+	returns table (delivery autopost.deliveries, channel autopost.channels, obstacle text, remove_at timestamptz)
+language plpgsql stable
+as $$
+-- Purpose: the deliveries of a post that are not over, each with the reason why it cannot be replaced
+--          (null: it can) and the time at which the post itself asked for its removal.
+-- Reads:   deliveries, channels, post_acts.
+begin
+	return query
+	select d, c, autopost.move_obstacle(d), (
+		select a.due_at from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.delivery_id = d.delivery_id and a.status = 'queued'
+			and autopost.came_with_its_post(a)
+		limit 1)
+	from autopost.deliveries d
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	where d.workspace_id = p_workspace_id and d.message_id = p_message_id
+		and d.status in ('queued', 'retry', 'claimed', 'sending')
+	order by d.channel_id, d.delivery_id;
+end
+$$;
+
+create or replace function autopost.replace_refusals(p_workspace_id text, p_post jsonb,
+	p_channel_ids text[]) returns jsonb
+language plpgsql stable
+as $$
+-- Purpose: the channels that cannot take the new content of a post, {channel_id: {"reason",
+--          "message"}}. p_post comes from prepare_post.
+-- Reads:   channels, platforms, media_origin, templates, deliveries.
+declare
+	v_route record;
+	v_shown record;
+begin
+	select r.ids, r.ttls, r.choices, r.renderings into v_route
+	from autopost.route_post(p_workspace_id, autopost.frozen_post(p_post || jsonb_build_object('channels',
+		p_channel_ids,
+		'fixed', true, 'decided', true), null, autopost.now_ts()), '', cardinality(p_channel_ids)) r;
+	select s.verdicts, s.errors into v_shown
+	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', v_route.renderings) s;
+	return (
+		select coalesce(jsonb_object_agg(u.channel_id, case when v_shown.verdicts[u.choice] = 'queued'
+			then '{"reason": "duplicate", "message": "the channel has the new content already: skip the delivery"}'::jsonb
+			else jsonb_build_object('reason', 'validation_failed', 'message',
+				coalesce(v_shown.errors[u.choice] ->> 'message',
+				'nothing would be left of the post')) end), '{}')
+		from unnest(v_route.ids, v_route.ttls, v_route.choices) u (channel_id, ttl, choice)
+		where v_shown.verdicts[u.choice] <> 'queued'
+		or exists (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.content_hash = p_post ->> 'content_hash'
+				and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+				and (d.status in ('queued', 'claimed', 'sending', 'retry')
+					or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => u.ttl))));
+end
+$$;
+
+create or replace function autopost.hold_replacement(p_workspace_id text, p_message autopost.messages, p_raw jsonb,
+	p_channel_ids text[], p_operator text, p_run_id uuid) returns uuid
+language plpgsql
+as $$
+-- Purpose: keeps the new content of a post for moderated channels until a person decides.
+-- Returns: the submission.
+-- Writes:  submissions, events (submission_pending).
+declare
+	v_id uuid := autopost.new_id();
+begin
+	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, source_ref,
+		run_id, trace_id, moderated, channels, replaces, author, created_at, updated_at)
+	values (p_workspace_id, v_id, p_message.source ->> 'endpoint_id', 'api', 'new', p_raw, p_raw ->> 'source_ref',
+		p_run_id,
+		autopost.new_id(), true, p_channel_ids, p_message.message_id, p_operator, autopost.now_ts(), autopost.now_ts());
+	perform autopost.await_decision(p_workspace_id, v_id, p_raw);
+	return v_id;
+end
+$$;
+
+create or replace function autopost.with_times(p_raw jsonb, p_scheduled_for timestamptz, p_remove_at timestamptz)
+	returns jsonb
+language sql stable
+as $$
+-- Purpose: a raw payload with the times of the delivery that it replaces. Its own remove_at wins.
+select jsonb_strip_nulls(jsonb_build_object('scheduled_for', autopost.utc(p_scheduled_for), 'remove_at',
+	case when p_remove_at > autopost.now_ts() then autopost.utc(p_remove_at) end)) || p_raw
+$$;
+
+create or replace function autopost.end_replaced(p_workspace_id text, p_delivery_id uuid, p_by jsonb, p_meta jsonb)
+	returns void
+language plpgsql
+as $$
+-- Purpose: ends a delivery whose content was replaced. p_by: {"replaced_by": message} or
+--          {"submission_id"}.
+-- Writes:  deliveries, events (manual_skip).
+declare
+	v_delivery autopost.deliveries;
+begin
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	update autopost.deliveries d
+	set status = 'dead', next_retry_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
+		last_error = autopost.normalised_error(jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
+			'code', 'manual_skip', 'known', true, 'message', p_meta ->> 'reason'))
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	perform autopost.emit_event(p_workspace_id, 'manual_skip', 'ok', v_delivery, null,
+		p_meta || p_by || jsonb_build_object('from_status', v_delivery.status));
+end
+$$;
+
+create or replace function autopost.replace_queued(p_workspace_id text, p_raw jsonb, p_old autopost.deliveries[],
+	p_removals timestamptz[], p_run_id uuid, p_meta jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: enqueues the new content for the channels of locked deliveries, with their times, and ends
+--          these deliveries. A delivery whose channel did not take the new content stays.
+-- Returns: {old delivery_id: {"new_delivery_id", "message_id"}}.
+-- Locks:   as enqueue_posts.
+-- Writes:  as enqueue_posts; deliveries, channel_gates, events (manual_skip).
+declare
+	v_items jsonb;
+	v_pair record;
+	v_answer jsonb := '{}';
+	v_due timestamptz := 'infinity';
+begin
+	select jsonb_agg(jsonb_build_object('raw', autopost.with_times(p_raw, null, g.remove_at), 'trace_id',
+		autopost.new_id(),
+		'channels', g.channels, 'fixed', true, 'decided', true)) into v_items
+	from (
+		select r.remove_at, jsonb_agg(o.channel_id) as channels
+		from unnest(p_old) with ordinality o
+		join unnest(p_removals) with ordinality r (remove_at, n) on r.n = o.ordinality
+		group by r.remove_at) g;
+	perform autopost.close_run(p_workspace_id, p_run_id, autopost.answer_stats(autopost.enqueue_posts(p_workspace_id,
+		v_items,
+		p_run_id, autopost.now_ts())), null);
+	for v_pair in
+		select o.delivery_id as old_id, o.not_before, o.scheduled_for, n.delivery_id as new_id, n.message_id
+		from unnest(p_old) o
+		join autopost.deliveries n on n.workspace_id = p_workspace_id and n.channel_id = o.channel_id
+			and n.ingest_run_id = p_run_id and n.status = 'queued'
+			and n.trace_id in (select (i.value ->> 'trace_id')::uuid from jsonb_array_elements(v_items) i)
+			and n.message_id in (select m.message_id from autopost.messages m
+				where m.workspace_id = p_workspace_id and m.last_ingest_run_id = p_run_id)
+		order by o.channel_id
+	loop
+		update autopost.deliveries d
+		set not_before = v_pair.not_before
+		where d.workspace_id = p_workspace_id and d.delivery_id = v_pair.new_id;
+		perform autopost.set_schedule(p_workspace_id, v_pair.new_id, v_pair.scheduled_for),
+			autopost.end_replaced(p_workspace_id, v_pair.old_id, jsonb_build_object('replaced_by',
+				v_pair.message_id), p_meta);
+		v_due := least(v_due, greatest(v_pair.not_before, v_pair.scheduled_for));
+		v_answer := v_answer || jsonb_build_object(v_pair.old_id, jsonb_build_object('new_delivery_id', v_pair.new_id,
+			'message_id', v_pair.message_id));
+	end loop;
+	perform autopost.arm_gates(p_workspace_id, array(select o.channel_id from unnest(p_old) o), v_due)
+	where v_answer <> '{}';
+	return v_answer;
+end
+$$;
+
+create or replace function autopost.replace_held(p_workspace_id text, p_message autopost.messages, p_raw jsonb,
+	p_old jsonb, p_run_id uuid, p_meta jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: makes the new content of a post wait for a decision in moderated channels, and ends what
+--          waited there. p_old: [{"delivery_id", "channel_id", "scheduled_for", "remove_at"}].
+-- Returns: {delivery_id: {"submission_id"}}.
+-- Writes:  submissions, deliveries, events (submission_pending, manual_skip).
+declare
+	v_group record;
+	v_id uuid;
+	v_answer jsonb := '{}';
+begin
+	for v_group in
+		select (o.value ->> 'scheduled_for')::timestamptz as scheduled_for,
+			(o.value ->> 'remove_at')::timestamptz as remove_at,
+			array_agg((o.value ->> 'delivery_id')::uuid order by o.ordinality) as ids,
+			array_agg(o.value ->> 'channel_id' order by o.ordinality) as channels
+		from jsonb_array_elements(p_old) with ordinality o
+		group by 1, 2
+		order by 1, 2
+	loop
+		v_id := autopost.hold_replacement(p_workspace_id, p_message, autopost.with_times(p_raw, v_group.scheduled_for,
+			v_group.remove_at), v_group.channels, p_meta ->> 'operator', p_run_id);
+		perform autopost.end_replaced(p_workspace_id, u.id, jsonb_build_object('submission_id', v_id), p_meta)
+		from unnest(v_group.ids) u (id);
+		v_answer := v_answer || (select jsonb_object_agg(u.id, jsonb_build_object('submission_id', v_id))
+			from unnest(v_group.ids) u (id));
+	end loop;
+	return v_answer;
+end
+$$;
+
+create or replace function autopost.replace_parts(p_workspace_id text, p_message autopost.messages, p_raw jsonb,
+	p_run_id uuid, p_meta jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: replaces the parts of a post that wait for a decision by the new content, which waits, too.
+-- Returns: [result]: see replace_post.
+-- Writes:  submissions, approvals, events (submission_pending, submission_skipped).
+declare
+	v_old autopost.submissions;
+	v_id uuid;
+	v_results jsonb := '[]';
+begin
+	for v_old in
+		select s.* from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.message_id = p_message.message_id and s.status = 'pending'
+		order by s.submission_id
+	loop
+		v_id := autopost.hold_replacement(p_workspace_id, p_message, autopost.with_times(p_raw,
+			autopost.timestamp_of(v_old.raw_payload ->> 'scheduled_for'),
+				autopost.timestamp_of(v_old.raw_payload ->> 'remove_at')),
+			v_old.channels, p_meta ->> 'operator', p_run_id);
+		update autopost.submissions s
+		set status = 'skipped', updated_at = autopost.now_ts()
+		where s.workspace_id = p_workspace_id and s.submission_id = v_old.submission_id;
+		perform autopost.note_submission(v_old, 'submission_skipped', p_meta || jsonb_build_object('replaced_by',
+			v_id));
+		v_results := v_results || jsonb_build_object('submission_id', v_old.submission_id, 'channels', v_old.channels,
+			'applied', true, 'change', 'pending', 'new_submission_id', v_id);
+	end loop;
+	return v_results;
+end
+$$;
+
+create or replace function autopost.lock_replaced(p_workspace_id text, p_message_id uuid, p_post jsonb) returns uuid[]
+language plpgsql
+as $$
+-- Purpose: locks everything that a replacement reads and changes, in the common order.
+-- Returns: the deliveries of the post that are not over.
+-- Locks:   submissions, media_origin (shared), channels, messages (of the new content), deliveries,
+--          in this order.
+declare
+	v_ids uuid[];
+begin
+	perform 1 from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.message_id = p_message_id and s.status = 'pending'
+	order by s.submission_id
+	for no key update of s;
+	perform autopost.hold_origins(p_workspace_id, jsonb_build_array(p_post));
+	v_ids := array(select (r.delivery).delivery_id from autopost.replaceable(p_workspace_id, p_message_id) r);
+	perform autopost.lock_channels(p_workspace_id, array(select d.channel_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
+	perform 1 from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.hash_version = autopost.hash_version()
+		and m.content_hash = p_post ->> 'content_hash'
+	for no key update of m;
+	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
+	return v_ids;
+end
+$$;
+
+create or replace function autopost.replace_waiting(p_workspace_id text, p_message autopost.messages, p_post jsonb,
+	p_meta jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: replaces the content of a post where it waits: in the queue or for a decision. p_post comes
+--          from prepare_post.
+-- Returns: [result]: see replace_post.
+-- Locks:   as lock_replaced, then as enqueue_posts.
+-- Writes:  ingest_runs; as enqueue_posts, replace_held and replace_parts.
+declare
+	v_ids uuid[] := autopost.lock_replaced(p_workspace_id, p_message.message_id, p_post);
+	v_moderated boolean := coalesce((select e.moderated from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.endpoint_id = p_message.source ->> 'endpoint_id'), false);
+	v_run_id uuid := autopost.new_id();
+	v_rows jsonb;
+	v_refused jsonb;
+	v_done jsonb;
+begin
+	select coalesce(jsonb_agg(jsonb_build_object('delivery_id', (r.delivery).delivery_id, 'channel_id',
+		(r.delivery).channel_id,
+		'obstacle', r.obstacle, 'scheduled_for', (r.delivery).scheduled_for, 'remove_at', r.remove_at,
+		'held', v_moderated or (r.channel).moderated)), '[]') into v_rows
+	from autopost.replaceable(p_workspace_id, p_message.message_id) r
+	where (r.delivery).delivery_id = any (v_ids);
+	v_refused := case when p_post ->> 'content_hash' = p_message.content_hash then '{}' else autopost.replace_refusals(
+		p_workspace_id, p_post, array(select r.value ->> 'channel_id' from jsonb_array_elements(v_rows) r)) end;
+	select coalesce(jsonb_agg(r.value || case
+		when r.value ->> 'obstacle' is not null then jsonb_build_object('reason', r.value -> 'obstacle', 'message',
+			autopost.move_message(r.value ->> 'obstacle'))
+		when p_post ->> 'content_hash' = p_message.content_hash
+			then '{"reason": "unchanged", "message": "it has this content already"}'::jsonb
+		else coalesce(v_refused -> (r.value ->> 'channel_id'), '{}') end), '[]') into v_rows
+	from jsonb_array_elements(v_rows) r;
+	perform autopost.begin_run(p_workspace_id, v_run_id, 'api', p_message.source ->> 'endpoint_id', null);
+	v_done := autopost.replace_held(p_workspace_id, p_message, p_post -> 'raw', jsonb_path_query_array(v_rows,
+		'$[*] ? (@.held == true && !exists (@.reason))'), v_run_id, p_meta);
+	if v_rows @? '$[*] ? (@.held == false && !exists (@.reason))' then
+		v_done := v_done || (
+			select autopost.replace_queued(p_workspace_id, p_post -> 'raw', array_agg(r.delivery),
+				array_agg(r.remove_at),
+				v_run_id, p_meta)
+			from autopost.replaceable(p_workspace_id, p_message.message_id) r
+			where jsonb_path_exists(v_rows, '$[*] ? (@.delivery_id == $id && @.held == false && !exists (@.reason))',
+				jsonb_build_object('id', (r.delivery).delivery_id)));
+	else
+		perform autopost.close_run(p_workspace_id, v_run_id, '{}', null);
+	end if;
+	return (
+		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', r.value -> 'delivery_id',
+			'channel_id',
+			r.value -> 'channel_id', 'applied', v_done ? (r.value ->> 'delivery_id'), 'change', case
+				when not v_done ? (r.value ->> 'delivery_id') then 'refused'
+				when r.value -> 'held' = 'true' then 'pending' else 'replaced' end,
+			'reason', case when not v_done ? (r.value ->> 'delivery_id') then coalesce(r.value -> 'reason',
+				'"duplicate"') end,
+			'message', r.value -> 'message') || coalesce(v_done -> (r.value ->> 'delivery_id'), '{}'))
+			order by r.ordinality), '[]')
+		from jsonb_array_elements(v_rows) with ordinality r)
+		|| case when p_post ->> 'content_hash' = p_message.content_hash then '[]'
+			else autopost.replace_parts(p_workspace_id, p_message, p_post -> 'raw', v_run_id, p_meta) end;
+end
+$$;
+
+create or replace function autopost.edit_sent(p_workspace_id text, p_message_id uuid, p_changes jsonb, p_at timestamptz,
+	p_meta jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: requests the edit of the sent posts of a message.
+-- Returns: [result]: see replace_post.
+-- Writes:  as request_acts.
+declare
+	v_ids uuid[] := array(
+		select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.status = 'sent'
+		order by d.channel_id, d.delivery_id);
+	v_changes jsonb := (
+		select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(p_changes) f
+		where f.key = any (autopost.editable_fields()));
+begin
+	if v_ids = '{}' then
+		return '[]';
+	elsif v_changes = '{}' then
+		return (
+			select jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'channel_id', d.channel_id, 'applied',
+				false,
+				'change', 'refused', 'reason', 'sent', 'message', format('only %s of a sent post can be edited',
+				array_to_string(autopost.editable_fields(), ', '))) order by d.channel_id, d.delivery_id)
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids));
+	end if;
+	return (
+		select coalesce(jsonb_agg(r.value || jsonb_build_object('change', case when r.value -> 'applied' = 'true'
+			then 'edited'
+			else 'refused' end) order by r.ordinality), '[]')
+		from jsonb_array_elements(autopost.request_acts(p_workspace_id, 'edit', null, v_ids, v_changes, p_at,
+			p_meta ->> 'operator', p_meta ->> 'reason', false) -> 'results') with ordinality r);
+end
+$$;
+
+create or replace function autopost.replace_obstacle(p_workspace_id text, p_message_id uuid) returns text
+language plpgsql stable
+as $$
+-- Purpose: why no delivery of a post can be replaced or edited now; null if some may.
+-- Reads:   messages, fanout_jobs, deliveries, submissions.
+begin
+	return case
+		when not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+			and m.message_id = p_message_id) then 'unknown_message'
+		when exists (select 1 from autopost.fanout_jobs j where j.workspace_id = p_workspace_id
+			and j.message_id = p_message_id and j.status = 'running') then 'fanout_running'
+		when (select count(*) from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = p_message_id
+			and d.status in ('queued', 'retry', 'claimed', 'sending')) > autopost.setting('fanout_chunk_channels')
+			then 'too_many_channels'
+		when not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = p_message_id and d.status in ('queued', 'retry', 'claimed', 'sending', 'sent'))
+			and not exists (select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
+				and s.message_id = p_message_id and s.status = 'pending') then 'nothing_waits' end;
+end
+$$;
+
+create or replace function autopost.replace_content(p_workspace_id text, p_message_id uuid, p_raw jsonb,
+	p_changes jsonb,
+	p_at timestamptz, p_meta jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: replaces the content of a post. p_raw is the whole new content, p_changes are its fields
+--          that differ, for sent posts, at p_at.
+-- Returns: as replace_post without "dry_run".
+-- Locks:   as replace_waiting.
+-- Writes:  admin_audit_log; as replace_waiting and edit_sent.
+declare
+	v_none constant jsonb := '{"applied": false, "requested": 0, "replaced": 0, "pending": 0, "refused": 0, "results": []}';
+	v_message autopost.messages;
+	v_reason text := autopost.replace_obstacle(p_workspace_id, p_message_id);
+	v_post jsonb;
+	v_results jsonb;
+	v_done jsonb;
+begin
+	if v_reason is not null then
+		return v_none || jsonb_build_object('reason', v_reason);
+	end if;
+	select m.* into v_message from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	v_post := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', jsonb_strip_nulls(jsonb_build_object(
+		'source_ref', v_message.source_ref)) || p_raw, 'trace_id', autopost.new_id()));
+	if v_post ? 'errors' then
+		return v_none || jsonb_build_object('reason', 'invalid', 'errors', v_post -> 'errors');
+	end if;
+	v_results := autopost.replace_waiting(p_workspace_id, v_message, v_post, p_meta)
+		|| autopost.edit_sent(p_workspace_id, p_message_id, p_changes, p_at, p_meta);
+	v_done := jsonb_path_query_array(v_results, '$[*] ? (@.applied == true)');
+	if v_done <> '[]' then
+		perform autopost.audit(p_workspace_id, 'replace_post', 'message:' || p_message_id, p_meta,
+			autopost.fields_that_differ(v_message.payload, v_post -> 'payload'),
+			autopost.fields_that_differ(v_post -> 'payload', v_message.payload) || jsonb_strip_nulls(jsonb_build_object(
+				'message_id', jsonb_path_query_first(v_done, '$[*].message_id'), 'deliveries',
+				jsonb_path_query_array(v_done, '$[*].delivery_id'))));
+	end if;
+	return jsonb_strip_nulls(jsonb_build_object('applied', v_done <> '[]', 'message_id', jsonb_path_query_first(v_done,
+		'$[*].message_id'), 'results', jsonb_path_query_array(v_results, '$[0 to 999]')) || (
+		select jsonb_build_object('requested', count(*) filter (where r.value ->> 'change' = 'edited'), 'replaced',
+			count(*) filter (where r.value ->> 'change' = 'replaced'), 'pending', count(*) filter (
+			where r.value ->> 'change' = 'pending'), 'refused',
+				count(*) filter (where r.value ->> 'change' = 'refused'))
+		from jsonb_array_elements(v_results) r));
+end
+$$;
+
+create or replace function autopost.replace_or_plan(p_workspace_id text, p_message_id uuid, p_raw jsonb,
+	p_changes jsonb,
+	p_at timestamptz, p_meta jsonb, p_dry_run boolean) returns jsonb
+language plpgsql
+as $$
+-- Purpose: replace_content; a dry run does the same and rolls back.
+-- Raises:  AP001 for a wrong argument.
+declare
+	v_answer jsonb;
+	v_field text;
+begin
+	perform autopost.require_argument('message_id', p_message_id is not null);
+	perform autopost.require_argument('raw_payload', jsonb_typeof(p_raw) = 'object');
+	select k.key into v_field from jsonb_object_keys(p_raw) k (key)
+	where k.key in ('scheduled_for', 'slot', 'routing') order by k.key limit 1;
+	if v_field is not null then
+		perform autopost.raise_argument(v_field,
+			'must not be given: the new content takes times and channels of the old',
+			case v_field when 'routing' then 'leave it out' else 'leave it out, and move the post: reschedule' end);
+	end if;
+	if not p_dry_run then
+		return autopost.replace_content(p_workspace_id, p_message_id, p_raw, p_changes, p_at, p_meta)
+			|| '{"dry_run": false}';
+	end if;
+	begin
+		v_answer := autopost.replace_content(p_workspace_id, p_message_id, p_raw, p_changes, p_at, p_meta);
+		raise exception 'planned' using errcode = 'AP900';
+	exception when sqlstate 'AP900' then
+		null; -- the writes are rolled back, the variables stay
+	end;
+	-- ids of rows that were rolled back
+	return v_answer || '{"dry_run": true}' || jsonb_build_object('message_id', null, 'results', (
+		select jsonb_agg(r.value - '{new_delivery_id,message_id,new_submission_id,act_id}'::text[] - case
+			when r.value ? 'delivery_id' then 'submission_id' else '' end order by r.ordinality)
+		from jsonb_array_elements(v_answer -> 'results') with ordinality r));
+end
+$$;
+
+create or replace function autopost.replace_post(p_workspace_id text, p_message_id uuid, p_raw_payload jsonb,
+	p_operator text, p_reason text, p_dry_run boolean) returns jsonb
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Purpose: replaces the content of a post in one transaction. Where the post waits, its deliveries end
+--          as by skip_deliveries, and the new content takes their channels and times; it waits for a
+--          decision where the channel or the endpoint of the post is moderated. What was sent is
+--          edited by request_acts. p_raw_payload is the whole new content, without scheduled_for, slot
+--          and routing; its media are stored already. A channel that cannot take it keeps the old one.
+-- Returns: {"applied", "dry_run", "message_id": of the new content, "replaced", "pending",
+--          "requested": edits of sent posts, "refused", "results": [the first 1,000: {"delivery_id",
+--          "channel_id", "applied", "change": replaced | pending | edited | refused, and
+--          "new_delivery_id", "message_id"; "submission_id"; "act_id"; or "reason", "message"}; for a
+--          part that waited for a decision {"submission_id", "channels", "change": "pending",
+--          "new_submission_id"}]}. {"applied": false, "reason"}: unknown_message, fanout_running,
+--          too_many_channels, nothing_waits, or invalid with "errors". A dry run has the same answer
+--          without new ids.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   submissions, media_origin (shared), channels, messages, deliveries, channel_gates,
+--          audit_heads, in this order.
+-- Reads:   messages, fanout_jobs, workspace_endpoints, channels, platforms, templates.
+-- Writes:  messages, deliveries, submissions, post_acts, ingest_runs, channel_gates, events
+--          (manual_skip, enqueue, submission_pending, submission_skipped, act_requested),
+--          admin_audit_log.
+declare
+	v_meta jsonb;
+	v_old jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_old := (select m.payload from autopost.messages m where m.workspace_id = p_workspace_id
+		and m.message_id = p_message_id);
+	return autopost.replace_or_plan(p_workspace_id, p_message_id, p_raw_payload, (
+		select coalesce(jsonb_object_agg(f.key, coalesce(p_raw_payload -> f.key, 'null')), '{}')
+		from unnest(autopost.editable_fields()) f (key)
+		where p_raw_payload -> f.key is distinct from v_old -> f.key), null, v_meta, p_dry_run);
+end
+$$;
