@@ -10,7 +10,7 @@ import (
 )
 
 // act is one call in a transaction of its own, on the world that stage_test.go prepares. Words in braces are
-// its subjects: {name} is a delivery's id, {name.token} its claim, {name.text} its content, {by} who acts and why.
+// its subjects: {name} is a delivery's id, {name.token} its claim, {name.text} its content, {name.message} its message, {by} who acts and why.
 type act struct {
 	function string // "" for a plain edit of rows
 	variant  string
@@ -199,12 +199,12 @@ var acts = []act{
 	{"reschedule", "", `select autopost.reschedule('w', array[{waiting}, {failed}, {started}]::uuid[], now() + interval '1 hour', {by}, false)`, false},
 	{"reschedule", "to the next free slots", `select autopost.reschedule('w', array[{failed}, {waiting}]::uuid[], null, {by}, false)`, false},
 	{"shift_deliveries", "", `select autopost.shift_deliveries('w', array[{waiting}, {held}]::uuid[], 60, {by}, false)`, false},
-	{"reschedule_post", "", `select autopost.reschedule_post('w', (select d.message_id from autopost.deliveries d where d.delivery_id = {waiting}), '{"slot": "next_free"}', {by}, false)`, false},
-	{"replace_post", "", `select autopost.replace_post('w', (select d.message_id from autopost.deliveries d where d.delivery_id = {waiting}), '{"text": "fresh"}', {by}, false)`, false},
-	{"replace_post", "by what failed", `select autopost.replace_post('w', (select d.message_id from autopost.deliveries d where d.delivery_id = {waiting}), jsonb_build_object('text', {failed.text}), {by}, false)`, false},
-	{"edit_post", "sent", `select autopost.edit_post('w', (select d.message_id from autopost.deliveries d where d.delivery_id = {sent}), '{"text": "changed"}', null, {by}, false)`, false},
+	{"reschedule_post", "", `select autopost.reschedule_post('w', {waiting.message}, '{"slot": "next_free"}', {by}, false)`, false},
+	{"replace_post", "", `select autopost.replace_post('w', {waiting.message}, '{"text": "fresh"}', {by}, false)`, false},
+	{"replace_post", "by what failed", `select autopost.replace_post('w', {waiting.message}, jsonb_build_object('text', {failed.text}), {by}, false)`, false},
+	{"edit_post", "sent", `select autopost.edit_post('w', {sent.message}, '{"text": "changed"}', null, {by}, false)`, false},
 	{"enqueue_messages_and_deliveries", "in the next free slot", `select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', '{"text": "fresher", "slot": "next_free"}')`, false},
-	{"skip_post", "", `select autopost.skip_post('w', (select d.message_id from autopost.deliveries d where d.delivery_id = {waiting}), {by}, false)`, false},
+	{"skip_post", "", `select autopost.skip_post('w', {waiting.message}, {by}, false)`, false},
 	{"pause_channel", "", `select autopost.pause_channel('w', 'a', 3600, {by}, false)`, false},
 	{"resume_channel", "", `select autopost.resume_channel('w', 'a', {by}, false)`, false},
 	{"disable_group", "", `select autopost.disable_group('w', null, 'g', {by}, false)`, false},

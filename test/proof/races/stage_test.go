@@ -126,9 +126,9 @@ func (s *stage) subjects() []string {
 	words := []string{"{by}", "'olga', 'a test'", "{blob}", blob, "{run}", pgtest.Value[string](s.db, `select quote_literal(run_id) from autopost.ingest_runs limit 1`),
 		"{apikey}", pgtest.Value[string](s.db, `select quote_literal(autopost.create_api_key('w', '{"name": "first", "role": "owner"}', repeat('b', 64), 'olga', 'a test') ->> 'id')`)}
 	for name, id := range ids {
-		var token, text string
-		require.NoError(s.t, s.db.QueryRow(`select coalesce(claim_token, ''), rendered_text from autopost.deliveries where delivery_id = $1::uuid`, id).Scan(&token, &text))
-		words = append(words, "{"+name+"}", "'"+id+"'", "{"+name+".token}", "'"+token+"'", "{"+name+".text}", "'"+text+"'::text",
+		var token, text, message string
+		require.NoError(s.t, s.db.QueryRow(`select coalesce(claim_token, ''), rendered_text, message_id::text from autopost.deliveries where delivery_id = $1::uuid`, id).Scan(&token, &text, &message))
+		words = append(words, "{"+name+"}", "'"+id+"'", "{"+name+".token}", "'"+token+"'", "{"+name+".text}", "'"+text+"'::text", "{"+name+".message}", "'"+message+"'",
 			"{"+name+".item}", `'{"delivery_id": "`+id+`", "claim_token": "`+token+`"}'::jsonb`)
 	}
 	// The sent post has a running edit and a waiting pin.
