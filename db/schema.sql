@@ -18495,10 +18495,8 @@ begin
 		v_results := autopost.move_deliveries(p_workspace_id, p_delivery_ids, p_to, v_meta);
 	end if;
 	v_count := jsonb_array_length(jsonb_path_query_array(v_results, '$[*] ? (@.status == "moved")'));
-	return jsonb_strip_nulls(jsonb_build_object('applied', v_count > 0, 'dry_run', p_dry_run, 'moved', v_count,
-		'refused',
-		jsonb_array_length(v_results) - v_count, 'results', v_results, 'reason', case
-		when v_results @? '$ ? (@.size() == 1)[0] ? (@.reason == "unknown_delivery")' then 'unknown_delivery' end));
+	return jsonb_build_object('applied', v_count > 0, 'dry_run', p_dry_run, 'moved', v_count, 'refused',
+		jsonb_array_length(v_results) - v_count, 'results', v_results);
 end
 $_$;
 
@@ -25426,7 +25424,8 @@ begin
 				'message_id', jsonb_path_query_first(v_done, '$[*].message_id'), 'deliveries',
 				jsonb_path_query_array(v_done, '$[*].delivery_id'))));
 	end if;
-	return jsonb_strip_nulls(jsonb_build_object('applied', v_done <> '[]', 'message_id', jsonb_path_query_first(v_done,
+	return jsonb_strip_nulls(jsonb_build_object('applied', v_done <> '[]', 'reason', case when v_results = '[]'
+		then 'nothing_waits' end, 'message_id', jsonb_path_query_first(v_done,
 		'$[*].message_id'), 'results', jsonb_path_query_array(v_results, '$[0 to 999]')) || (
 		select jsonb_build_object('requested', count(*) filter (where r.value ->> 'change' = 'edited'), 'replaced',
 			count(*) filter (where r.value ->> 'change' = 'replaced'), 'pending', count(*) filter (
@@ -25624,42 +25623,43 @@ $$;
 
 
 --
--- Name: replace_queued(text, jsonb, autopost.deliveries[], timestamp with time zone[], uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: replace_queued(text, uuid, jsonb, jsonb, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.replace_queued(p_workspace_id text, p_raw jsonb, p_old autopost.deliveries[], p_removals timestamp with time zone[], p_run_id uuid, p_meta jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.replace_queued(p_workspace_id text, p_message_id uuid, p_raw jsonb, p_old jsonb, p_run_id uuid, p_meta jsonb) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
 -- Purpose: enqueues the new content for the channels of locked deliveries, with their times, and ends
---          these deliveries. A delivery whose channel did not take the new content stays.
+--          these deliveries. A delivery whose channel did not take the new content stays. p_old: as in
+--          replace_held.
 -- Returns: {old delivery_id: {"new_delivery_id", "message_id"}}.
 -- Locks:   as enqueue_posts.
--- Writes:  as enqueue_posts; deliveries, channel_gates, events (manual_skip).
+-- Writes:  ingest_runs; as enqueue_posts; deliveries, channel_gates, events (manual_skip).
 declare
 	v_items jsonb;
+	v_answers jsonb;
+	v_message_id uuid;
 	v_pair record;
 	v_answer jsonb := '{}';
 	v_due timestamptz := 'infinity';
 begin
 	select jsonb_agg(jsonb_build_object('raw', autopost.with_times(p_raw, null, g.remove_at), 'trace_id',
-		autopost.new_id(),
-		'channels', g.channels, 'fixed', true, 'decided', true)) into v_items
+		autopost.new_id(), 'channels', g.channels, 'fixed', true, 'decided', true)) into v_items
 	from (
-		select r.remove_at, jsonb_agg(o.channel_id) as channels
-		from unnest(p_old) with ordinality o
-		join unnest(p_removals) with ordinality r (remove_at, n) on r.n = o.ordinality
-		group by r.remove_at) g;
-	perform autopost.close_run(p_workspace_id, p_run_id, autopost.answer_stats(autopost.enqueue_posts(p_workspace_id,
-		v_items,
-		p_run_id, autopost.now_ts())), null);
+		select (o.value ->> 'remove_at')::timestamptz as remove_at, jsonb_agg(o.value -> 'channel_id') as channels
+		from jsonb_array_elements(p_old) o
+		group by 1) g;
+	v_answers := case when v_items is null then '[]'
+		else autopost.enqueue_posts(p_workspace_id, v_items, p_run_id, autopost.now_ts()) end;
+	v_message_id := (v_answers #>> '{0,message_id}')::uuid;
+	perform autopost.close_run(p_workspace_id, p_run_id, autopost.answer_stats(v_answers), null);
 	for v_pair in
-		select o.delivery_id as old_id, o.not_before, o.scheduled_for, n.delivery_id as new_id, n.message_id
-		from unnest(p_old) o
-		join autopost.deliveries n on n.workspace_id = p_workspace_id and n.channel_id = o.channel_id
-			and n.ingest_run_id = p_run_id and n.status = 'queued'
-			and n.trace_id in (select (i.value ->> 'trace_id')::uuid from jsonb_array_elements(v_items) i)
-			and n.message_id in (select m.message_id from autopost.messages m
-				where m.workspace_id = p_workspace_id and m.last_ingest_run_id = p_run_id)
+		select o.delivery_id as old_id, o.not_before, o.scheduled_for, n.delivery_id as new_id
+		from autopost.deliveries n
+		join autopost.deliveries o on o.workspace_id = p_workspace_id and o.message_id = p_message_id
+			and o.channel_id = n.channel_id and o.status in ('queued', 'retry')
+		where n.workspace_id = p_workspace_id and n.message_id = v_message_id and n.status = 'queued'
+			and n.ingest_run_id = p_run_id
 		order by o.channel_id
 	loop
 		update autopost.deliveries d
@@ -25667,13 +25667,13 @@ begin
 		where d.workspace_id = p_workspace_id and d.delivery_id = v_pair.new_id;
 		perform autopost.set_schedule(p_workspace_id, v_pair.new_id, v_pair.scheduled_for),
 			autopost.end_replaced(p_workspace_id, v_pair.old_id, jsonb_build_object('replaced_by',
-				v_pair.message_id), p_meta);
+				v_message_id), p_meta);
 		v_due := least(v_due, greatest(v_pair.not_before, v_pair.scheduled_for));
 		v_answer := v_answer || jsonb_build_object(v_pair.old_id, jsonb_build_object('new_delivery_id', v_pair.new_id,
-			'message_id', v_pair.message_id));
+			'message_id', v_message_id));
 	end loop;
-	perform autopost.arm_gates(p_workspace_id, array(select o.channel_id from unnest(p_old) o), v_due)
-	where v_answer <> '{}';
+	perform autopost.arm_gates(p_workspace_id, array(select o.value ->> 'channel_id' from jsonb_array_elements(p_old) o),
+		v_due) where v_answer <> '{}';
 	return v_answer;
 end
 $$;
@@ -25733,10 +25733,13 @@ declare
 	v_ids uuid[] := autopost.lock_replaced(p_workspace_id, p_message.message_id, p_post);
 	v_moderated boolean := coalesce((select e.moderated from autopost.workspace_endpoints e
 		where e.workspace_id = p_workspace_id and e.endpoint_id = p_message.source ->> 'endpoint_id'), false);
+	v_changed boolean := p_post ->> 'content_hash' <> p_message.content_hash;
 	v_run_id uuid := autopost.new_id();
 	v_rows jsonb;
 	v_refused jsonb;
-	v_done jsonb;
+	v_todo jsonb;
+	v_parts jsonb := '[]';
+	v_done jsonb := '{}';
 begin
 	select coalesce(jsonb_agg(jsonb_build_object('delivery_id', (r.delivery).delivery_id, 'channel_id',
 		(r.delivery).channel_id,
@@ -25744,28 +25747,23 @@ begin
 		'held', v_moderated or (r.channel).moderated)), '[]') into v_rows
 	from autopost.replaceable(p_workspace_id, p_message.message_id) r
 	where (r.delivery).delivery_id = any (v_ids);
-	v_refused := case when p_post ->> 'content_hash' = p_message.content_hash then '{}' else autopost.replace_refusals(
+	v_refused := case when not v_changed then '{}' else autopost.replace_refusals(
 		p_workspace_id, p_post, array(select r.value ->> 'channel_id' from jsonb_array_elements(v_rows) r)) end;
 	select coalesce(jsonb_agg(r.value || case
 		when r.value ->> 'obstacle' is not null then jsonb_build_object('reason', r.value -> 'obstacle', 'message',
 			autopost.move_message(r.value ->> 'obstacle'))
-		when p_post ->> 'content_hash' = p_message.content_hash
-			then '{"reason": "unchanged", "message": "it has this content already"}'::jsonb
+		when not v_changed then '{"reason": "unchanged", "message": "it has this content already"}'::jsonb
 		else coalesce(v_refused -> (r.value ->> 'channel_id'), '{}') end), '[]') into v_rows
 	from jsonb_array_elements(v_rows) r;
-	perform autopost.begin_run(p_workspace_id, v_run_id, 'api', p_message.source ->> 'endpoint_id', null);
-	v_done := autopost.replace_held(p_workspace_id, p_message, p_post -> 'raw', jsonb_path_query_array(v_rows,
-		'$[*] ? (@.held == true && !exists (@.reason))'), v_run_id, p_meta);
-	if v_rows @? '$[*] ? (@.held == false && !exists (@.reason))' then
-		v_done := v_done || (
-			select autopost.replace_queued(p_workspace_id, p_post -> 'raw', array_agg(r.delivery),
-				array_agg(r.remove_at),
-				v_run_id, p_meta)
-			from autopost.replaceable(p_workspace_id, p_message.message_id) r
-			where jsonb_path_exists(v_rows, '$[*] ? (@.delivery_id == $id && @.held == false && !exists (@.reason))',
-				jsonb_build_object('id', (r.delivery).delivery_id)));
-	else
-		perform autopost.close_run(p_workspace_id, v_run_id, '{}', null);
+	v_todo := jsonb_path_query_array(v_rows, '$[*] ? (!exists (@.reason))');
+	if v_todo <> '[]' or v_changed and exists (select 1 from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.message_id = p_message.message_id and s.status = 'pending') then
+		perform autopost.begin_run(p_workspace_id, v_run_id, 'api', p_message.source ->> 'endpoint_id', null);
+		v_parts := autopost.replace_parts(p_workspace_id, p_message, p_post -> 'raw', v_run_id, p_meta);
+		v_done := autopost.replace_held(p_workspace_id, p_message, p_post -> 'raw', jsonb_path_query_array(v_todo,
+			'$[*] ? (@.held == true)'), v_run_id, p_meta);
+		v_done := v_done || autopost.replace_queued(p_workspace_id, p_message.message_id, p_post -> 'raw',
+			jsonb_path_query_array(v_todo, '$[*] ? (@.held == false)'), v_run_id, p_meta);
 	end if;
 	return (
 		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', r.value -> 'delivery_id',
@@ -25778,8 +25776,7 @@ begin
 			'message', r.value -> 'message') || coalesce(v_done -> (r.value ->> 'delivery_id'), '{}'))
 			order by r.ordinality), '[]')
 		from jsonb_array_elements(v_rows) with ordinality r)
-		|| case when p_post ->> 'content_hash' = p_message.content_hash then '[]'
-			else autopost.replace_parts(p_workspace_id, p_message, p_post -> 'raw', v_run_id, p_meta) end;
+		|| v_parts;
 end
 $_$;
 
@@ -26353,8 +26350,7 @@ CREATE FUNCTION autopost.reschedule(p_workspace_id text, p_delivery_ids uuid[], 
 --          "status": "moved" | "refused", "before": its planned time, and "scheduled_for",
 --          "opens_at": when the posting window is open then or next; or "reason", "message"}]}, in
 --          the order of the ids. "reason": unknown_delivery, begun, sent, ended, unchanged, no_slot,
---          too_late, in_the_past, after_removal. A single unknown delivery is also the "reason" of the
---          answer. A dry run has the same answer.
+--          too_late, in_the_past, after_removal. A dry run has the same answer.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   quotas and budgets for a slot, channels, deliveries, channel_gates, audit_heads, in this
 --          order.

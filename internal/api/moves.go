@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"autopost/internal/api/rest"
+	"autopost/internal/problem"
 )
 
-// target is the new time of deliveries: one of its fields.
-type target struct {
+// Target is the new time of deliveries: one of its fields.
+type Target struct {
 	ScheduledFor string `json:"scheduled_for,omitempty" format:"date-time" example:"2026-12-01T10:00:00+03:00" doc:"The new time, with offset."`
 	Slot         string `json:"slot,omitempty" enum:"next_free" doc:"next_free: the next free slot of each channel."`
 	ShiftSeconds int    `json:"shift_seconds,omitempty" example:"7200" doc:"Seconds later than planned; negative: earlier."`
 }
 
 // move returns the target as a Move. Exactly one field must be set.
-func (t target) move() (Move, error) {
+func (t Target) move() (Move, error) {
 	m := Move{At: t.ScheduledFor, NextFree: t.Slot != "", ShiftSeconds: t.ShiftSeconds}
 	given := 0
 	for _, set := range []bool{m.At != "", m.NextFree, m.ShiftSeconds != 0} {
@@ -31,9 +32,9 @@ func (t target) move() (Move, error) {
 	return m, nil
 }
 
-// rescheduling is the body of a move.
-type rescheduling struct {
-	target
+// Rescheduling is the body of a move.
+type Rescheduling struct {
+	Target
 	rest.Reasoned
 }
 
@@ -41,14 +42,14 @@ type deliveryMoveInput struct {
 	rest.AuditedWrite
 	rest.Dry
 	DeliveryPath
-	Body rescheduling
+	Body Rescheduling
 }
 
 type postMoveInput struct {
 	rest.AuditedWrite
 	rest.Dry
 	MessageID string `path:"message_id" format:"uuid" doc:"The message_id in the answer to an enqueue."`
-	Body      rescheduling
+	Body      Rescheduling
 }
 
 type deliveriesMoveInput struct {
@@ -56,7 +57,7 @@ type deliveriesMoveInput struct {
 	rest.Dry
 	Body struct {
 		DeliveryIDs []string `json:"delivery_ids" minItems:"1" maxItems:"1000" nullable:"false" format:"uuid" doc:"The ids of the deliveries."`
-		rescheduling
+		Rescheduling
 	}
 }
 
@@ -117,7 +118,7 @@ type calendarItem struct {
 }
 
 func registerMoves(d *server) {
-	example := map[string]any{"scheduled_for": "2026-12-01T10:00:00+03:00", "reason": "the fair is later"}
+	example := map[string]any{"shift_seconds": 7200, "reason": "the fair is later"}
 	const description = "Moves what waits to another time; posting windows, rates, quotas and budgets hold as for a new post. A delivery whose call has begun stays. The answer has one result per delivery."
 	rest.Register(d.Server, rest.Operation{
 		ID: "reschedule-post", Method: http.MethodPost, Path: "/posts/{message_id}/reschedule", Summary: "Move a post in all channels where it waits", Answer: moved{}, Example: example,
@@ -128,14 +129,25 @@ func registerMoves(d *server) {
 	rest.Register(d.Server, rest.Operation{
 		ID: "reschedule-delivery", Method: http.MethodPost, Path: "/deliveries/{delivery_id}/reschedule", Summary: "Move a delivery", Answer: moved{}, Example: example, Description: description,
 	}, func(ctx context.Context, in *deliveryMoveInput) (rest.Reply, error) {
-		return d.reschedule(ctx, in.AuditedWrite, in.Dry, in.Body, Move{DeliveryIDs: []string{in.DeliveryID}})
+		reply, err := d.reschedule(ctx, in.AuditedWrite, in.Dry, in.Body, Move{DeliveryIDs: []string{in.DeliveryID}})
+		if err != nil {
+			return reply, err
+		}
+		var answer moved
+		if err := json.Unmarshal(reply.Body, &answer); err != nil {
+			return reply, err
+		}
+		if len(answer.Results) == 1 && answer.Results[0].Reason == "unknown_delivery" {
+			return reply, problem.NotFound.Says(noDelivery)
+		}
+		return reply, nil
 	})
 	rest.Register(d.Server, rest.Operation{
 		ID: "reschedule-deliveries", Method: http.MethodPost, Path: "/deliveries/reschedule", Summary: "Move deliveries", Answer: moved{},
 		Example:     map[string]any{"delivery_ids": []string{"0199c6a0-0000-7000-8000-000000000000"}, "slot": "next_free", "reason": "the fair is later"},
 		Description: description,
 	}, func(ctx context.Context, in *deliveriesMoveInput) (rest.Reply, error) {
-		return d.reschedule(ctx, in.AuditedWrite, in.Dry, in.Body.rescheduling, Move{DeliveryIDs: in.Body.DeliveryIDs})
+		return d.reschedule(ctx, in.AuditedWrite, in.Dry, in.Body.Rescheduling, Move{DeliveryIDs: in.Body.DeliveryIDs})
 	})
 	rest.Register(d.Server, rest.Operation{
 		ID: "list-slots", Method: http.MethodGet, Path: "/slots", Summary: "List the next free slots of a channel", Answer: slots{},
@@ -156,7 +168,7 @@ func registerMoves(d *server) {
 }
 
 // reschedule moves deliveries to the target in the body.
-func (d *server) reschedule(ctx context.Context, in rest.AuditedWrite, dry rest.Dry, body rescheduling, m Move) (rest.Reply, error) {
+func (d *server) reschedule(ctx context.Context, in rest.AuditedWrite, dry rest.Dry, body Rescheduling, m Move) (rest.Reply, error) {
 	to, err := body.move()
 	if err != nil {
 		return rest.Reply{}, err

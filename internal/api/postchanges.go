@@ -9,8 +9,8 @@ import (
 	"autopost/internal/api/rest"
 )
 
-// rewording holds the new fields of an edit.
-type rewording struct {
+// Rewording holds the new fields of an edit.
+type Rewording struct {
 	Text           string             `json:"text,omitempty" example:"Sale, from Friday on"`
 	ParseMode      string             `json:"parse_mode,omitempty" enum:"HTML,Markdown,None"`
 	Link           string             `json:"link,omitempty" example:"https://example.org/4711"`
@@ -28,7 +28,7 @@ type afterwards struct {
 }
 
 type editing struct {
-	Changes rewording `json:"changes" doc:"The new fields of the post. A given field replaces the old one; null removes it."`
+	Changes Rewording `json:"changes" doc:"The new fields of the post. A given field replaces the old one; null removes it."`
 	At      string    `json:"at,omitempty" format:"date-time" example:"2026-12-01T18:00:00+03:00" doc:"The time of the change; now by default."`
 	rest.Reasoned
 }
@@ -79,7 +79,7 @@ type postEditing struct {
 }
 
 type postRewording struct {
-	rewording
+	Rewording
 	Media []medium `json:"media,omitempty" nullable:"false" maxItems:"50" doc:"New media, by blob_ref. Only where the post waits."`
 	Links []string `json:"links,omitempty" nullable:"false" maxItems:"50" doc:"Only where the post waits."`
 	Tags  []string `json:"tags,omitempty" nullable:"false" maxItems:"100" doc:"Only where the post waits. They do not change its channels."`

@@ -275,7 +275,7 @@ var inCalls = []planted{
 		h.do(`select autopost.reschedule('w', array[(test.newest('later')).delivery_id], autopost.now_ts(), 'ann', 'sooner', false)`)
 	}},
 	{invariant: "I49", bug: "a replaced post has no successor", plant: func(h *fixture) {
-		h.breaks("replace_queued", "v_pair.message_id), p_meta);", "gen_random_uuid()), p_meta);")
+		h.breaks("replace_queued", "v_message_id), p_meta);", "gen_random_uuid()), p_meta);")
 		h.do(`select autopost.replace_post('w', (test.newest('later')).message_id, '{"text": "later words"}', 'ann', 'read it again', false)`)
 	}},
 	{invariant: "I20", bug: "the allowance of blind resends is not looked at", plant: func(h *fixture) {

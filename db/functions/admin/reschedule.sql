@@ -160,10 +160,8 @@ begin
 		v_results := autopost.move_deliveries(p_workspace_id, p_delivery_ids, p_to, v_meta);
 	end if;
 	v_count := jsonb_array_length(jsonb_path_query_array(v_results, '$[*] ? (@.status == "moved")'));
-	return jsonb_strip_nulls(jsonb_build_object('applied', v_count > 0, 'dry_run', p_dry_run, 'moved', v_count,
-		'refused',
-		jsonb_array_length(v_results) - v_count, 'results', v_results, 'reason', case
-		when v_results @? '$ ? (@.size() == 1)[0] ? (@.reason == "unknown_delivery")' then 'unknown_delivery' end));
+	return jsonb_build_object('applied', v_count > 0, 'dry_run', p_dry_run, 'moved', v_count, 'refused',
+		jsonb_array_length(v_results) - v_count, 'results', v_results);
 end
 $$;
 
@@ -195,8 +193,7 @@ as $$
 --          "status": "moved" | "refused", "before": its planned time, and "scheduled_for",
 --          "opens_at": when the posting window is open then or next; or "reason", "message"}]}, in
 --          the order of the ids. "reason": unknown_delivery, begun, sent, ended, unchanged, no_slot,
---          too_late, in_the_past, after_removal. A single unknown delivery is also the "reason" of the
---          answer. A dry run has the same answer.
+--          too_late, in_the_past, after_removal. A dry run has the same answer.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   quotas and budgets for a slot, channels, deliveries, channel_gates, audit_heads, in this
 --          order.
