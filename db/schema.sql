@@ -787,9 +787,13 @@ $$;
 
 CREATE FUNCTION autopost.after_gap(p_channel autopost.channels, p_at timestamp with time zone, p_gap interval, p_without uuid[], p_now timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
+    SET enable_sort TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 -- Purpose: the first instant from p_at on that keeps p_gap to every planned delivery of the channel,
---          to one that is due or running, and to the last sent post.
+--          to one that is due or running, and to the last sent post. The orders name the indexes, as
+--          in calendar_rows.
 -- Reads:   deliveries.
 declare
 	v_at timestamptz := p_at;
@@ -806,6 +810,7 @@ begin
 			select p_now + p_gap from autopost.deliveries d
 			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
 				and d.status in ('queued', 'retry') and d.due_at <= p_now and d.delivery_id <> all (p_without)
+			order by d.due_at
 			limit 1));
 	end if;
 	for v_planned in
@@ -2922,10 +2927,12 @@ $_$;
 CREATE FUNCTION autopost.calendar_rows(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS TABLE(kind text, at timestamp with time zone, message_id uuid, trace_id uuid, planned_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET enable_seqscan TO 'off'
+    SET enable_sort TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 -- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight.
---          Two index probes for each channel: the planner has no other good way, whatever the
---          statistics.
+--          The orders name the indexes: with stale statistics the planner takes the table for small
+--          and would read all of a channel.
 -- Reads:   channels, deliveries.
 begin
 	return query
@@ -2946,11 +2953,12 @@ begin
 			and d.due_at >= p_from and d.due_at < p_until
 		order by d.due_at)) x
 	union all
-	select 'queued', d.due_at, d.message_id, d.trace_id, autopost.planned_at(d)
+	(select 'queued', d.due_at, d.message_id, d.trace_id, autopost.planned_at(d)
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
 		and (p_channel_id is null or d.channel_id = p_channel_id)
-		and d.due_at >= p_from and d.due_at < p_until;
+		and d.due_at >= p_from and d.due_at < p_until
+	order by d.claimed_at);
 end
 $$;
 

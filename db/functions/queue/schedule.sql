@@ -66,10 +66,11 @@ $$;
 
 create or replace function autopost.after_gap(p_channel autopost.channels, p_at timestamptz, p_gap interval,
 	p_without uuid[], p_now timestamptz) returns timestamptz
-language plpgsql stable
+language plpgsql stable set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off
 as $$
 -- Purpose: the first instant from p_at on that keeps p_gap to every planned delivery of the channel,
---          to one that is due or running, and to the last sent post.
+--          to one that is due or running, and to the last sent post. The orders name the indexes, as
+--          in calendar_rows.
 -- Reads:   deliveries.
 declare
 	v_at timestamptz := p_at;
@@ -86,6 +87,7 @@ begin
 			select p_now + p_gap from autopost.deliveries d
 			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
 				and d.status in ('queued', 'retry') and d.due_at <= p_now and d.delivery_id <> all (p_without)
+			order by d.due_at
 			limit 1));
 	end if;
 	for v_planned in
