@@ -11168,13 +11168,13 @@ CREATE FUNCTION autopost.free_slot(p_channel autopost.channels, p_after timestam
     AS $$
 -- Purpose: the first free slot of a channel from p_after on for a delivery with so many posts and
 --          this price: after its pause, in its posting window, with slot_gap to all that is planned,
---          within its quotas and budget. Null if there is none within schedule_horizon. p_without:
+--          within its quotas and budget. Null if there is none within slot_horizon_days. p_without:
 --          deliveries that count as not planned. It reserves nothing: lock_slots keeps others out.
 -- Reads:   deliveries, channel_gates, quotas, quota_uses, budgets, charges, channels, platforms.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_gap interval := autopost.slot_gap(p_channel);
-	v_latest timestamptz := v_now + autopost.schedule_horizon();
+	v_latest timestamptz := v_now + make_interval(days => autopost.slot_horizon_days());
 	v_at timestamptz := greatest(p_after, v_now, nullif(p_channel.paused_until, 'infinity'), p_channel.cooldown_until);
 	v_asked timestamptz;
 begin
@@ -18724,9 +18724,9 @@ begin
 		p_limit is not null);
 	if p_limit not between 1 and 100 then
 		perform autopost.raise_argument('limit', format('must be 1 to 100, got %s', p_limit), 'pass a smaller number');
-	elsif v_after > autopost.now_ts() + autopost.schedule_horizon() or not isfinite(v_after) then
-		perform autopost.raise_argument('after', format('must be within %s, got %s', autopost.schedule_horizon(),
-			autopost.instant_text(v_after)), 'pass an earlier time');
+	elsif v_after > autopost.now_ts() + make_interval(days => autopost.slot_horizon_days()) or not isfinite(v_after) then
+		perform autopost.raise_argument('after', format('must be within %s days, got %s', autopost.slot_horizon_days(),
+			coalesce(autopost.instant_text(v_after), v_after::text)), 'pass an earlier time');
 	end if;
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
 		and c.channel_id = p_channel_id;
@@ -27809,7 +27809,7 @@ CREATE FUNCTION autopost.schedule_horizon() RETURNS interval
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: how far ahead a post may be planned.
-select interval '2 years'
+select interval '100 years'
 $$;
 
 
@@ -29014,6 +29014,18 @@ CREATE FUNCTION autopost.slot_horizon() RETURNS interval
     AS $$
 -- Purpose: how far ahead a slot may be reserved. Longer, and a pause or a new limit would come too late.
 select interval '1 second'
+$$;
+
+
+--
+-- Name: slot_horizon_days(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_horizon_days() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how far ahead free slots are searched.
+select 731
 $$;
 
 

@@ -19,9 +19,9 @@ begin
 		p_limit is not null);
 	if p_limit not between 1 and 100 then
 		perform autopost.raise_argument('limit', format('must be 1 to 100, got %s', p_limit), 'pass a smaller number');
-	elsif v_after > autopost.now_ts() + autopost.schedule_horizon() or not isfinite(v_after) then
-		perform autopost.raise_argument('after', format('must be within %s, got %s', autopost.schedule_horizon(),
-			autopost.instant_text(v_after)), 'pass an earlier time');
+	elsif v_after > autopost.now_ts() + make_interval(days => autopost.slot_horizon_days()) or not isfinite(v_after) then
+		perform autopost.raise_argument('after', format('must be within %s days, got %s', autopost.slot_horizon_days(),
+			coalesce(autopost.instant_text(v_after), v_after::text)), 'pass an earlier time');
 	end if;
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
 		and c.channel_id = p_channel_id;

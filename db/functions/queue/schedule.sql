@@ -4,7 +4,14 @@ create or replace function autopost.schedule_horizon() returns interval
 language sql immutable parallel safe
 as $$
 -- Purpose: how far ahead a post may be planned.
-select interval '2 years'
+select interval '100 years'
+$$;
+
+create or replace function autopost.slot_horizon_days() returns int
+language sql immutable parallel safe
+as $$
+-- Purpose: how far ahead free slots are searched.
+select 731
 $$;
 
 create or replace function autopost.planned_at(p_delivery autopost.deliveries) returns timestamptz
@@ -214,13 +221,13 @@ language plpgsql stable
 as $$
 -- Purpose: the first free slot of a channel from p_after on for a delivery with so many posts and
 --          this price: after its pause, in its posting window, with slot_gap to all that is planned,
---          within its quotas and budget. Null if there is none within schedule_horizon. p_without:
+--          within its quotas and budget. Null if there is none within slot_horizon_days. p_without:
 --          deliveries that count as not planned. It reserves nothing: lock_slots keeps others out.
 -- Reads:   deliveries, channel_gates, quotas, quota_uses, budgets, charges, channels, platforms.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_gap interval := autopost.slot_gap(p_channel);
-	v_latest timestamptz := v_now + autopost.schedule_horizon();
+	v_latest timestamptz := v_now + make_interval(days => autopost.slot_horizon_days());
 	v_at timestamptz := greatest(p_after, v_now, nullif(p_channel.paused_until, 'infinity'), p_channel.cooldown_until);
 	v_asked timestamptz;
 begin
