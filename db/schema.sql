@@ -26351,9 +26351,9 @@ CREATE FUNCTION autopost.reschedule(p_workspace_id text, p_delivery_ids uuid[], 
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: moves deliveries that wait to another time; p_at null: each to the next free slot of its
---          channel. A call or a sent part of the post is a begin, and such a delivery stays. Posting
---          window, rates, quotas, budget and the wait after a failure hold as for a new post. At
---          most 1,000 ids.
+--          channel. A delivery whose call began, or of which a part was sent, stays. Posting window,
+--          rates, quotas, budget and the wait after a failure hold as for a new post. At most 1,000
+--          ids.
 -- Returns: {"applied", "dry_run", "moved", "refused", "results": [{"delivery_id", "channel_id",
 --          "status": "moved" | "refused", "before": its planned time, and "scheduled_for",
 --          "opens_at": when the posting window is open then or next; or "reason", "message"}]}, in

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(32);
+select plan(35);
 
 create function test.slots(p_channel_id text default 'a', p_limit int default 3,
 	p_after timestamptz default null) returns text
@@ -127,6 +127,17 @@ select is(test.slots('m', 1), '01 15:00', 'what waits for a decision has no slot
 select autopost.decide_submission('w', l.submission_id, 'approve', '{}', 'olga', 'good')
 	from autopost.list_submissions('w', '{}', 1) l;
 select is(test.time('decided'), '01 15:00', 'its approval takes one');
+
+-- A post to more channels than one transaction takes.
+select test.channel('f' || n) from generate_series(1, 3) n;
+update autopost.settings set value = '2' where key = 'fanout_chunk_channels';
+select is(test.post('{"text": "to many", "slot": "next_free", "routing": {"include_channels": ["f1", "f2", "f3"]}}') ->> 'fanout', 'running');
+select autopost.run_fanout('w', 2);
+select autopost.run_fanout('w', 2);
+select is((select array_agg(d.channel_id || to_char(d.scheduled_for, ' HH24:MI') order by d.channel_id) from autopost.deliveries d
+	where d.rendered_text = 'to many'), '{"f1 12:00","f2 12:00","f3 12:00"}', 'the job takes the slots');
+select test.post('{"text": "to many again", "slot": "next_free", "routing": {"include_channels": ["f1"]}}');
+select is(test.time('to many again'), '01 12:01');
 
 -- Wrong input.
 select is(autopost.payload_errors('{"text": "x", "slot": "soon"}') #>> '{0,reason}', 'must be next_free, got soon');
