@@ -18327,7 +18327,7 @@ begin
 			else autopost.slot_of(v_delivery, p_without) end;
 		v_reason := autopost.time_obstacle(p_workspace_id, v_delivery, v_at, v_now);
 		if v_reason is null then
-			perform autopost.set_schedule(p_workspace_id, p_delivery_id, v_at),
+			perform autopost.set_schedule(p_workspace_id, p_delivery_id, v_at, null),
 				autopost.emit_event(p_workspace_id, 'rescheduled', 'ok', v_delivery, null, p_meta || jsonb_build_object(
 					'scheduled_for', v_at, 'before', autopost.planned_at(v_delivery)));
 		end if;
@@ -25670,10 +25670,7 @@ begin
 			and n.ingest_run_id = p_run_id
 		order by o.channel_id
 	loop
-		update autopost.deliveries d
-		set not_before = v_pair.not_before
-		where d.workspace_id = p_workspace_id and d.delivery_id = v_pair.new_id;
-		perform autopost.set_schedule(p_workspace_id, v_pair.new_id, v_pair.scheduled_for),
+		perform autopost.set_schedule(p_workspace_id, v_pair.new_id, v_pair.scheduled_for, v_pair.not_before),
 			autopost.end_replaced(p_workspace_id, v_pair.old_id, jsonb_build_object('replaced_by',
 				v_message_id), p_meta);
 		v_due := least(v_due, greatest(v_pair.not_before, v_pair.scheduled_for));
@@ -28061,18 +28058,18 @@ $_$;
 
 
 --
--- Name: set_schedule(text, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: set_schedule(text, uuid, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.set_schedule(p_workspace_id text, p_delivery_id uuid, p_at timestamp with time zone) RETURNS void
+CREATE FUNCTION autopost.set_schedule(p_workspace_id text, p_delivery_id uuid, p_at timestamp with time zone, p_not_before timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
 -- Purpose: the only change of the time of a delivery that waits. due_at follows; the caller opens
---          the gate.
+--          the gate. p_not_before: of the delivery that it replaces; null keeps its own.
 -- Writes:  deliveries.
 begin
 	update autopost.deliveries d
-	set scheduled_for = p_at, updated_at = autopost.now_ts()
+	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = autopost.now_ts()
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id and d.status in ('queued', 'retry');
 end
 $$;
@@ -30793,7 +30790,7 @@ begin
 	for v_n in 1 .. cardinality(v_new) loop
 		v_at := autopost.slot_of(v_new[v_n], v_rest[v_n :]);
 		if v_at is not null then
-			perform autopost.set_schedule(p_workspace_id, v_rest[v_n], v_at);
+			perform autopost.set_schedule(p_workspace_id, v_rest[v_n], v_at, null);
 			v_slots := v_slots || jsonb_build_object(v_rest[v_n], v_at);
 		end if;
 	end loop;

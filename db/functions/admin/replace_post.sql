@@ -142,10 +142,7 @@ begin
 			and n.ingest_run_id = p_run_id
 		order by o.channel_id
 	loop
-		update autopost.deliveries d
-		set not_before = v_pair.not_before
-		where d.workspace_id = p_workspace_id and d.delivery_id = v_pair.new_id;
-		perform autopost.set_schedule(p_workspace_id, v_pair.new_id, v_pair.scheduled_for),
+		perform autopost.set_schedule(p_workspace_id, v_pair.new_id, v_pair.scheduled_for, v_pair.not_before),
 			autopost.end_replaced(p_workspace_id, v_pair.old_id, jsonb_build_object('replaced_by',
 				v_message_id), p_meta);
 		v_due := least(v_due, greatest(v_pair.not_before, v_pair.scheduled_for));

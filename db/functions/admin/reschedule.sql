@@ -74,7 +74,7 @@ begin
 			else autopost.slot_of(v_delivery, p_without) end;
 		v_reason := autopost.time_obstacle(p_workspace_id, v_delivery, v_at, v_now);
 		if v_reason is null then
-			perform autopost.set_schedule(p_workspace_id, p_delivery_id, v_at),
+			perform autopost.set_schedule(p_workspace_id, p_delivery_id, v_at, null),
 				autopost.emit_event(p_workspace_id, 'rescheduled', 'ok', v_delivery, null, p_meta || jsonb_build_object(
 					'scheduled_for', v_at, 'before', autopost.planned_at(v_delivery)));
 		end if;

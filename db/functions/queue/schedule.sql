@@ -21,15 +21,16 @@ as $$
 select greatest(p_delivery.not_before, p_delivery.scheduled_for)
 $$;
 
-create or replace function autopost.set_schedule(p_workspace_id text, p_delivery_id uuid, p_at timestamptz) returns void
+create or replace function autopost.set_schedule(p_workspace_id text, p_delivery_id uuid, p_at timestamptz,
+	p_not_before timestamptz) returns void
 language plpgsql
 as $$
 -- Purpose: the only change of the time of a delivery that waits. due_at follows; the caller opens
---          the gate.
+--          the gate. p_not_before: of the delivery that it replaces; null keeps its own.
 -- Writes:  deliveries.
 begin
 	update autopost.deliveries d
-	set scheduled_for = p_at, updated_at = autopost.now_ts()
+	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = autopost.now_ts()
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id and d.status in ('queued', 'retry');
 end
 $$;
@@ -288,7 +289,7 @@ begin
 	for v_n in 1 .. cardinality(v_new) loop
 		v_at := autopost.slot_of(v_new[v_n], v_rest[v_n :]);
 		if v_at is not null then
-			perform autopost.set_schedule(p_workspace_id, v_rest[v_n], v_at);
+			perform autopost.set_schedule(p_workspace_id, v_rest[v_n], v_at, null);
 			v_slots := v_slots || jsonb_build_object(v_rest[v_n], v_at);
 		end if;
 	end loop;
