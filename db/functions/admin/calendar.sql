@@ -29,19 +29,20 @@ begin
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and (p_channel_id is null or c.channel_id = p_channel_id) offset 0) c
 	cross join lateral (
-		(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id, autopost.planned_at(d) as planned_at
+		(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id,
+			greatest(d.not_before, d.scheduled_for) as planned_at -- a call of planned_at would take most of the time
 		from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status = 'sent'
 			and d.sent_at >= p_from and d.sent_at < p_until
 		order by d.sent_at)
 		union all
-		(select 'queued', d.due_at, d.message_id, d.trace_id, autopost.planned_at(d)
+		(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
 		from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
 			and d.due_at >= p_from and d.due_at < p_until
 		order by d.due_at)) x
 	union all
-	(select 'queued', d.due_at, d.message_id, d.trace_id, autopost.planned_at(d)
+	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
 		and (p_channel_id is null or d.channel_id = p_channel_id)
