@@ -25510,6 +25510,75 @@ $$;
 
 
 --
+-- Name: replace_once(text, autopost.messages, jsonb, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_once(p_workspace_id text, p_message autopost.messages, p_post jsonb, p_meta jsonb, p_last boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: one try of replace_waiting. Unless p_last, it fails if a channel got the new content since the
+--          check, by an enqueue that committed meanwhile.
+-- Returns: [result]: see replace_post.
+-- Raises:  AP901.
+-- Locks:   as lock_replaced, then as enqueue_posts.
+-- Writes:  ingest_runs; as enqueue_posts, replace_held and replace_parts.
+declare
+	v_ids uuid[] := autopost.lock_replaced(p_workspace_id, p_message.message_id, p_post);
+	v_moderated boolean := coalesce((select e.moderated from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.endpoint_id = p_message.source ->> 'endpoint_id'), false);
+	v_changed boolean := p_post ->> 'content_hash' <> p_message.content_hash;
+	v_run_id uuid := autopost.new_id();
+	v_rows jsonb;
+	v_refused jsonb;
+	v_todo jsonb;
+	v_parts jsonb := '[]';
+	v_done jsonb := '{}';
+begin
+	select coalesce(jsonb_agg(jsonb_build_object('delivery_id', (r.delivery).delivery_id, 'channel_id',
+		(r.delivery).channel_id,
+		'obstacle', r.obstacle, 'scheduled_for', (r.delivery).scheduled_for, 'remove_at', r.remove_at,
+		'held', v_moderated or (r.channel).moderated)), '[]') into v_rows
+	from autopost.replaceable(p_workspace_id, p_message.message_id) r
+	where (r.delivery).delivery_id = any (v_ids);
+	v_refused := case when not v_changed then '{}' else autopost.replace_refusals(
+		p_workspace_id, p_post, array(select r.value ->> 'channel_id' from jsonb_array_elements(v_rows) r)) end;
+	select coalesce(jsonb_agg(r.value || case
+		when r.value ->> 'obstacle' is not null then jsonb_build_object('reason', r.value -> 'obstacle', 'message',
+			autopost.move_message(r.value ->> 'obstacle'))
+		when not v_changed then '{"reason": "unchanged", "message": "it has this content already"}'::jsonb
+		else coalesce(v_refused -> (r.value ->> 'channel_id'), '{}') end), '[]') into v_rows
+	from jsonb_array_elements(v_rows) r;
+	v_todo := jsonb_path_query_array(v_rows, '$[*] ? (!exists (@.reason))');
+	if v_todo <> '[]' or v_changed and exists (select 1 from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.message_id = p_message.message_id and s.status = 'pending') then
+		perform autopost.begin_run(p_workspace_id, v_run_id, 'api', p_message.source ->> 'endpoint_id', null);
+		v_parts := autopost.replace_parts(p_workspace_id, p_message, p_post -> 'raw', v_run_id, p_meta);
+		v_done := autopost.replace_held(p_workspace_id, p_message, p_post -> 'raw', jsonb_path_query_array(v_todo,
+			'$[*] ? (@.held == true)'), v_run_id, p_meta);
+		v_done := v_done || autopost.replace_queued(p_workspace_id, p_message.message_id, p_post -> 'raw',
+			jsonb_path_query_array(v_todo, '$[*] ? (@.held == false)'), v_run_id, p_meta);
+	end if;
+	if not p_last and exists (select 1 from jsonb_array_elements(v_todo) t
+		where not v_done ? (t.value ->> 'delivery_id')) then
+		raise exception 'a channel got the content meanwhile' using errcode = 'AP901';
+	end if;
+	return (
+		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', r.value -> 'delivery_id',
+			'channel_id',
+			r.value -> 'channel_id', 'applied', v_done ? (r.value ->> 'delivery_id'), 'change', case
+				when not v_done ? (r.value ->> 'delivery_id') then 'refused'
+				when r.value -> 'held' = 'true' then 'pending' else 'replaced' end,
+			'reason', case when not v_done ? (r.value ->> 'delivery_id') then coalesce(r.value -> 'reason',
+				'"duplicate"') end,
+			'message', r.value -> 'message') || coalesce(v_done -> (r.value ->> 'delivery_id'), '{}'))
+			order by r.ordinality), '[]')
+		from jsonb_array_elements(v_rows) with ordinality r)
+		|| v_parts;
+end
+$_$;
+
+
+--
 -- Name: replace_or_plan(text, uuid, jsonb, jsonb, timestamp with time zone, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25678,7 +25747,8 @@ begin
 		v_answer := v_answer || jsonb_build_object(v_pair.old_id, jsonb_build_object('new_delivery_id', v_pair.new_id,
 			'message_id', v_message_id));
 	end loop;
-	perform autopost.arm_gates(p_workspace_id, array(select o.value ->> 'channel_id' from jsonb_array_elements(p_old) o),
+	perform autopost.arm_gates(p_workspace_id, array(select o.value ->> 'channel_id'
+		from jsonb_array_elements(p_old) o),
 		v_due) where v_answer <> '{}';
 	return v_answer;
 end
@@ -25729,62 +25799,21 @@ $$;
 
 CREATE FUNCTION autopost.replace_waiting(p_workspace_id text, p_message autopost.messages, p_post jsonb, p_meta jsonb) RETURNS jsonb
     LANGUAGE plpgsql
-    AS $_$
+    AS $$
 -- Purpose: replaces the content of a post where it waits: in the queue or for a decision. p_post comes
---          from prepare_post.
+--          from prepare_post. The second try sees, under its lock, the content that disturbed the first.
 -- Returns: [result]: see replace_post.
--- Locks:   as lock_replaced, then as enqueue_posts.
--- Writes:  ingest_runs; as enqueue_posts, replace_held and replace_parts.
-declare
-	v_ids uuid[] := autopost.lock_replaced(p_workspace_id, p_message.message_id, p_post);
-	v_moderated boolean := coalesce((select e.moderated from autopost.workspace_endpoints e
-		where e.workspace_id = p_workspace_id and e.endpoint_id = p_message.source ->> 'endpoint_id'), false);
-	v_changed boolean := p_post ->> 'content_hash' <> p_message.content_hash;
-	v_run_id uuid := autopost.new_id();
-	v_rows jsonb;
-	v_refused jsonb;
-	v_todo jsonb;
-	v_parts jsonb := '[]';
-	v_done jsonb := '{}';
+-- Locks:   as replace_once.
+-- Writes:  as replace_once.
 begin
-	select coalesce(jsonb_agg(jsonb_build_object('delivery_id', (r.delivery).delivery_id, 'channel_id',
-		(r.delivery).channel_id,
-		'obstacle', r.obstacle, 'scheduled_for', (r.delivery).scheduled_for, 'remove_at', r.remove_at,
-		'held', v_moderated or (r.channel).moderated)), '[]') into v_rows
-	from autopost.replaceable(p_workspace_id, p_message.message_id) r
-	where (r.delivery).delivery_id = any (v_ids);
-	v_refused := case when not v_changed then '{}' else autopost.replace_refusals(
-		p_workspace_id, p_post, array(select r.value ->> 'channel_id' from jsonb_array_elements(v_rows) r)) end;
-	select coalesce(jsonb_agg(r.value || case
-		when r.value ->> 'obstacle' is not null then jsonb_build_object('reason', r.value -> 'obstacle', 'message',
-			autopost.move_message(r.value ->> 'obstacle'))
-		when not v_changed then '{"reason": "unchanged", "message": "it has this content already"}'::jsonb
-		else coalesce(v_refused -> (r.value ->> 'channel_id'), '{}') end), '[]') into v_rows
-	from jsonb_array_elements(v_rows) r;
-	v_todo := jsonb_path_query_array(v_rows, '$[*] ? (!exists (@.reason))');
-	if v_todo <> '[]' or v_changed and exists (select 1 from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.message_id = p_message.message_id and s.status = 'pending') then
-		perform autopost.begin_run(p_workspace_id, v_run_id, 'api', p_message.source ->> 'endpoint_id', null);
-		v_parts := autopost.replace_parts(p_workspace_id, p_message, p_post -> 'raw', v_run_id, p_meta);
-		v_done := autopost.replace_held(p_workspace_id, p_message, p_post -> 'raw', jsonb_path_query_array(v_todo,
-			'$[*] ? (@.held == true)'), v_run_id, p_meta);
-		v_done := v_done || autopost.replace_queued(p_workspace_id, p_message.message_id, p_post -> 'raw',
-			jsonb_path_query_array(v_todo, '$[*] ? (@.held == false)'), v_run_id, p_meta);
-	end if;
-	return (
-		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', r.value -> 'delivery_id',
-			'channel_id',
-			r.value -> 'channel_id', 'applied', v_done ? (r.value ->> 'delivery_id'), 'change', case
-				when not v_done ? (r.value ->> 'delivery_id') then 'refused'
-				when r.value -> 'held' = 'true' then 'pending' else 'replaced' end,
-			'reason', case when not v_done ? (r.value ->> 'delivery_id') then coalesce(r.value -> 'reason',
-				'"duplicate"') end,
-			'message', r.value -> 'message') || coalesce(v_done -> (r.value ->> 'delivery_id'), '{}'))
-			order by r.ordinality), '[]')
-		from jsonb_array_elements(v_rows) with ordinality r)
-		|| v_parts;
+	begin
+		return autopost.replace_once(p_workspace_id, p_message, p_post, p_meta, false);
+	exception when sqlstate 'AP901' then
+		null; -- the writes are rolled back
+	end;
+	return autopost.replace_once(p_workspace_id, p_message, p_post, p_meta, true);
 end
-$_$;
+$$;
 
 
 --

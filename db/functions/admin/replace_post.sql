@@ -149,7 +149,8 @@ begin
 		v_answer := v_answer || jsonb_build_object(v_pair.old_id, jsonb_build_object('new_delivery_id', v_pair.new_id,
 			'message_id', v_message_id));
 	end loop;
-	perform autopost.arm_gates(p_workspace_id, array(select o.value ->> 'channel_id' from jsonb_array_elements(p_old) o),
+	perform autopost.arm_gates(p_workspace_id, array(select o.value ->> 'channel_id'
+		from jsonb_array_elements(p_old) o),
 		v_due) where v_answer <> '{}';
 	return v_answer;
 end
@@ -248,13 +249,14 @@ begin
 end
 $$;
 
-create or replace function autopost.replace_waiting(p_workspace_id text, p_message autopost.messages, p_post jsonb,
-	p_meta jsonb) returns jsonb
+create or replace function autopost.replace_once(p_workspace_id text, p_message autopost.messages, p_post jsonb,
+	p_meta jsonb, p_last boolean) returns jsonb
 language plpgsql
 as $$
--- Purpose: replaces the content of a post where it waits: in the queue or for a decision. p_post comes
---          from prepare_post.
+-- Purpose: one try of replace_waiting. Unless p_last, it fails if a channel got the new content since the
+--          check, by an enqueue that committed meanwhile.
 -- Returns: [result]: see replace_post.
+-- Raises:  AP901.
 -- Locks:   as lock_replaced, then as enqueue_posts.
 -- Writes:  ingest_runs; as enqueue_posts, replace_held and replace_parts.
 declare
@@ -293,6 +295,10 @@ begin
 		v_done := v_done || autopost.replace_queued(p_workspace_id, p_message.message_id, p_post -> 'raw',
 			jsonb_path_query_array(v_todo, '$[*] ? (@.held == false)'), v_run_id, p_meta);
 	end if;
+	if not p_last and exists (select 1 from jsonb_array_elements(v_todo) t
+		where not v_done ? (t.value ->> 'delivery_id')) then
+		raise exception 'a channel got the content meanwhile' using errcode = 'AP901';
+	end if;
 	return (
 		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', r.value -> 'delivery_id',
 			'channel_id',
@@ -305,6 +311,25 @@ begin
 			order by r.ordinality), '[]')
 		from jsonb_array_elements(v_rows) with ordinality r)
 		|| v_parts;
+end
+$$;
+
+create or replace function autopost.replace_waiting(p_workspace_id text, p_message autopost.messages, p_post jsonb,
+	p_meta jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: replaces the content of a post where it waits: in the queue or for a decision. p_post comes
+--          from prepare_post. The second try sees, under its lock, the content that disturbed the first.
+-- Returns: [result]: see replace_post.
+-- Locks:   as replace_once.
+-- Writes:  as replace_once.
+begin
+	begin
+		return autopost.replace_once(p_workspace_id, p_message, p_post, p_meta, false);
+	exception when sqlstate 'AP901' then
+		null; -- the writes are rolled back
+	end;
+	return autopost.replace_once(p_workspace_id, p_message, p_post, p_meta, true);
 end
 $$;
 
