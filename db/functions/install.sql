@@ -321,6 +321,7 @@
 \ir admin/next_free_slots.sql
 \ir admin/calendar.sql
 \ir admin/request_acts.sql
+\ir admin/replace_waiting.sql
 \ir admin/replace_post.sql
 \ir admin/edit_post.sql
 \ir admin/cancel_acts.sql
