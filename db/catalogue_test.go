@@ -313,6 +313,8 @@ put_publish_job(p_workspace_id text, p_source_id text, p_payload jsonb) jsonb
 receive_approval(p_workspace_id text, p_source_id text, p_approval jsonb) jsonb
 put_retry_policy(p_workspace_id text, p_platform text, p_code text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) jsonb
 set_event_strictness(p_on boolean) jsonb
+replace_post(p_workspace_id text, p_message_id uuid, p_raw_payload jsonb, p_operator text, p_reason text, p_dry_run boolean) jsonb
+reschedule(p_workspace_id text, p_delivery_ids uuid[], p_at timestamp with time zone, p_operator text, p_reason text, p_dry_run boolean) jsonb
 skip_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text, p_dry_run boolean) jsonb
 start_call(p_workspace_id text, p_delivery_id uuid, p_claim_token text) jsonb
 touch_run(p_run_id text, p_host text DEFAULT NULL::text, p_ended boolean DEFAULT false) jsonb
@@ -327,7 +329,7 @@ var promisedLater = []string{
 }
 
 // promisedByName are names of the surface whose arguments it leaves open.
-var promisedByName = []string{"finish_ingest_run", "get_media_blob", "put_media_blob", "put_media_origin", "start_ingest_run"}
+var promisedByName = []string{"finish_ingest_run", "get_media_blob", "next_free_slots", "put_media_blob", "put_media_origin", "start_ingest_run"}
 
 const claimedDelivery = "workspace_id text, delivery_id uuid, message_id uuid, channel_id text, platform text, target_id text, auth_ref text, rate_group text, " +
 	"attempt integer, claim_token text, sending_lease_until timestamp with time zone, send_at timestamp with time zone, rendered_text text, render_meta jsonb, " +

@@ -92,6 +92,7 @@
 \ir queue/credentials.sql
 \ir queue/x_config.sql
 \ir queue/slots.sql
+\ir queue/schedule.sql
 \ir queue/breaker.sql
 \ir queue/retry_policy.sql
 \ir queue/settle.sql
@@ -268,6 +269,7 @@
 \ir monitor/verify/decisions.sql
 \ir monitor/verify/recurrences.sql
 \ir monitor/verify/files.sql
+\ir monitor/verify/moves.sql
 \ir monitor/check_alerts.sql
 \ir monitor/check_installation.sql
 \ir monitor/check_integrity.sql
@@ -376,7 +378,15 @@
 \ir admin/manual_requeue_preview.sql
 \ir admin/skip_deliveries.sql
 \ir admin/skip_post.sql
+\ir admin/reschedule.sql
+\ir admin/shift_deliveries.sql
+\ir admin/reschedule_post.sql
+\ir admin/next_free_slots.sql
+\ir admin/calendar.sql
 \ir admin/request_acts.sql
+\ir admin/replace_waiting.sql
+\ir admin/replace_post.sql
+\ir admin/edit_post.sql
 \ir admin/cancel_acts.sql
 \ir admin/list_acts.sql
 \ir admin/pause_channel.sql

@@ -122,6 +122,9 @@ create table autopost.channels (
 	constraint channels_utm check (
 		not settings @? '$.utm ? (@.type() != "object")'
 		and not settings @? '$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")'),
+	-- The smallest distance of two free slots.
+	constraint channels_min_gap check (
+		not settings @? '$.min_gap_seconds ? (@.type() != "number" || @ < 1 || @ > 2678400)'),
 	-- Defaults for videos; a post may override them.
 	constraint channels_youtube check (
 		not settings @? '$.youtube ? (@.type() != "object")'

@@ -172,6 +172,7 @@ create table autopost.submissions (
 	updated_at    timestamptz not null default now(),
 	moderated     boolean not null default false, -- a person decides about it
 	channels      text[], -- only these channels of its message; null: all that routing gives
+	replaces      uuid, -- the message whose channels and times it takes
 	plan          jsonb, -- what a decision is about: {"renderings": [{"key", "platform", "text", …}], "media"}
 	digest        text check (digest ~ '^[0-9a-f]{64}$'), -- of the plan
 	author        text, -- identity of the person that submitted it

@@ -83,6 +83,8 @@ create index deliveries_ended on autopost.deliveries (workspace_id, channel_id, 
 	where status in ('sent', 'deduped', 'failed_permanent', 'dead');
 create index deliveries_unsent on autopost.deliveries (workspace_id, status, delivery_id)
 	where status in ('deduped', 'failed_permanent', 'dead');
+-- Calendar and free slots: when a channel got its posts.
+create index deliveries_sent_at on autopost.deliveries (workspace_id, channel_id, sent_at) where status = 'sent';
 -- All deliveries of a message.
 create index deliveries_message on autopost.deliveries (workspace_id, message_id);
 -- Fan-out: a range that is repeated after a crash enqueues nothing twice.

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(49);
+select plan(52);
 
 select test.channel('a', p_max_parallel => 100);
 create function test.put(p_fields text, p_id uuid default null) returns jsonb
@@ -57,6 +57,10 @@ select is((select string_agg(to_char(o.at at time zone 'UTC', 'MM-DD HH24:MI'), 
 select is(autopost.preview_occurrences('w', 'Europe/Berlin', '{2026-10-25T02:30}'), '["2026-10-25T00:30:00.000000Z"]',
 	'the first of two');
 select is((select count(*)::int from autopost.occurrences), 60, 'sixty days ahead');
+select is((select jsonb_agg(i.value - 'at' - 'message_id' - 'recurrence_id') from jsonb_array_elements(
+	autopost.calendar('w', '2026-03-27', '2026-03-29 00:00+00', null) -> 'items') i),
+	'[{"kind": "expected", "channels": 1}, {"kind": "expected", "channels": 1}]', 'the calendar expects them');
+select is(jsonb_array_length(autopost.calendar('w', '2026-03-27', '2026-04-01', 'a') -> 'items'), 5);
 select is(autopost.put_occurrences('w', test.only(), '{2026-04-01T02:30}', null, 7) ->> 'reason', 'changed');
 select is(autopost.put_occurrences('w', test.only(), '{2026-03-27T02:30}') -> 'added', '0', 'each is stored once');
 select is(autopost.list_due_recurrences('w', 10), '[]', 'expanded again after half of the time');
@@ -69,6 +73,8 @@ select is(autopost.run_recurrences('w'), '{"ran": 1, "more": false}');
 select is((select (d.scheduled_for, d.rendered_text)::text from autopost.deliveries d),
 	'("2026-03-27 01:30:00+00",one)');
 select is(autopost.run_recurrences('w') -> 'ran', '0', 'once');
+select is((select i.value ->> 'recurrence_id' from jsonb_array_elements(
+	autopost.calendar('w', '2026-03-27', '2026-03-28', null) -> 'items') i), test.only()::text, 'it is known by its post');
 select is((select (r.kind, r.stats_json -> 'enqueued')::text from autopost.ingest_runs r), '(recurrence,1)');
 
 -- A stop of two days: the latest missed one goes out, at once; the payloads go in turn.

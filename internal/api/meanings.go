@@ -49,6 +49,8 @@ var resources = map[string]struct{ one, tag string }{
 	"workspaces":       {"workspace", "The workspace of the key."},
 	"moderation-chats": {"moderators' chat", "Chats whose members decide about posts."},
 	"filebus":          {"file job", "Jobs that folders bring."},
+	"calendar":         {"calendar", "What was sent and what waits, by time."},
+	"slots":            {"slot", "Free times of channels."},
 }
 
 // configured maps a schema to the resource of the configuration with the same fields.

@@ -9,8 +9,8 @@ import (
 	"autopost/internal/api/rest"
 )
 
-// rewording holds the new fields of an edit.
-type rewording struct {
+// Rewording holds the new fields of an edit.
+type Rewording struct {
 	Text           string                  `json:"text,omitempty" example:"Sale, from Friday on"`
 	ParseMode      string                  `json:"parse_mode,omitempty" enum:"HTML,Markdown,None"`
 	Link           string                  `json:"link,omitempty" example:"https://example.org/4711"`
@@ -35,7 +35,7 @@ type afterwards struct {
 }
 
 type editing struct {
-	Changes rewording `json:"changes" doc:"The new fields of the post. A given field replaces the old one; null removes it."`
+	Changes Rewording `json:"changes" doc:"The new fields of the post. A given field replaces the old one; null removes it."`
 	At      string    `json:"at,omitempty" format:"date-time" example:"2026-12-01T18:00:00+03:00" doc:"The time of the change; now by default."`
 	rest.Reasoned
 }
@@ -48,6 +48,49 @@ type asked struct {
 	Refused   int          `json:"refused" example:"0"`
 	Results   []askedOfOne `json:"results" nullable:"false" doc:"The first 1,000, in the order of the channels or of the ids."`
 	_         struct{}     `additionalProperties:"true"`
+}
+
+// edited is the answer to an edit of a post, which may have been sent or wait.
+type edited struct {
+	Applied   bool          `json:"applied" doc:"true if the post was changed anywhere, or would be in a dry run."`
+	DryRun    bool          `json:"dry_run,omitempty"`
+	MessageID *string       `json:"message_id,omitempty" format:"uuid" nullable:"true" doc:"The message of the new content, where it is queued."`
+	Requested int           `json:"requested" example:"1" doc:"The number of requested changes of sent posts."`
+	Replaced  int           `json:"replaced,omitempty" example:"1" doc:"The number of replaced deliveries."`
+	Pending   int           `json:"pending,omitempty" doc:"The number of deliveries and parts whose new content waits for a decision."`
+	Refused   int           `json:"refused" example:"0"`
+	Results   []editedOfOne `json:"results" nullable:"false" doc:"The first 1,000."`
+	_         struct{}      `additionalProperties:"true"`
+}
+
+type editedOfOne struct {
+	DeliveryID      string   `json:"delivery_id,omitempty" format:"uuid"`
+	ChannelID       string   `json:"channel_id,omitempty" example:"news-ru"`
+	Applied         bool     `json:"applied"`
+	Change          string   `json:"change,omitempty" enum:"edited,replaced,pending,refused" example:"replaced" doc:"edited: a change of the sent post was requested. pending: the new content waits for a decision."`
+	ActID           string   `json:"act_id,omitempty" format:"uuid"`
+	NewDeliveryID   string   `json:"new_delivery_id,omitempty" format:"uuid" doc:"The delivery of the new content."`
+	MessageID       string   `json:"message_id,omitempty" format:"uuid" doc:"The message of the new content."`
+	SubmissionID    string   `json:"submission_id,omitempty" format:"uuid" doc:"The submission that waits; of a part that waited before, the old one."`
+	NewSubmissionID string   `json:"new_submission_id,omitempty" format:"uuid" doc:"The submission that replaces a part that waited for a decision."`
+	Reason          string   `json:"reason,omitempty" example:"begun" doc:"As for edit-delivery, and begun, duplicate, unchanged."`
+	Message         string   `json:"message,omitempty" doc:"The reason and the remedy, for people."`
+	_               struct{} `additionalProperties:"true"`
+}
+
+// postEditing holds the new fields of a post. Media change only where the post waits.
+type postEditing struct {
+	Changes postRewording `json:"changes" doc:"The new fields of the post. A given field replaces the old one; null removes it."`
+	At      string        `json:"at,omitempty" format:"date-time" example:"2026-12-01T18:00:00+03:00" doc:"The time of the change of sent posts; now by default."`
+	rest.Reasoned
+}
+
+type postRewording struct {
+	Rewording
+	Media []medium `json:"media,omitempty" nullable:"false" maxItems:"50" doc:"New media, by blob_ref. Only where the post waits."`
+	Links []string `json:"links,omitempty" nullable:"false" maxItems:"50" doc:"Only where the post waits."`
+	Tags  []string `json:"tags,omitempty" nullable:"false" maxItems:"100" doc:"Only where the post waits. They do not change its channels."`
+	_     struct{} `additionalProperties:"true"`
 }
 
 type askedOfOne struct {
@@ -194,10 +237,16 @@ func registerEdits(d *server) {
 		return d.editSent(ctx, in.AuditedWrite, in.Dry, in.Body, ActRequest{DeliveryIDs: []string{in.DeliveryID}})
 	})
 	rest.Register(d.Server, rest.Operation{
-		ID: "edit-post", Method: http.MethodPost, Path: "/posts/{message_id}/edit", Summary: "Edit a post in all its channels", Answer: asked{}, Body: editing{}, Example: example,
-		Description: description + " The answer has one result per channel.",
+		ID: "edit-post", Method: http.MethodPost, Path: "/posts/{message_id}/edit", Summary: "Edit a post in all its channels", Answer: edited{}, Body: postEditing{}, Example: example,
+		Description: description + " Where the post waits, the new content replaces it and takes its channels and times; in moderated channels it waits for a decision. The answer has one result per channel.",
 	}, func(ctx context.Context, in *postEdit) (rest.Reply, error) {
-		return d.editSent(ctx, in.AuditedWrite, in.Dry, in.Body, ActRequest{MessageID: in.MessageID})
+		changes, err := in.Body.given()
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: in.Body.Reason, DryRun: in.DryRun, Subject: in.MessageID}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+			return d.db.EditPost(ctx, a, in.MessageID, changes, in.Body.At)
+		})
 	})
 }
 

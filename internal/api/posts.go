@@ -23,6 +23,7 @@ type post struct {
 	Buttons        [][]button         `json:"buttons,omitempty" nullable:"false" doc:"Rows of link buttons below the message. Platforms without buttons leave them out."`
 	ScheduledFor   string             `json:"scheduled_for,omitempty" format:"date-time" example:"2026-12-01T10:00:00+03:00" doc:"Earliest start, with offset. Default: at once."`
 	Occurrence     string             `json:"occurrence,omitempty" format:"date-time" example:"2026-12-01T10:00:00+03:00" doc:"The instant of a repeated post. It counts for the content hash, so that the same content goes out again."`
+	Slot           string             `json:"slot,omitempty" enum:"next_free" doc:"next_free in place of scheduled_for: each channel gets its next free slot."`
 	RemoveAt       string             `json:"remove_at,omitempty" format:"date-time" example:"2026-12-01T18:00:00+03:00" doc:"Time to delete the post again, where the platform allows it. It must be after scheduled_for."`
 	Variants       map[string]variant `json:"variants,omitempty" doc:"Other content by platform or channel id. The variant of a channel wins over that of its platform."`
 	Routing        *routing           `json:"routing,omitempty"`
@@ -138,11 +139,13 @@ type submitted struct {
 }
 
 type forChannel struct {
-	ChannelID  string   `json:"channel_id" example:"news-ru"`
-	DeliveryID *string  `json:"delivery_id,omitempty" format:"uuid" nullable:"true"`
-	Status     string   `json:"status" example:"queued"`
-	Reason     *string  `json:"reason,omitempty" nullable:"true"`
-	_          struct{} `additionalProperties:"true"`
+	ChannelID  string  `json:"channel_id" example:"news-ru"`
+	DeliveryID *string `json:"delivery_id,omitempty" format:"uuid" nullable:"true"`
+	Status     string  `json:"status" example:"queued"`
+	Reason     *string `json:"reason,omitempty" nullable:"true"`
+	// ScheduledFor is set for a post with a slot.
+	ScheduledFor instant  `json:"scheduled_for,omitempty" doc:"The slot that the post took."`
+	_            struct{} `additionalProperties:"true"`
 }
 
 type submitInput struct {

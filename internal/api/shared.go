@@ -24,6 +24,7 @@ func registerAll(d *server, deps Deps) {
 	registerRuns(d)
 	registerDeliveries(d)
 	registerDeliveryActs(d)
+	registerMoves(d)
 	registerAfterwards(d)
 	registerQueue(d)
 	registerEvents(d)

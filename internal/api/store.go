@@ -40,6 +40,10 @@ type reads interface {
 	WhySource(ctx context.Context, workspace, source string) (json.RawMessage, error)
 	// WhyWebhook explains the call for an event, or the whole webhook if event is "".
 	WhyWebhook(ctx context.Context, workspace, webhook, event string) (json.RawMessage, error)
+	// NextFreeSlots takes an instant in RFC 3339; "" is now.
+	NextFreeSlots(ctx context.Context, workspace, channel, after string, limit int) (json.RawMessage, error)
+	// Calendar takes instants in RFC 3339. channel "" means all channels.
+	Calendar(ctx context.Context, workspace, from, until, channel string) (json.RawMessage, error)
 	Forecast(ctx context.Context, workspace string) (json.RawMessage, error)
 	HealthSnapshot(ctx context.Context, workspace string) (json.RawMessage, error)
 	// Plan takes an instant in RFC 3339; "" is now.
@@ -52,6 +56,9 @@ type postWrites interface {
 	CreateRawLink(ctx context.Context, a rest.OperatorAction, event, token string) (rest.Written, error)
 	// UseRawLink returns the name of the payload; "" if the link is unknown, used or expired.
 	UseRawLink(ctx context.Context, workspace, token string) (ref string, err error)
+	Reschedule(ctx context.Context, a rest.OperatorAction, m Move) (rest.Written, error)
+	// EditPost takes the time of the change of sent posts in RFC 3339; "" is now.
+	EditPost(ctx context.Context, a rest.OperatorAction, message string, changes json.RawMessage, at string) (rest.Written, error)
 	SkipPost(ctx context.Context, a rest.OperatorAction, message string) (rest.Written, error)
 	SubmitPost(ctx context.Context, a rest.OperatorAction, endpoint, kind string, post json.RawMessage) (rest.Written, error)
 	// PutDraft makes a new draft of the operator if draft is "".
@@ -142,4 +149,19 @@ type ActRequest struct {
 	Changes json.RawMessage
 	// At is the time in RFC 3339; "" is now.
 	At string
+}
+
+// Move moves deliveries that wait. At, NextFree and ShiftSeconds exclude each other.
+type Move struct {
+	// MessageID selects all deliveries of a message. If it is "", DeliveryIDs select deliveries.
+	MessageID   string
+	DeliveryIDs []string
+	// At is the new time in RFC 3339.
+	At string
+	// NextFree takes the next free slot of each channel.
+	NextFree bool
+	// ShiftSeconds is how much later than planned; negative: earlier.
+	ShiftSeconds int
+	// After is the last delivery of the call before, for a message with more deliveries than one call moves.
+	After string
 }

@@ -49,6 +49,7 @@ type sizes struct {
 
 	fan                        int   // channels of the widest post
 	littleHistory, muchHistory int   // old sent rows
+	planned                    int   // rows of the calendar, sent and waiting
 	due, blocked               int   // rows that can be claimed, and rows that cannot
 	spreads                    []int // numbers of channels of those rows
 	backlogs                   []int // sizes of the backlog for the buffers of a claim
@@ -60,7 +61,7 @@ type sizes struct {
 
 func (o Options) sizes() sizes {
 	size := sizes{name: "usual", rounds: 5, batch: 1000, channels: 1000, drain: 20_000,
-		fan: 20_000, littleHistory: 10_000, muchHistory: 1_000_000, due: 10_000, blocked: 1_000_000, spreads: []int{40, 1000, 20_000},
+		fan: 20_000, littleHistory: 10_000, muchHistory: 1_000_000, planned: 10_000_000, due: 10_000, blocked: 1_000_000, spreads: []int{40, 1000, 20_000},
 		backlogs: []int{10_000, 1_000_000}, workspaces: 1000, hold: 30 * time.Second, paced: 10 * time.Second, posts: 400, idle: time.Minute}
 	switch {
 	case o.Full:
@@ -68,7 +69,7 @@ func (o Options) sizes() sizes {
 		size.backlogs, size.hold, size.paced = append(size.backlogs, 10_000_000), 3*time.Minute, time.Minute
 	case o.Quick:
 		size = sizes{name: "quick", rounds: 1, batch: 50, channels: 20, drain: 100,
-			fan: 100, littleHistory: 100, muchHistory: 1000, due: 100, blocked: 1000, spreads: []int{20},
+			fan: 100, littleHistory: 100, muchHistory: 1000, planned: 1000, due: 100, blocked: 1000, spreads: []int{20},
 			backlogs: []int{100, 1000}, workspaces: 30, hold: 500 * time.Millisecond, paced: 500 * time.Millisecond, posts: 10, idle: time.Second}
 	}
 	if o.Rounds > 0 {
@@ -109,6 +110,7 @@ var goals = []goal{
 	{"results", "events to result webhooks", (*bench).resultWebhooks},
 	{"isolation", "posts of healthy workspaces while others have failures", (*bench).isolation},
 	{"ingress", "pushed posts to forty channels, against a bare insert of the body", (*bench).ingress},
+	{"calendar", "the calendar of a month", (*bench).calendar},
 	{"rate", "binding rates of channels and groups", (*bench).bindingRates},
 }
 

@@ -41,7 +41,7 @@ func measure(t *testing.T, daemon string, goals ...string) (bench.Report, *pgtes
 // measures all goals.
 func TestGoalsAreMeasured(t *testing.T) {
 	t.Parallel()
-	goals := []string{"P1", "P10", "ingress", "rate"}
+	goals := []string{"P1", "P10", "ingress", "calendar", "rate"}
 	if os.Getenv("AUTOPOST_LONG") != "" {
 		goals = slices.DeleteFunc(bench.Goals(), func(goal string) bool { return goal == "P3" }) // tested with and without the peer
 	}

@@ -98,7 +98,7 @@ const programGroup = "This program"
 func commandGroups() []commandGroup {
 	return []commandGroup{
 		{"Run", []*cobra.Command{demoCommand(), serveCommand(), migrateCommand(), seedCommand()}},
-		{"Posts", []*cobra.Command{postCommand(), planCommand(), whyCommand(), postsCommand(), draftsCommand(), recurringCommand(), submissionsCommand(), moderationCommand(), xPostsCommand(), filebusCommand(), deliveriesCommand(), mediaCommand(), forecastCommand()}},
+		{"Posts", []*cobra.Command{postCommand(), planCommand(), whyCommand(), postsCommand(), draftsCommand(), recurringCommand(), submissionsCommand(), moderationCommand(), xPostsCommand(), filebusCommand(), deliveriesCommand(), mediaCommand(), calendarCommand(), slotsCommand(), forecastCommand()}},
 		{"Configure", []*cobra.Command{
 			workspaceCommand(), channelCommand(), chatCommand(), credentialCommand(), endpointCommand(), sourceCommand(), templateCommand(),
 			webhookCommand(), groupCommand(), quotaCommand(), budgetCommand(), retryPolicyCommand(), avatarCommand(), apikeyCommand(), userCommand(), settingCommand(), configCommand(),

@@ -14,7 +14,7 @@ import (
 
 func deliveriesCommand() *cobra.Command {
 	return parentCommand("deliveries", "Manage deliveries and change sent posts",
-		append(postChangeCommands(), deliveriesListCommand(), deliveriesRequeueCommand(), deliveriesResolveCommand(), deliveriesSkipCommand())...)
+		append(postChangeCommands(), deliveriesListCommand(), deliveriesRequeueCommand(), deliveriesResolveCommand(), deliveriesSkipCommand(), deliveriesRescheduleCommand())...)
 }
 
 func deliveriesSkipCommand() *cobra.Command {

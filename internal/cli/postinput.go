@@ -19,8 +19,8 @@ import (
 
 // postInput is a post from a file, standard input or flags.
 type postInput struct {
-	text, parseMode, link, schedule, removeAt, comment string
-	media, tags, channels, thread                      []string
+	text, parseMode, link, schedule, slot, removeAt, comment string
+	media, tags, channels, thread                            []string
 }
 
 func (d *postInput) flags(cmd *cobra.Command) {
@@ -33,12 +33,13 @@ func (d *postInput) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&d.tags, "tag", nil, "tag of the post; repeatable")
 	cmd.Flags().StringArrayVar(&d.channels, "channel", nil, "channel that gets the post; repeatable (default: all that its tags select)")
 	cmd.Flags().StringVar(&d.schedule, "scheduled-for", "", "earliest `time` to send it, like 2026-12-01T10:00:00+03:00")
+	cmd.Flags().StringVar(&d.slot, "slot", "", "next_free: the next free slot of each channel")
 	cmd.Flags().StringVar(&d.removeAt, "remove-at", "", "`time` to delete it again, like 2026-12-01T18:00:00+03:00")
 }
 
 // read returns the post of the flags, or else of the file or standard input.
 func (d *postInput) read(args []string) (payload, error) {
-	flagged := d.text+d.parseMode+d.link+d.schedule+d.removeAt+d.comment != "" || len(d.media)+len(d.tags)+len(d.channels)+len(d.thread) > 0
+	flagged := d.text+d.parseMode+d.link+d.schedule+d.slot+d.removeAt+d.comment != "" || len(d.media)+len(d.tags)+len(d.channels)+len(d.thread) > 0
 	if flagged && len(args) > 0 {
 		return payload{}, usageError{errors.New("FILE must not be used with flags of the post: remove one of the two")}
 	}
@@ -88,6 +89,7 @@ type payload struct {
 	Media     []mediaInput  `json:"media,omitempty"`
 	Tags      []string      `json:"tags,omitempty"`
 	Schedule  string        `json:"scheduled_for,omitempty"`
+	Slot      string        `json:"slot,omitempty"`
 	RemoveAt  string        `json:"remove_at,omitempty"`
 	Routing   *routingInput `json:"routing,omitempty"`
 	Thread    []partInput   `json:"thread,omitempty"`
@@ -95,7 +97,7 @@ type payload struct {
 }
 
 func (d *postInput) payload() (payload, error) {
-	p := payload{Text: d.text, ParseMode: d.parseMode, Link: d.link, Tags: d.tags, Schedule: d.schedule, RemoveAt: d.removeAt, Comment: d.comment}
+	p := payload{Text: d.text, ParseMode: d.parseMode, Link: d.link, Tags: d.tags, Schedule: d.schedule, Slot: d.slot, RemoveAt: d.removeAt, Comment: d.comment}
 	for _, text := range d.thread {
 		p.Thread = append(p.Thread, partInput{text})
 	}

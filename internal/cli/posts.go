@@ -12,7 +12,7 @@ import (
 
 func postsCommand() *cobra.Command {
 	show := showing("post", "Show a post with all its channels", "autopost posts list", (*pg.Store).GetMessage)
-	return parentCommand("posts", "Manage posts with all their channels", postsListCommand(), show, postsSkipCommand())
+	return parentCommand("posts", "Manage posts with all their channels", postsListCommand(), show, postsRescheduleCommand(), postsReplaceCommand(), postsSkipCommand())
 }
 
 func postsSkipCommand() *cobra.Command {

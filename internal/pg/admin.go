@@ -187,6 +187,43 @@ func (s *Store) SkipDeliveries(ctx context.Context, a OperatorAction, deliveries
 	return s.write(ctx, a, `autopost.skip_deliveries(@workspace, @deliveries::text[]::uuid[], @operator, @reason, @dry_run)`, args{"deliveries": deliveries})
 }
 
+// Reschedule moves deliveries that wait: by their ids, or up to 1,000 of a message.
+func (s *Store) Reschedule(ctx context.Context, a OperatorAction, m api.Move) (Written, error) {
+	given := args{"message": m.MessageID, "deliveries": m.DeliveryIDs, "at": m.At, "seconds": m.ShiftSeconds}
+	switch {
+	case m.MessageID != "":
+		to := map[string]any{}
+		switch {
+		case m.NextFree:
+			to["slot"] = "next_free"
+		case m.At != "":
+			to["at"] = m.At
+		default:
+			to["seconds"] = m.ShiftSeconds
+		}
+		if m.After != "" {
+			to["after"] = m.After
+		}
+		given["to"] = to
+		return s.write(ctx, a, `autopost.reschedule_post(@workspace, @message::text::uuid, @to, @operator, @reason, @dry_run)`, given)
+	case m.NextFree || m.At != "":
+		return s.write(ctx, a, `autopost.reschedule(@workspace, @deliveries::text[]::uuid[], nullif(@at, '')::timestamptz, @operator, @reason, @dry_run)`, given)
+	default:
+		return s.write(ctx, a, `autopost.shift_deliveries(@workspace, @deliveries::text[]::uuid[], @seconds, @operator, @reason, @dry_run)`, given)
+	}
+}
+
+// ReplacePost replaces the content of a post: where it waits by the new post, where it was sent by an edit.
+func (s *Store) ReplacePost(ctx context.Context, a OperatorAction, message string, post json.RawMessage) (Written, error) {
+	return s.write(ctx, a, `autopost.replace_post(@workspace, @message::text::uuid, @post, @operator, @reason, @dry_run)`, args{"message": message, "post": post})
+}
+
+// EditPost changes fields of a post, where it waits and where it was sent. at is the time of the change of sent posts in RFC 3339; "" is now.
+func (s *Store) EditPost(ctx context.Context, a OperatorAction, message string, changes json.RawMessage, at string) (Written, error) {
+	return s.write(ctx, a, `autopost.edit_post(@workspace, @message::text::uuid, @changes, nullif(@at, '')::timestamptz, @operator, @reason, @dry_run)`,
+		args{"message": message, "changes": changes, "at": at})
+}
+
 // SkipPost ends waiting deliveries of a post without sending them, at most 1,000 per call.
 func (s *Store) SkipPost(ctx context.Context, a OperatorAction, message string) (Written, error) {
 	return s.write(ctx, a, `autopost.skip_post(@workspace, @id::text::uuid, @operator, @reason, @dry_run)`, args{"id": message})

@@ -89,6 +89,24 @@ func (s *Store) Forecast(ctx context.Context, workspace string) (json.RawMessage
 	return a, nil
 }
 
+// NextFreeSlots returns the next free slots of a channel from an instant in RFC 3339 on; "" is now. It reserves nothing.
+func (s *Store) NextFreeSlots(ctx context.Context, workspace, channel, after string, limit int) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.next_free_slots($1, $2, nullif($3, '')::timestamptz, $4)`, workspace, channel, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("next free slots ws=%s channel=%s: %w", workspace, channel, err)
+	}
+	return a, nil
+}
+
+// Calendar returns what was sent and what waits in an interval; instants are in RFC 3339. channel "" means all channels.
+func (s *Store) Calendar(ctx context.Context, workspace, from, until, channel string) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.calendar($1, $2::text::timestamptz, $3::text::timestamptz, nullif($4, ''))`, workspace, from, until, channel)
+	if err != nil {
+		return nil, fmt.Errorf("calendar ws=%s: %w", workspace, err)
+	}
+	return a, nil
+}
+
 // Plan returns the result that an enqueue of a post would have at an instant in RFC 3339; "" is now. It writes nothing.
 func (s *Store) Plan(ctx context.Context, workspace string, post json.RawMessage, at string) (json.RawMessage, error) {
 	a, err := call[json.RawMessage](ctx, s, `select * from autopost.plan($1, $2, nullif($3, '')::timestamptz)`, workspace, post, at)

@@ -56,6 +56,7 @@ var actions = [][2]string{
 	{"auth_rotated", "A credential got another secret, or a channel got another credential."},
 	{"manual_requeue", "A person queued a delivery again."},
 	{"manual_skip", "A person took a delivery out of the queue."},
+	{"rescheduled", "A person or program moved a delivery that waits: from `meta.before` to `meta.scheduled_for`."},
 	{"act_requested", "A person or program asked to edit, delete, pin or unpin a sent post: `meta.kind`."},
 	{"act_done", "The platform made the change."},
 	{"act_retry_scheduled", "The call for the change failed. The next attempt is at `meta.next_at`."},

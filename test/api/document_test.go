@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -117,9 +118,9 @@ func (w *world) request(o operation, workspace string) call {
 				name = o.ID
 			case name == "id":
 				name = o.Tags[0]
-			case name == "delivery_id" && strings.HasSuffix(o.ID, "-delivery") && o.Method == http.MethodPost && o.ID != "resolve-delivery":
+			case name == "delivery_id" && strings.HasSuffix(o.ID, "-delivery") && o.Method == http.MethodPost && o.ID != "resolve-delivery" && o.ID != "reschedule-delivery":
 				name = "delivery_id sent"
-			case name == "message_id" && o.Method == http.MethodPost && o.ID != "skip-post":
+			case name == "message_id" && o.Method == http.MethodPost && o.ID != "skip-post" && o.ID != "reschedule-post":
 				name = "message_id sent"
 			case name == "submission_id" && ids["submission_id "+strings.TrimSuffix(o.ID, "-submission")] != "":
 				name = "submission_id " + strings.TrimSuffix(o.ID, "-submission")
@@ -132,7 +133,9 @@ func (w *world) request(o operation, workspace string) call {
 			c.path = strings.ReplaceAll(c.path, "{"+p.Name+"}", url.PathEscape(ids[name]))
 		case p.In == "query" && p.Required:
 			require.NotEmpty(w.t, p.Schema.Examples, "%s: no example of %s", o.ID, p.Name)
-			query.Set(p.Name, p.Schema.Examples[0].(string))
+			query.Set(p.Name, cmp.Or(map[string]string{
+				"from": time.Now().AddDate(0, 0, -1).Format(time.RFC3339), "until": time.Now().AddDate(0, 0, 30).Format(time.RFC3339), "channel_id": ids["channels"],
+			}[p.Name], p.Schema.Examples[0].(string)))
 		}
 	}
 	if o.ID == "open-stream" {
@@ -150,7 +153,7 @@ func (w *world) request(o operation, workspace string) call {
 		require.NotNil(w.t, example, "%s has no example of its body", o.ID)
 		body, _ := example.(map[string]any)
 		if _, named := body["delivery_ids"]; named {
-			body["delivery_ids"] = []string{ids[map[string]string{"requeue-deliveries": "delivery_id dead", "skip-deliveries": "delivery_id queued"}[o.ID]]}
+			body["delivery_ids"] = []string{ids[map[string]string{"requeue-deliveries": "delivery_id dead", "skip-deliveries": "delivery_id queued", "reschedule-deliveries": "delivery_id queued"}[o.ID]]}
 		}
 		if _, named := body["act_ids"]; named {
 			body["act_ids"] = []string{ids["act_id"]}

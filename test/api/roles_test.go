@@ -17,6 +17,7 @@ var lowest = map[string]string{
 	"edit-post": "editor", "delete-post": "editor", "pin-post": "editor", "unpin-post": "editor",
 	"create-recurrence": "editor", "put-recurrence": "editor", "remove-recurrence": "editor", "reschedule-occurrence": "editor", "skip-occurrence": "editor",
 	"list-drafts": "editor", "get-draft": "editor", "create-draft": "editor", "put-draft": "editor", "remove-draft": "editor", "submit-draft": "editor",
+	"reschedule-post": "editor", "reschedule-delivery": "editor", "reschedule-deliveries": "editor",
 	"requeue-deliveries": "operator", "skip-deliveries": "operator", "skip-post": "operator", "resolve-delivery": "operator", "release-stale": "operator",
 	"put-channel": "operator", "pause-channel": "operator", "resume-channel": "operator", "enable-channel": "operator", "disable-channel": "operator",
 	"put-group": "operator", "disable-group": "operator", "enable-group": "operator", "put-source": "operator", "put-quota": "operator", "lift-quota": "operator",

@@ -31,7 +31,7 @@ var listings = map[string]listing{
 	"setting list": {}, "alert list": {}, "alert target list": {}, "events list": {}, "audit list": {},
 	"posts list": {}, "drafts list": {}, "recurring list": {}, "recurring show": {args: []string{recurrenceID}}, "submissions list": {}, "moderation list": {}, "x-posts list": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
 	"migrate status": {}, "verify": {}, "doctor": {code: 1}, "credential check": {args: []string{"telegram"}, code: 1}, "channel check": {args: []string{"on-max"}},
-	"plan": {args: []string{"--text", "A new post", "--tag", "none"}, object: true}, "forecast": {object: true}, "health": {object: true},
+	"plan": {args: []string{"--text", "A new post", "--tag", "none"}, object: true}, "calendar": {object: true}, "slots": {args: []string{"on-max"}, object: true}, "forecast": {object: true}, "health": {object: true},
 	"source test": {args: []string{"wire"}, object: true}, "endpoint test": {args: []string{"cms", "post.json"}, object: true},
 }
 

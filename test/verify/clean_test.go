@@ -21,9 +21,9 @@ func TestSoundWorkspaceHasNoFindings(t *testing.T) {
 	require.Subset(t, happened, []string{"enqueue", "validation_failed", "send_attempt", "sent", "retry_scheduled", "dedup_suppressed",
 		"failed_permanent", "dead_letter", "channel_paused", "channel_disabled", "sending_lease_expired", "manual_requeue",
 		"ingress_dedup_dropped", "unknown_outcome", "unknown_resolved", "comment_failed", "released", "cooldown", "stale_commit",
-		"act_requested", "act_done", "act_retry_scheduled", "act_failed", "act_void"}, "the history is not lively any more")
+		"act_requested", "act_done", "act_retry_scheduled", "act_failed", "act_void", "rescheduled", "manual_skip"}, "the history is not lively any more")
 	waiting := pgtest.Column[string](h.db, `select distinct d.status from autopost.deliveries d where d.workspace_id = 'w'`)
-	require.ElementsMatch(t, []string{"queued", "sending", "sent", "retry", "failed_permanent"}, waiting)
+	require.ElementsMatch(t, []string{"queued", "sending", "sent", "retry", "failed_permanent", "dead"}, waiting)
 }
 
 // Retention has dropped half of the events, as whole days. verify reports nothing.

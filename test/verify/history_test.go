@@ -14,6 +14,7 @@ func (h *fixture) lively() {
 	h.threads()
 	h.afterwards()
 	h.decided()
+	h.moved()
 	h.unfinished()
 }
 
@@ -250,4 +251,23 @@ func (h *fixture) unfinished() {
 	h.fly("flying")
 	h.all(`select test.say('claimed', 'about to')`, `select test.claim()`,
 		`select autopost.receive_push('w', 'in', '[{"media": [{"type": "image", "url": "https://example.org/3.png"}]}]')`)
+}
+
+// moved: to an earlier time, after a failed call, to a free slot; replaced in part.
+func (h *fixture) moved() {
+	h.channels("moved", "slotted", "replaced")
+	h.do(`select test.say('moved', 'sooner', jsonb_build_object('scheduled_for', to_char(autopost.now_ts() + interval '2 days', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))`)
+	h.do(`select autopost.reschedule('w', array[(test.newest('moved')).delivery_id], autopost.now_ts(), 'ann', 'the fair is today', false)`)
+	h.fly("moved")
+	h.settle("moved", "sent", `select test.sent('moved')`)
+	h.do(`select test.say('moved', 'not today')`)
+	h.fail("moved", "retry", transient)
+	h.do(`select autopost.shift_deliveries('w', array[(test.newest('moved')).delivery_id], 86400, 'ann', 'tomorrow', false)`)
+	h.do(`select autopost.skip_deliveries('w', array[(test.newest('moved')).delivery_id], 'ann', 'not at all', false)`)
+	h.do(`select test.say('slotted', 'first', '{"slot": "next_free"}')`)
+	h.do(`select test.say('slotted', 'second', '{"slot": "next_free"}')`)
+	h.deliver("replaced", "as it was")
+	h.do(`select autopost.edit_post('w', (test.newest('replaced')).message_id, '{"text": "as it is"}', null, 'ann', 'read it again', false)`)
+	h.do(`select test.say('replaced', 'draft', '{"slot": "next_free"}')`)
+	h.do(`select autopost.replace_post('w', (test.newest('replaced')).message_id, '{"text": "final"}', 'ann', 'read it again', false)`)
 }

@@ -265,6 +265,19 @@ var inCalls = []planted{
 		h.deliver("plain", "out of hours")
 		h.breaks("opens_at", "if p_slot is null", "if p_window_mode <> 'windowed'")
 	}},
+	{invariant: "I18", bug: "a move to an earlier time does not open the gate", plant: func(h *fixture) {
+		h.breaks("move_deliveries", "(select min(d.due_at) from", "(select max(d.due_at) + interval '1 year' from")
+		h.do(`select autopost.reschedule('w', array[(test.newest('later')).delivery_id], autopost.now_ts(), 'ann', 'sooner', false)`)
+		h.ahead("3 minutes")
+	}},
+	{invariant: "I49", bug: "a move does not change the row", plant: func(h *fixture) {
+		h.breaks("set_schedule", "set scheduled_for = p_at", "set scheduled_for = d.scheduled_for")
+		h.do(`select autopost.reschedule('w', array[(test.newest('later')).delivery_id], autopost.now_ts(), 'ann', 'sooner', false)`)
+	}},
+	{invariant: "I49", bug: "a replaced post has no successor", plant: func(h *fixture) {
+		h.breaks("replace_queued", "v_message_id), p_meta);", "gen_random_uuid()), p_meta);")
+		h.do(`select autopost.replace_post('w', (test.newest('later')).message_id, '{"text": "later words"}', 'ann', 'read it again', false)`)
+	}},
 	{invariant: "I20", bug: "the allowance of blind resends is not looked at", plant: func(h *fixture) {
 		h.breaks("settle_unknown", "v_delivery.unknown_outcomes > p_delivery.unknown_allowance", "false")
 		h.do(`select test.say('plain', 'perhaps')`)

@@ -107,6 +107,9 @@ select
 			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
 		then autopost.field_error('settings.utm', 'must be an object of parameters',
 			'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
+	|| case when p_settings @? '$.min_gap_seconds ? (@.type() != "number" || @ < 1 || @ > 2678400)'
+		then autopost.field_error('settings.min_gap_seconds', format('must be 1 to 2678400 seconds, got %s',
+			p_settings -> 'min_gap_seconds'), 'write 3600 for one post an hour, or leave it out') else '[]' end
 	|| case when p_settings ? 'moderated'
 		then autopost.field_error('settings.moderated', 'must be absent', 'set the field moderated of the channel')
 		else '[]' end
@@ -125,7 +128,7 @@ declare
 			string_agg(s.key, ' and no settings.' order by s.key))
 		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
 		where p_changed ? 'settings' and p.platform = p_channel ->> 'platform' and p.setting_keys is not null
-		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[])
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm,min_gap_seconds}'::text[])
 		having count(*) > 0);
 	v_fault text := case when p_changed ? 'auth_ref'
 		then autopost.credential_fault(p_workspace_id, p_channel ->> 'auth_ref', p_channel ->> 'platform') end;

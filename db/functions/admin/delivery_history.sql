@@ -57,8 +57,13 @@ select case p_event.action
 			coalesce(p_event.meta ->> 'call', 'commit')) end
 	when 'manual_requeue' then format('requeued by %s: %s',
 		coalesce(p_event.meta ->> 'operator', 'an operator'), coalesce(p_event.meta ->> 'reason', 'no reason'))
-	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'an operator'),
-		coalesce(p_event.meta ->> 'reason', 'no reason'))
+	when 'manual_skip' then format('%s by %s: %s', coalesce('replaced by post ' || (p_event.meta ->> 'replaced_by'),
+			'skipped'), coalesce(p_event.meta ->> 'operator', 'an operator'), coalesce(p_event.meta ->> 'reason',
+				'no reason'))
+	when 'rescheduled' then format('moved from %s to %s by %s: %s',
+		autopost.instant_text((p_event.meta ->> 'before')::timestamptz),
+		autopost.instant_text((p_event.meta ->> 'scheduled_for')::timestamptz), p_event.meta ->> 'operator',
+		p_event.meta ->> 'reason')
 	when 'act_requested' then format('%s requested by %s%s: %s', autopost.act_word(p_event.meta ->> 'kind'),
 		p_event.meta ->> 'operator',
 		coalesce(' for ' || autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'at')), ''),

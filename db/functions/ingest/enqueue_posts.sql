@@ -46,7 +46,8 @@ begin
 		source, source_ref, first_seen_trace_id, first_ingest_run_id, last_seen_at, last_ingest_run_id, created_at)
 	values (p_workspace_id, autopost.new_id(), autopost.hash_version(), p_post ->> 'content_hash',
 		autopost.hash_version(), p_post -> 'payload', v_tags,
-		autopost.source_of(p_workspace_id, p_run_id, p_post -> 'fields'), p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
+		autopost.source_of(p_workspace_id, p_run_id, p_post -> 'fields'), p_post ->> 'source_ref',
+			(p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
 	on conflict (workspace_id, hash_version, content_hash) do update
 	set last_seen_at = excluded.last_seen_at, last_ingest_run_id = excluded.last_ingest_run_id,
 		seen_count = m.seen_count + 1
@@ -99,7 +100,8 @@ begin
 			'name the credential of the id: autopost credential list') -> 0 order by m.ordinality), '[]')
 		from jsonb_array_elements(p_media) with ordinality m
 		cross join lateral (select case
-			when m.value ->> 'auth_ref' <> all (v_refs) then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
+			when m.value ->> 'auth_ref' <> all (v_refs) then format('must be the credential of a channel, got %s',
+				m.value ->> 'auth_ref')
 			when not m.value ? 'auth_ref' and cardinality(v_refs) > 1
 				then 'is missing, and the channels have several credentials' end as reason) x
 		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
@@ -202,12 +204,34 @@ begin
 	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts || v_held),
 		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0),
 		autopost.record_source_urls(p_workspace_id, v_post, v_route.ids);
-	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries) || v_held;
+	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries)
+		|| v_held;
 	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' and v_held = '{}' then
 		answer := answer || '{"status": "duplicate"}';
 	end if;
 	armed := v_done.armed;
 	due := autopost.due_of(v_post);
+end
+$$;
+
+create or replace function autopost.lock_slots_of(p_workspace_id text, p_posts jsonb[], p_run_id uuid,
+	p_now timestamptz)
+	returns void
+language plpgsql
+as $$
+-- Purpose: locks the slots of all channels of posts that take the next free one, before any message.
+--          A post with more channels than one transaction takes locks them in its job.
+-- Locks:   as lock_slots.
+-- Reads:   channels.
+declare
+	v_most int := case when autopost.planning() then 1000000000 else autopost.setting('fanout_chunk_channels')::int end;
+begin
+	perform autopost.lock_slots(p_workspace_id, array(
+		select distinct c.id from unnest(p_posts) p (post)
+		cross join lateral autopost.route_post(p_workspace_id, autopost.frozen_post(p.post, p_run_id, p_now)
+			|| '{"decided": true}', '', v_most + 1) r
+		cross join lateral unnest(r.ids) c (id)
+		where p.post -> 'raw' ? 'slot' and not p.post ? 'errors' and cardinality(r.ids) <= v_most));
 end
 $$;
 
@@ -220,8 +244,9 @@ as $$
 --          deliveries. p_items: [{"raw", "trace_id", "route_tags"}], for an approved post also
 --          "decided": true, "approved", "channels" and "part_of".
 -- Returns: the enqueue answers in the order of the items.
--- Locks:   media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id), in
---          this order; then media_origin (blob_ref) of new messages.
+-- Locks:   media_origin (blob_ref, shared), for a slot quotas, budgets and channels, messages
+--          (content_hash), channel_gates (channel_id), in this order; then media_origin (blob_ref) of
+--          new messages.
 declare
 	v_posts jsonb[];
 	v_post jsonb;
@@ -235,6 +260,9 @@ begin
 	perform autopost.hold_origins(p_workspace_id, p_items);
 	select array_agg(autopost.prepare_post(p_workspace_id, i.value) order by i.ordinality) into v_posts
 	from jsonb_array_elements(p_items) with ordinality i;
+	if p_items @? '$[*].raw.slot' then
+		perform autopost.lock_slots_of(p_workspace_id, v_posts, p_run_id, v_now);
+	end if;
 	for v_at in select o.n from unnest(v_posts) with ordinality o (post, n) where not o.post ? 'errors'
 		order by o.post ->> 'content_hash', o.n loop
 		v_posts[v_at] := v_posts[v_at] || autopost.upsert_message(p_workspace_id, v_posts[v_at], p_run_id, v_now);

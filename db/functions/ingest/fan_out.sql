@@ -5,10 +5,11 @@ language sql stable
 as $$
 -- Purpose: a prepared post with its message, as fan-out takes it now or later: {"payload",
 --          "content_hash", "message_id", "run_id", "trace_id", "tags", "include", "exclude",
---          "scheduled_for", "not_before", "remove_at" if set, "urls" of source_urls, "decided",
---          "approved"}. "tags" are those of the post and of its source. "include" and "exclude" are
---          null if unset. A decided post also goes to moderated channels. "approved" has the digest
---          of each approved text by rendering.
+--          "scheduled_for", "not_before", "remove_at", "slot" and "fixed" if set, "urls" of
+--          source_urls, "decided", "approved"}. "tags" are those of the post and of its source.
+--          "include" and "exclude" are null if unset. A decided post also goes to moderated channels;
+--          a fixed one goes to all of "include", whatever their filters. "approved" has the digest of
+--          each approved text by rendering.
 select jsonb_build_object(
 	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
 	'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
@@ -19,6 +20,8 @@ select jsonb_build_object(
 	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
 	|| case when p_post -> 'raw' ? 'remove_at' then jsonb_build_object('remove_at',
 		autopost.timestamp_of(p_post -> 'raw' ->> 'remove_at')) else '{}' end
+	|| case when p_post -> 'raw' ? 'slot' then jsonb_build_object('slot', p_post -> 'raw' -> 'slot') else '{}' end
+	|| case when p_post ? 'fixed' then '{"fixed": true}' else '{}'::jsonb end
 	|| autopost.source_urls(p_post -> 'raw')
 $$;
 
@@ -57,6 +60,7 @@ declare
 	v_first text := (select min(i.channel_id) from unnest(v_include) i (channel_id));
 	v_last text := (select max(i.channel_id) from unnest(v_include) i (channel_id));
 	v_decided boolean := coalesce(p_post -> 'decided' = 'true', false);
+	v_fixed boolean := p_post ? 'fixed';
 begin
 	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
 		order by c.channel_id desc limit 1));
@@ -66,7 +70,8 @@ begin
 		where c.workspace_id = p_workspace_id
 		and c.channel_id > p_after
 		and c.channel_id between coalesce(v_first, '') and v_last
-		and autopost.is_routed(c, v_tags, v_include, v_exclude)
+		and case when v_fixed then c.channel_id = any (v_include)
+			else autopost.is_routed(c, v_tags, v_include, v_exclude) end
 		and (v_decided or not c.moderated)
 		order by c.channel_id
 		limit p_limit
@@ -104,8 +109,8 @@ as $$
 --          the snapshot of the insert sees every earlier delivery. With the setting
 --          dedup_audit_rows, dropped channels get a delivery with status deduped.
 -- Returns: the counts; the channels to arm; the dropped channels; the results of the first 1,000
---          (none for a job).
--- Reads:   channels, platforms, media_origin, deliveries.
+--          (none for a job). With a slot the caller holds lock_slots of the channels.
+-- Reads:   channels, platforms, media_origin, deliveries; as free_slot.
 -- Writes:  deliveries, post_acts, events (validation_failed).
 declare
 	v_verdicts text[];
@@ -125,6 +130,7 @@ declare
 	v_made text[];
 	v_fates text[]; -- results that differ from the verdicts
 	v_audited boolean := false;
+	v_slots jsonb;
 begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
 	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
@@ -216,6 +222,15 @@ begin
 		select f.channel_id, f.choice, f.n, coalesce(f.fate, v_verdicts[f.choice]) as fate
 		from unnest(p_ids, p_choices, v_fates) with ordinality f (channel_id, choice, fate, n)) u;
 
+	if p_post ? 'slot' and cardinality(p_ids) > 0 then
+		v_slots := autopost.take_slots(p_workspace_id, (v_instant || to_hex(v_place + 1))::uuid,
+			(v_instant || to_hex(v_place + cardinality(p_ids)))::uuid);
+		select coalesce(jsonb_agg(e.value || case when v_slots ? (e.value ->> 'delivery_id')
+			then jsonb_build_object('scheduled_for', v_slots -> (e.value ->> 'delivery_id')) else '{}' end
+				order by e.ordinality),
+			'[]') into deliveries
+		from jsonb_array_elements(deliveries) with ordinality e;
+	end if;
 	if p_post ? 'remove_at' and cardinality(p_ids) > 0 then
 		perform autopost.plan_removals(p_workspace_id, (v_instant || to_hex(v_place + 1))::uuid,
 			(v_instant || to_hex(v_place + cardinality(p_ids)))::uuid, (p_post ->> 'remove_at')::timestamptz);

@@ -42,7 +42,7 @@ as $$
 -- Purpose: processes the next range of a locked job: deliveries, events and counters in one
 --          transaction.
 -- Returns: the job afterwards.
--- Locks:   messages, channel_gates, in this order.
+-- Locks:   quotas, budgets and channels for a slot, messages, channel_gates, in this order.
 -- Reads:   channels.
 -- Writes:  deliveries, media_blobs, fanout_jobs, events, channel_gates, ingest_runs.
 declare
@@ -53,6 +53,10 @@ declare
 	v_done record;
 	v_over boolean;
 begin
+	if p_job.post ? 'slot' then
+		perform autopost.lock_slots(p_job.workspace_id, (
+			select r.ids from autopost.route_post(p_job.workspace_id, p_job.post, p_job.position, p_limit) r));
+	end if;
 	-- An enqueue of the same content raises seen_count under this lock.
 	select m.seen_count = 1 into v_fresh from autopost.messages m
 	where m.workspace_id = p_job.workspace_id and m.message_id = p_job.message_id

@@ -5,6 +5,7 @@ language sql stable
 as $$
 -- Purpose: a submission as an item of enqueue_posts. An approved one carries the approved texts. An
 --          event of Global X goes only to its channel. A file job was approved before.
+--          One that replaces a post goes to the channels of that post.
 -- Reads:   x_post_config, channels.
 select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submission.trace_id, 'route_tags',
 		p_submission.route_tags)
@@ -16,6 +17,7 @@ select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submiss
 		from jsonb_array_elements(p_submission.plan -> 'renderings') r)) else '{}' end
 	|| case when p_submission.channels is not null
 		then jsonb_build_object('channels', p_submission.channels, 'part_of', p_submission.message_id) else '{}' end
+	|| case when p_submission.replaces is not null then '{"fixed": true}' else '{}'::jsonb end
 	|| case when p_submission.event_type in ('image', 'video', 'combat') then jsonb_build_object('channels',
 		to_jsonb(array_remove(array[autopost.x_channel(p_submission.workspace_id)], null))) else '{}' end
 $$;
@@ -62,7 +64,8 @@ language sql immutable parallel safe
 as $$
 -- Purpose: the digest of a plan: texts, media and platforms, without the channels.
 select encode(sha256(convert_to(jsonb_build_object('media', p_plan -> 'media', 'texts', (
-	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value ->
+	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict',
+		r.value ->
 		'text')
 		|| case when r.value ? 'later' then jsonb_build_array(r.value -> 'later') else '[]' end), '[]')
 	from jsonb_array_elements(p_plan -> 'renderings') r))::text, 'UTF8')), 'hex')

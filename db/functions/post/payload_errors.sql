@@ -33,7 +33,8 @@ begin
 			when jsonb_array_length(p_payload -> p_field) > p_max
 				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
 			when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
-				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = '' or length(e.value #>> '{}') > 2048)
+				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = ''
+					or length(e.value #>> '{}') > 2048)
 				then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
 					'remove or correct it')
 			else '[]' end);
@@ -48,7 +49,8 @@ select case
 	when jsonb_typeof(p_meta) <> 'object'
 		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}')
 	else (
-		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key), '[]')
+		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key),
+			'[]')
 		from (values
 			('filename', 'must be a name of 1 to 255 characters without slashes', 'write "price.pdf"',
 				jsonb_typeof(p_meta -> 'filename') = 'string' and p_meta ->> 'filename' ~ '^[^/\\[:cntrl:]]{1,255}$'
@@ -222,6 +224,22 @@ begin
 end
 $$;
 
+create or replace function autopost.slot_errors(p_raw jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the errors of the slot of a raw payload.
+select case
+	when not p_raw ? 'slot' then '[]'
+	when p_raw ->> 'slot' <> 'next_free'
+		then autopost.field_error('slot', format('must be next_free, got %s', p_raw ->> 'slot'), 'write "next_free"')
+	when p_raw ? 'scheduled_for' then autopost.field_error('slot', 'must not stand beside scheduled_for',
+		'give a time or a slot')
+	when p_raw ? 'remove_at' then autopost.field_error('slot',
+		'must not stand beside remove_at, because it may be later',
+		'give a time, or ask for the removal after the post was sent')
+	else '[]' end
+$$;
+
 create or replace function autopost.payload_errors(p_raw jsonb) returns jsonb
 language plpgsql stable
 as $$
@@ -239,6 +257,7 @@ begin
 		select f.key, f.value, w.kind from jsonb_each(p_raw) f
 		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'),
 			('scheduled_for', 'string'), ('remove_at', 'string'), ('occurrence', 'string'),
+			('slot', 'string'),
 			('disable_preview', 'boolean'), ('variants', 'object'), ('routing', 'object'),
 				('template', 'object')) w (key, kind) on w.key = f.key
 		where jsonb_typeof(f.value) <> w.kind
@@ -278,11 +297,15 @@ begin
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'must be a time with an offset',
 			'write 2026-12-01T10:00:00+03:00');
+	elsif autopost.timestamp_of(p_raw ->> 'scheduled_for') > autopost.now_ts() + autopost.schedule_horizon() then
+		v_errors := v_errors || autopost.field_error('scheduled_for', format('must be within %s',
+			autopost.schedule_horizon()), 'choose an earlier time');
 	end if;
 	if p_raw ? 'occurrence' and autopost.timestamp_of(p_raw ->> 'occurrence') is null then
 		v_errors := v_errors || autopost.field_error('occurrence', 'must be a time with an offset',
 			'write 2026-12-01T10:00:00+03:00');
 	end if;
+	v_errors := v_errors || autopost.slot_errors(p_raw);
 	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
 		v_errors := v_errors || autopost.field_error('remove_at', 'must be a time with an offset',
 			'write 2026-12-01T18:00:00+03:00');
@@ -313,8 +336,9 @@ begin
 	return (
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
 		from jsonb_object_keys(p_raw) f (key)
-		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
-			'scheduled_for', 'remove_at', 'variants', 'routing', 'template', 'occurrence', 'thread', 'first_comment'));
+		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview',
+			'buttons',
+			'scheduled_for', 'slot', 'remove_at', 'variants', 'routing', 'template', 'occurrence', 'thread', 'first_comment'));
 end
 $$;
 

@@ -100,14 +100,20 @@ begin
 end
 $$;
 
+create or replace function autopost.editable_fields() returns text[]
+language sql immutable parallel safe
+as $$
+-- Purpose: the fields of a post that an edit of a sent post may change.
+select '{text,parse_mode,link,buttons,disable_preview,template,variants}'::text[] || autopost.thread_fields()
+$$;
+
 create or replace function autopost.check_changes(p_changes jsonb, p_payload jsonb) returns void
 language plpgsql stable
 as $$
 -- Purpose: checks the changes of an edit.
 -- Raises:  AP001 for an edit that no platform supports.
 declare
-	v_fields constant text[] := '{text,parse_mode,link,buttons,disable_preview,template,variants}'::text[]
-		|| autopost.thread_fields();
+	v_fields constant text[] := autopost.editable_fields();
 	v_wrong jsonb;
 begin
 	if jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then

@@ -23,6 +23,7 @@ select case p_event.action
 	when 'manual_skip' then 'delivery.dead'
 	when 'unknown_outcome' then 'delivery.unknown'
 	when 'manual_requeue' then 'delivery.requeued'
+	when 'rescheduled' then 'delivery.rescheduled'
 	when 'channel_paused' then 'channel.paused'
 	when 'channel_disabled' then 'channel.disabled'
 	when 'channel_enabled' then 'channel.resumed'
@@ -90,6 +91,9 @@ select jsonb_build_object('workspace_id', p_event.workspace_id, 'message_id', p_
 		p_event.meta ->> 'provider_message_id') end,
 	'next_retry_at', case when p_type = 'delivery.retry'
 		then autopost.utc((p_event.meta ->> 'next_retry_at')::timestamptz) end,
+	'scheduled_for', case when p_event.action = 'rescheduled'
+		then autopost.utc((p_event.meta ->> 'scheduled_for')::timestamptz) end,
+	'replaced_by', case when p_event.action = 'manual_skip' then p_event.meta -> 'replaced_by' end,
 	'paused_until', case when p_type = 'channel.paused' then autopost.utc((p_event.meta ->> 'until')::timestamptz) end,
 	'auth_ref', case when p_type like 'credential.%' then p_event.meta -> 'auth_ref' end,
 	'valid_until', case when p_type = 'credential.expiring' then p_event.meta -> 'valid_until' end,
@@ -172,5 +176,5 @@ create or replace function autopost.result_types() returns text[]
 language sql immutable parallel safe
 as $$
 -- Purpose: all event types that can be reported.
-select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.comment_failed,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
+select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.comment_failed,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,delivery.rescheduled,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
 $$;

@@ -54,7 +54,7 @@ var (
 	common = []string{
 		"claim", "claim, answer lost", "begin", "begin: repeated", "begin: stale", "commit: sent", "commit: retry", "commit: failed_permanent",
 		"commit: dead", "commit: retry, repeated", "commit: retry, stale", "crash", "recover", "recover early", "release", "pause", "resume",
-		"skip", "skip: not_waiting", "requeue", "requeue: not_failed", "requeue: channel_not_resumed",
+		"skip", "skip: not_waiting", "move", "move: begun", "requeue", "requeue: not_failed", "requeue: channel_not_resumed",
 		"resolve absent", "resolve absent: not_unknown", "resolve found", "lease over",
 	}
 	rare = []string{
@@ -69,7 +69,7 @@ func (h *fixture) stroll(all *reached, policy model.Policy, luck *rand.Rand) {
 	h.t.Helper()
 	c := model.Config{
 		Deliveries: 1 + luck.IntN(2), Workers: 3, MaxAttempts: uint8(2 + luck.IntN(4)), MaxParallel: 1 + luck.IntN(2), Policy: policy,
-		Pauses: 3, Releases: 3, Requeues: 3, Absents: 3, Limits: 200, Skips: true, Late: true, OneClock: true,
+		Pauses: 3, Releases: 3, Requeues: 3, Absents: 3, Limits: 200, Skips: true, Moves: true, Late: true, OneClock: true,
 	}
 	w := h.begin(c)
 	w.temper = model.Outcome(luck.IntN(int(model.Wrong) + 1))
@@ -177,7 +177,7 @@ func (w *walk) weight(a model.Action) int {
 func (w *walk) choose(luck *rand.Rand) (model.Action, bool) {
 	switch luck.IntN(12) {
 	case 0:
-		kind := []model.Kind{model.Skip, model.Requeue, model.Absent, model.Requeue}[luck.IntN(4)]
+		kind := []model.Kind{model.Skip, model.Requeue, model.Absent, model.Requeue, model.Move}[luck.IntN(5)]
 		return model.Action{Kind: kind, Delivery: uint8(luck.IntN(w.config.Deliveries))}, true
 	case 1:
 		if !slices.ContainsFunc(w.config.Enabled(&w.state, nil), func(a model.Action) bool { return a.Kind == model.Claim }) && w.idle() {

@@ -69,7 +69,7 @@ func comparable(k model.Kind, said answer) answer {
 		if !said.Applied {
 			said.Status = ""
 		}
-	case model.Begin, model.BeginLost, model.Requeue, model.Skip, model.PauseByHand, model.Resume:
+	case model.Begin, model.BeginLost, model.Requeue, model.Skip, model.Move, model.PauseByHand, model.Resume:
 		said.Status, said.Count = "", 0
 	default:
 		return answer{}
@@ -122,6 +122,9 @@ func (w *walk) byHand(a *model.Action, id uuid.UUID) answer {
 		return w.asked(a, `select autopost.resume_channel($1, 'c', `+operator+`, false)`, w.workspace)
 	case model.Skip:
 		return w.asked(a, `select autopost.skip_deliveries($1, array[$2::uuid], `+operator+`, false) -> 'results' -> 0`, w.workspace, id)
+	case model.Move:
+		return w.asked(a, `select r || jsonb_build_object('applied', r -> 'status' = '"moved"')
+			from (select autopost.reschedule($1, array[$2::uuid], autopost.now_ts() + interval '10 seconds', `+operator+`, false) #> '{results,0}' as r) m`, w.workspace, id)
 	case model.Requeue:
 		return w.asked(a, `select autopost.manual_requeue($1, array[$2::uuid], `+operator+`) -> 'results' -> 0`, w.workspace, id)
 	case model.Absent:

@@ -28,6 +28,7 @@ const (
 	PauseByHand
 	Resume
 	Skip
+	Move
 	Requeue
 	Absent
 	Found
@@ -36,7 +37,7 @@ const (
 func (k Kind) String() string {
 	return [...]string{"claim", "begin", "send", "commit", "recover", "wait", "cooldown over", "pause over", "lease over",
 		"claim, answer lost", "begin, answer lost", "commit, answer lost", "crash", "recover early", "release",
-		"pause", "resume", "skip", "requeue", "resolve absent", "resolve found"}[k]
+		"pause", "resume", "skip", "move", "requeue", "resolve absent", "resolve found"}[k]
 }
 
 // Outcome of a call, as the platform and the network have it.
@@ -141,15 +142,18 @@ func (c Config) deliverySteps(db *database, i uint8, to []Action) []Action {
 		step(RecoverEarly)
 	}
 	if !c.OneClock {
-		if d.Status == Retry && d.Due == Later {
+		if d.waits() && d.Due == Later {
 			step(Wait)
 		}
 		if d.Status == Sending && d.Leased {
 			step(Expire)
 		}
 	}
-	if c.Skips && (d.Status == Queued || d.Status == Retry) {
+	if c.Skips && d.waits() {
 		step(Skip)
+	}
+	if c.Moves && d.waits() {
+		step(Move)
 	}
 	if (d.Status == Dead || d.Status == FailedPermanent) && d.Requeues < c.Requeues {
 		step(Requeue)
@@ -230,7 +234,7 @@ func (db *database) elsewhere(d *Delivery, k Kind) {
 		if db.config.OneClock {
 			db.passes(k == Expire)
 		} else if k == Wait {
-			d.Due = Now
+			d.Due, d.Moved = Now, false
 		} else {
 			d.Leased = false
 		}
@@ -249,6 +253,8 @@ func (db *database) elsewhere(d *Delivery, k Kind) {
 		db.answer.Applied = true
 	case Skip:
 		db.skip(d)
+	case Move:
+		db.move(d)
 	case Requeue:
 		db.requeue(d)
 	case Absent, Found:
@@ -263,9 +269,10 @@ func (db *database) elsewhere(d *Delivery, k Kind) {
 func (db *database) passes(long bool) {
 	for i := range db.Deliveries {
 		d := &db.Deliveries[i]
-		if d.Status == Retry && d.Due == Later {
+		if d.waits() && d.Due == Later {
 			d.Due = Now
 		}
+		d.Moved = false
 		d.Leased = d.Leased && !long
 	}
 	db.Channel.Cooling = false

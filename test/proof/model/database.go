@@ -235,6 +235,9 @@ func (db *database) requeue(d *Delivery) {
 	default:
 		db.event("manual_requeue")
 		d.Status, d.Due = Retry, Now
+		if d.Moved {
+			d.Due = Later
+		}
 		d.Granted++
 		d.Requeues++
 		d.Allowance = max(d.Allowance, d.Unknown+1)
@@ -243,13 +246,29 @@ func (db *database) requeue(d *Delivery) {
 }
 
 func (db *database) skip(d *Delivery) {
-	if d.Status != Queued && d.Status != Retry {
+	if !d.waits() {
 		db.refused("not_waiting")
 		return
 	}
 	db.event("manual_skip")
 	d.Status, d.Due, d.ChannelAtFault = Dead, Now, false
 	db.answer.Applied = true
+}
+
+// move puts a delivery that waits to a later time. One that may have copies stays.
+func (db *database) move(d *Delivery) {
+	switch {
+	case d.Status == Sent:
+		db.refused("sent")
+	case d.Status.Final():
+		db.refused("ended")
+	case d.Status == Sending || d.Unknown > 0:
+		db.refused("begun")
+	default:
+		db.event("rescheduled")
+		d.Due, d.Moved = Later, true
+		db.answer.Applied = true
+	}
 }
 
 // resolve settles a delivery that waits after an unknown outcome.

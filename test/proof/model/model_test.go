@@ -51,6 +51,8 @@ var explorations = []exploration{
 	{"late calls, reconcile", late(lean(Reconcile)), 2},
 	{"late calls, hold", late(lean(Hold)), 1},
 	{"limits that cost no attempt", with(lean(Reconcile), func(c *Config) { c.Limits = 2 }), 2},
+	{"moves, reconcile", with(lean(Reconcile), func(c *Config) { c.Moves, c.Skips = true, true }), 2},
+	{"moves of two deliveries, hold", with(pair(Hold), func(c *Config) { c.Moves = true }), 1},
 	{"people, reconcile", person(lean(Reconcile), 1, 1), 4},
 	{"people, hold", person(lean(Hold), 1, 1), 3},
 	{"people who only look wrong, reconcile", person(lean(Reconcile), 0, 2), 2},

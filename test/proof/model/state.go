@@ -51,6 +51,7 @@ type Delivery struct {
 	Attempt, Granted   uint8
 	Unknown, Allowance uint8
 	Due                Due
+	Moved              bool // its planned time is later
 	Started            bool // the call of this attempt is recorded
 	Leased             bool // the lease of this claim runs
 	SettledBy          uint8
@@ -61,6 +62,8 @@ type Delivery struct {
 	Requeues uint8
 	Absents  uint8 // how often an operator said that the platform does not have it
 }
+
+func (d Delivery) waits() bool { return d.Status == Queued || d.Status == Retry }
 
 // Held deliveries wait for an operator.
 func (d Delivery) Held() bool { return d.Status == Retry && d.Due == Never }
@@ -138,6 +141,8 @@ type Config struct {
 	Limits uint8
 	// Skips lets an operator skip waiting deliveries.
 	Skips bool
+	// Moves lets an operator move waiting deliveries to a later time.
+	Moves bool
 	// Late lets calls leave after their lease, and recovery come before its end.
 	Late bool
 	// OneClock gives all waits the clock of the database: a worker that has waited for a lease

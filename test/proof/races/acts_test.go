@@ -10,7 +10,7 @@ import (
 )
 
 // act is one call in a transaction of its own, on the world that stage_test.go prepares. Words in braces are
-// its subjects: {name} is a delivery's id, {name.token} its claim, {name.text} its content, {by} who acts and why.
+// its subjects: {name} is a delivery's id, {name.token} its claim, {name.text} its content, {name.message} its message, {by} who acts and why.
 type act struct {
 	function string // "" for a plain edit of rows
 	variant  string
@@ -237,6 +237,14 @@ var acts = []act{
 	{"requeue_auth_lost", "", `select autopost.requeue_auth_lost('w', 'bot', {by}, false)`, false},
 	{"manual_requeue", "", `select autopost.manual_requeue('w', array[{dead}, {failed}]::uuid[], {by})`, false},
 	{"skip_deliveries", "", `select autopost.skip_deliveries('w', array[{held}, {waiting}, {failed}]::uuid[], {by}, false)`, false},
+	{"reschedule", "", `select autopost.reschedule('w', array[{waiting}, {failed}, {started}]::uuid[], now() + interval '1 hour', {by}, false)`, false},
+	{"reschedule", "to the next free slots", `select autopost.reschedule('w', array[{failed}, {waiting}]::uuid[], null, {by}, false)`, false},
+	{"shift_deliveries", "", `select autopost.shift_deliveries('w', array[{waiting}, {held}]::uuid[], 60, {by}, false)`, false},
+	{"reschedule_post", "", `select autopost.reschedule_post('w', {waiting.message}, '{"slot": "next_free"}', {by}, false)`, false},
+	{"replace_post", "", `select autopost.replace_post('w', {waiting.message}, '{"text": "fresh"}', {by}, false)`, false},
+	{"replace_post", "by what failed", `select autopost.replace_post('w', {waiting.message}, jsonb_build_object('text', {failed.text}), {by}, false)`, false},
+	{"edit_post", "sent", `select autopost.edit_post('w', {sent.message}, '{"text": "changed"}', null, {by}, false)`, false},
+	{"enqueue_messages_and_deliveries", "in the next free slot", `select autopost.enqueue_messages_and_deliveries('w', 'in', 'api', '{"text": "fresher", "slot": "next_free"}')`, false},
 	{"skip_post", "", `select autopost.skip_post('w', {waiting.message}, {by}, false)`, false},
 	{"pause_channel", "", `select autopost.pause_channel('w', 'a', 3600, {by}, false)`, false},
 	{"resume_channel", "", `select autopost.resume_channel('w', 'a', {by}, false)`, false},
@@ -328,6 +336,7 @@ var readers = []string{
 	"audit_head", "begin_raw", "begin_request", "describe_workspaces", "due_stages", "export_config", "forecast", "functions_digest", "get_channel", "get_credential", "get_data_key",
 	"get_delivery", "get_draft", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source",
 	"audit_head", "begin_raw", "begin_request", "describe_workspaces", "due_stages", "export_config", "forecast", "functions_digest", "get_invitation", "get_login", "list_invitations", "list_members", "list_users", "get_channel", "get_credential", "get_data_key",
+	"audit_head", "begin_raw", "begin_request", "calendar", "describe_workspaces", "due_stages", "export_config", "forecast", "functions_digest", "get_channel", "get_credential", "get_data_key",
 	"get_delivery", "get_endpoint", "get_media_blob", "get_media_origin", "get_message", "get_run", "get_source",
 	"get_submission", "get_workspace", "get_x_post_config", "health_snapshot", "list_acts", "list_alert_targets", "list_alerts", "list_all_workspaces", "list_api_keys", "list_audit",
 	"list_budgets", "list_channels", "list_chats", "list_configuration", "list_credentials", "list_daemons", "list_data_keys",
@@ -339,6 +348,8 @@ var readers = []string{
 	"list_messages", "list_moderation_chats", "list_quotas", "list_rate_groups", "list_runs", "list_sealed_secrets", "list_settings", "list_sources", "list_submissions", "list_templates",
 	"list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "list_x_posts", "manual_requeue_preview",
 	"preview_template", "preview_x_post", "queue_metrics", "queue_snapshot", "raw_kept_since", "ready_act_workspaces", "ready_fanout_workspaces", "ready_moderation_workspaces", "ready_sources",
+	"list_unknown_media", "list_unreferenced_origins", "list_webhook_deliveries", "list_workspaces", "list_x_posts", "manual_requeue_preview", "next_free_slots",
+	"preview_template", "preview_x_post", "queue_metrics", "queue_snapshot", "raw_kept_since", "ready_act_workspaces", "ready_fanout_workspaces", "ready_sources",
 	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces", "report_orphans",
 	"resolve_api_key", "resolve_endpoint", "resolve_signed_endpoint", "verify", "verify_audit", "why", "why_source", "why_webhook", "x_post_stats", "x_post_metrics",
 	"ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces", "report_orphans", "stream_items",
@@ -368,6 +379,8 @@ func TestReadersWriteNothing(t *testing.T) {
 		"audit_head":                  `'w'`,
 		"begin_raw":                   `'w', '{"status": 500}'`,
 		"begin_request":               `'w', {apikey}, 'other', repeat('a', 64)`,
+		"calendar":                    `'w', now(), now() + interval '1 day', null`,
+		"next_free_slots":             `'w', 'a', null, 3`,
 		"describe_workspaces":         `10`,
 		"due_stages":                  `4000`,
 		"export_config":               `'w'`,

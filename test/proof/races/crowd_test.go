@@ -28,7 +28,8 @@ type crowd struct {
 	pool *pgxpool.Pool
 	ops  atomic.Int64
 
-	begun atomic.Int64 // calls to platforms
+	begun    atomic.Int64 // calls to platforms
+	replaced atomic.Int64 // deliveries of new content that replacements made
 
 	mu     sync.Mutex
 	copies map[string]int // delivery -> calls that began and did not definitely fail
@@ -213,7 +214,7 @@ func (c *crowd) operate(int) {
 	some := func(statuses string) string {
 		return `coalesce((select array_agg(delivery_id) from (select delivery_id from autopost.list_deliveries('w', jsonb_build_object('status', '` + statuses + `'), 200) order by random() limit 5) d), array[gen_random_uuid()])`
 	}
-	switch rand.IntN(13) {
+	switch rand.IntN(18) {
 	case 0:
 		c.ask("pause", `select autopost.pause_channel('w', $1, 1, 'olga', 'a test', false)`, channel)
 	case 1, 2:
@@ -236,6 +237,18 @@ func (c *crowd) operate(int) {
 		c.count("plain edit")
 	case 9, 10:
 		c.ask("recover", `select autopost.recover_sending_leases('w')`)
+	case 12:
+		c.ask("shift", `select autopost.shift_deliveries('w', `+some("queued")+`, $1, 'olga', 'a test', false)`, 1-2*rand.IntN(2))
+	case 13:
+		c.ask("move", `select autopost.reschedule('w', `+some("queued")+`, now() + random() * interval '1 second', 'olga', 'a test', false)`)
+	case 14:
+		c.ask("next free", `select autopost.reschedule('w', `+some("retry")+`, null, 'olga', 'a test', false)`)
+	case 15, 16:
+		answer := c.ask("replace", `select autopost.replace_post('w', coalesce((select d.message_id from autopost.list_deliveries('w', '{"status": "queued"}', 200) d order by random() limit 1),
+			gen_random_uuid()), jsonb_build_object('text', $1::text), 'olga', 'a test', false)`, fmt.Sprint("post ", rand.IntN(300)))
+		if n, ok := answer["replaced"].(float64); ok {
+			c.replaced.Add(int64(n))
+		}
 	case 11:
 		c.ask("rearm", `select autopost.rearm_gates('w')`)
 	default:

@@ -197,6 +197,10 @@ var triples = [][3]string{
 	{"resolve_unknown found", "skip_deliveries", "resolve_unknown absent"},
 	{"channels: more at once", "enqueue_messages_and_deliveries a fresh post", "claim_deliveries"},
 	{"limit: lifted", "claim_deliveries", "commit_outcome platform down"},
+	{"reschedule", "claim_deliveries", "skip_deliveries"},
+	{"replace_post", "claim_deliveries", "reschedule to the next free slots"},
+	{"replace_post", "reschedule_post", "skip_post"},
+	{"replace_post", "replace_post by what failed", "enqueue_messages_and_deliveries what failed"},
 	{"commit_submission fetched", "claim_submissions", "enqueue_messages_and_deliveries a fresh post"},
 }
 

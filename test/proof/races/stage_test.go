@@ -142,9 +142,9 @@ func (s *stage) subjects() []string {
 		s.db.Exec(`select autopost.begin_session($1::uuid, repeat($2, 64))`, person, token)
 	}
 	for name, id := range ids {
-		var token, text string
-		require.NoError(s.t, s.db.QueryRow(`select coalesce(claim_token, ''), rendered_text from autopost.deliveries where delivery_id = $1::uuid`, id).Scan(&token, &text))
-		words = append(words, "{"+name+"}", "'"+id+"'", "{"+name+".token}", "'"+token+"'", "{"+name+".text}", "'"+text+"'::text",
+		var token, text, message string
+		require.NoError(s.t, s.db.QueryRow(`select coalesce(claim_token, ''), rendered_text, message_id::text from autopost.deliveries where delivery_id = $1::uuid`, id).Scan(&token, &text, &message))
+		words = append(words, "{"+name+"}", "'"+id+"'", "{"+name+".token}", "'"+token+"'", "{"+name+".text}", "'"+text+"'::text", "{"+name+".message}", "'"+message+"'",
 			"{"+name+".item}", `'{"delivery_id": "`+id+`", "claim_token": "`+token+`"}'::jsonb`)
 	}
 	// The sent post has a running edit and a waiting pin.

@@ -54,7 +54,7 @@ func TestStress(t *testing.T) {
 	t.Logf("%v", pgtest.Column[string](c.db, `select status || ' ' || count(*) from autopost.deliveries group by status order by 1`))
 	require.Empty(t, pgtest.Column[string](c.db, `select format('%s %s: %s', v.invariant, v.title, v.sample) from autopost.verify('w') v where v.violations > 0`))
 	require.Equal(t, map[string]any{"rearmed": 0.0}, c.db.JSON(`select autopost.rearm_gates('w')`))
-	require.Equal(t, enqueued.Load(), pgtest.Value[int64](c.db, `select count(*) from autopost.deliveries`), "as many deliveries as the answers counted")
+	require.Equal(t, enqueued.Load()+c.replaced.Load(), pgtest.Value[int64](c.db, `select count(*) from autopost.deliveries`), "as many deliveries as the answers counted")
 	require.Zero(t, pgtest.Value[int64](c.db, `select count(*) from autopost.deliveries where status not in ('sent', 'dead', 'failed_permanent')`))
 	require.Zero(t, pgtest.Value[int64](c.db, `select deadlocks from pg_stat_database where datname = current_database()`), "deadlocks")
 	c.judge()
@@ -66,6 +66,8 @@ func (c *crowd) drain() {
 	c.t.Helper()
 	c.db.Exec(`update autopost.workspaces set status = 'active'`)
 	c.db.Exec(`select autopost.resume_channel('w', c.channel_id, 'olga', 'the end', false) from autopost.channels c`)
+	c.db.Exec(`select autopost.reschedule('w', d.ids, now(), 'olga', 'the end', false)
+		from (select array_agg(d.delivery_id) as ids from autopost.deliveries d where d.status in ('queued', 'retry') and d.scheduled_for > now()) d where d.ids is not null`)
 	wait.Until(c.t, "every delivery is final", func() bool {
 		for work := c.claim("drain", 100); len(work) > 0; work = c.claim("drain", 100) {
 			c.deliver(work)

@@ -140,6 +140,9 @@ join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.
 	and e.action = 'send_attempt' and e.attempt = d.attempt
 where d.workspace_id = p_workspace_id and d.status not in ('queued', 'claimed', 'retry')
 and e.ts < greatest(d.not_before, d.scheduled_for)
+and not exists (
+	select 1 from autopost.events m where m.workspace_id = p_workspace_id and m.delivery_id = d.delivery_id
+		and m.action = 'rescheduled' and m.ts >= e.ts)
 union all
 select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'send_at',
 	e.meta -> 'send_at', 'timezone', c.timezone, 'posting_window', c.posting_window)

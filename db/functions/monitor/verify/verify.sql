@@ -143,5 +143,8 @@ begin
 	return query select 'I48', 'a due occurrence became one post, or was skipped', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i48(p_workspace_id) with ordinality v (found, n);
+	return query select 'I49', 'a moved post has the time of its event, a replaced one its successor', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i49(p_workspace_id) with ordinality v (found, n);
 end
 $$;
