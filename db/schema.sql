@@ -126,6 +126,56 @@ CREATE TYPE autopost.verify_finding AS (
 
 
 --
+-- Name: accept_invitation(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.accept_invitation(p_token_hash text, p_user_id uuid, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: makes the invited person a member. A new person (p_user_id null) gives {"name",
+--          "password_hash"}. A person who exists has proved the own password or session: p_user_id.
+--          Works across workspaces.
+-- Returns: {"applied": true, "user_id", "workspace_id"}; or {"applied": false, "reason":
+--          "unknown_link" | "other_user"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  users, memberships, invitations, admin_audit_log.
+declare
+	v_row autopost.invitations;
+	v_user autopost.users;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.check_token_hash(p_token_hash);
+	perform autopost.take_turn('people');
+	select i.* into v_row from autopost.invitations i
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+	limit 1;
+	if v_row.invitation_id is null then
+		return '{"applied": false, "reason": "unknown_link"}';
+	end if;
+	select u.* into v_user from autopost.users u where u.email = v_row.email;
+	if v_user.user_id is distinct from p_user_id or v_user.enabled is false then
+		return '{"applied": false, "reason": "other_user"}';
+	elsif v_user.user_id is null then
+		perform autopost.check_password_hash(p_fields ->> 'password_hash');
+		v_user := autopost.add_user(v_row.email, autopost.person_name_of(p_fields ->> 'name'),
+			p_fields ->> 'password_hash', false);
+	end if;
+	insert into autopost.memberships (workspace_id, user_id, role, created_at)
+	values (v_row.workspace_id, v_user.user_id, v_row.role, autopost.now_ts())
+	on conflict (workspace_id, user_id) do update set role = excluded.role;
+	delete from autopost.invitations i
+	where i.workspace_id = v_row.workspace_id and i.invitation_id = v_row.invitation_id;
+	perform autopost.audit(v_row.workspace_id, 'accept_invitation', 'user:' || v_user.user_id,
+		autopost.act_of_user(v_user.user_id, 'invited by ' || v_row.invited_by), '{}',
+		autopost.user_shown(v_user) || jsonb_build_object('role', v_row.role));
+	return jsonb_build_object('applied', true, 'user_id', v_user.user_id, 'workspace_id', v_row.workspace_id);
+end
+$$;
+
+
+--
 -- Name: acknowledge_alert(text, uuid, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -295,8 +345,10 @@ ALTER TABLE ONLY autopost.post_acts FORCE ROW LEVEL SECURITY;
 CREATE FUNCTION autopost.act_cost(p_act autopost.post_acts, p_delivery autopost.deliveries) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the slots of a post change: one call per message; a pin concerns the first message.
-select greatest(1, case when p_act.kind in ('edit', 'delete') then (
+-- Purpose: the slots of a post change: one call per message; a pin concerns the first message of each part.
+select greatest(1, case when p_act.kind in ('pin', 'unpin') then (
+	select max((s.value -> 'part')::int) from jsonb_array_elements(p_delivery.render_meta -> 'steps') s)
+	when p_act.kind in ('edit', 'delete') then (
 	select count(*)::int from jsonb_array_elements(p_delivery.render_meta -> 'steps') s
 	where coalesce(s.value -> 'aside', 'false') = 'false' and (p_act.kind = 'delete' or s.value -> 'text' = 'true'))
 		end)
@@ -384,6 +436,7 @@ END) STORED,
     CONSTRAINT channels_limited_rps_check CHECK ((limited_rps > (0)::numeric)),
     CONSTRAINT channels_long_text CHECK ((COALESCE((settings -> 'long_text'::text), '"split"'::jsonb) = ANY (ARRAY['"truncate"'::jsonb, '"split"'::jsonb, '"caption_reply"'::jsonb]))),
     CONSTRAINT channels_max_parallel_check CHECK ((max_parallel > 0)),
+    CONSTRAINT channels_min_gap CHECK ((NOT (settings @? '$."min_gap_seconds"?((@.type() != "number" || @ < 1) || @ > 2678400)'::jsonpath))),
     CONSTRAINT channels_on_auth_lost_check CHECK ((on_auth_lost = ANY (ARRAY['hold'::text, 'fail'::text]))),
     CONSTRAINT channels_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['reconcile'::text, 'hold'::text, 'resend'::text]))),
     CONSTRAINT channels_rate_rps_check CHECK ((rate_rps >= (0)::numeric)),
@@ -442,6 +495,18 @@ select least(p_now + interval '30 seconds', case when not p_channel.enabled
 from (select greatest(p_channel.paused_until, p_channel.cooldown_until, p_channel.credential_until, p_channel.held_until,
 	p_limit.cooldown_until) as until) h
 where not p_channel.enabled or h.until > p_now
+$$;
+
+
+--
+-- Name: act_of_user(uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.act_of_user(p_user_id uuid, p_reason text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: operator and reason of what a person does with the own account.
+select jsonb_build_object('operator', 'user:' || p_user_id, 'reason', p_reason, 'manual', true)
 $$;
 
 
@@ -743,6 +808,130 @@ $_$;
 
 
 --
+-- Name: users; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.users (
+    user_id uuid NOT NULL,
+    email text NOT NULL,
+    name text NOT NULL,
+    password_hash text,
+    language text DEFAULT ''::text NOT NULL,
+    installation_owner boolean DEFAULT false NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT users_email_check CHECK (((email = lower(email)) AND (email <> ''::text))),
+    CONSTRAINT users_name_check CHECK ((name <> ''::text))
+);
+
+
+--
+-- Name: add_user(text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.add_user(p_email text, p_name text, p_password_hash text, p_owner boolean) RETURNS autopost.users
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: adds a person. The caller holds the turn people.
+-- Writes:  users.
+declare
+	v_user autopost.users;
+begin
+	insert into autopost.users (user_id, email, name, password_hash, installation_owner, created_at, updated_at)
+	values (autopost.new_id(), p_email, p_name, p_password_hash, p_owner, autopost.now_ts(), autopost.now_ts())
+	returning * into v_user;
+	return v_user;
+end
+$$;
+
+
+--
+-- Name: after_budget(autopost.channels, timestamp with time zone, bigint, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.after_budget(p_channel autopost.channels, p_at timestamp with time zone, p_price bigint, p_without uuid[], p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: p_at if the budget of the channel's credential has p_price left in that month, after all
+--          that is planned in it; else the start of the next month.
+-- Reads:   budgets, charges, channels, channel_auth, deliveries, platforms.
+declare
+	v_ref text := autopost.current_auth_ref(p_channel.workspace_id, p_channel);
+	v_month timestamptz := autopost.month_begin(p_at);
+	v_left bigint;
+begin
+	select b.month_micros - case when v_month <= p_now
+		then autopost.spent_this_month(p_channel.workspace_id, v_ref, p_now) else 0 end into v_left
+	from autopost.budgets b
+	where b.workspace_id = p_channel.workspace_id and b.auth_ref = v_ref;
+	if not found then
+		return p_at;
+	end if;
+	select v_left - coalesce(sum(autopost.post_price(f, d.rendered_text, d.render_meta)), 0) into v_left
+	from autopost.channels c
+	join autopost.platforms f on f.platform = c.platform
+	cross join lateral (
+		select d.rendered_text, d.render_meta from autopost.deliveries d
+		where d.workspace_id = p_channel.workspace_id and d.channel_id = c.channel_id and d.status in ('queued',
+			'retry')
+			and d.due_at < v_month + interval '1 month' and (d.due_at >= v_month or v_month <= p_now)
+			and d.delivery_id <> all (p_without)
+		offset 0) d
+	where c.workspace_id = p_channel.workspace_id and autopost.current_auth_ref(p_channel.workspace_id, c) = v_ref;
+	return case when v_left >= p_price then p_at else v_month + interval '1 month' end;
+end
+$$;
+
+
+--
+-- Name: after_gap(autopost.channels, timestamp with time zone, interval, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.after_gap(p_channel autopost.channels, p_at timestamp with time zone, p_gap interval, p_without uuid[], p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
+    SET enable_sort TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: the first instant from p_at on that keeps p_gap to every planned delivery of the channel,
+--          to one that is due or running, and to the last sent post. The orders name the indexes, as
+--          in calendar_rows.
+-- Reads:   deliveries.
+declare
+	v_at timestamptz := p_at;
+	v_planned timestamptz;
+begin
+	if v_at < p_now + p_gap then
+		v_at := greatest(v_at, (
+			select d.sent_at + p_gap from autopost.deliveries d
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.status = 'sent'
+				and d.sent_at > p_at - p_gap
+			order by d.sent_at desc limit 1), (
+			select p_now + p_gap from autopost.channel_gates g
+			where g.workspace_id = p_channel.workspace_id and g.channel_id = p_channel.channel_id and g.inflight > 0), (
+			select p_now + p_gap from autopost.deliveries d
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
+				and d.status in ('queued', 'retry') and d.due_at <= p_now and d.delivery_id <> all (p_without)
+			order by d.due_at
+			limit 1));
+	end if;
+	for v_planned in
+		select d.due_at from autopost.deliveries d
+		where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
+			and d.status in ('queued', 'retry') and d.due_at > greatest(v_at - p_gap, p_now) and d.due_at < 'infinity'
+			and d.delivery_id <> all (p_without)
+		order by d.due_at
+	loop
+		exit when v_planned >= v_at + p_gap;
+		v_at := greatest(v_at, v_planned + p_gap);
+	end loop;
+	return v_at;
+end
+$$;
+
+
+--
 -- Name: after_open_time(tstzmultirange, interval); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -757,6 +946,72 @@ from (
 		order by u.span rows between unbounded preceding and 1 preceding), interval '0') as before
 	from unnest(p_spans) u (span)) s
 where p_work >= s.before and (upper_inf(s.span) or p_work < s.before + (upper(s.span) - lower(s.span)))
+$$;
+
+
+--
+-- Name: after_quotas(autopost.channels, timestamp with time zone, integer, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.after_quotas(p_channel autopost.channels, p_at timestamp with time zone, p_posts integer, p_without uuid[], p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: p_at if each quota of the channel and of its rate group allows so many posts then, with
+--          all that is planned before and after it; else a later instant to ask again for.
+-- Reads:   quotas, quota_uses, channels, deliveries.
+declare
+	v_quota autopost.quotas;
+	v_window interval;
+	v_weight int;
+	v_at timestamptz := p_at;
+	v_later timestamptz;
+begin
+	for v_quota in
+		select q.* from autopost.quotas q
+		where q.workspace_id = p_channel.workspace_id and q.subject in ('channel:' || p_channel.channel_id,
+			autopost.group_subject(p_channel.platform, p_channel.rate_group))
+	loop
+		v_window := make_interval(secs => v_quota.window_seconds);
+		v_weight := autopost.quota_weight(v_quota, p_posts);
+		-- A window starts at each use before p_at, and at p_at.
+		select max(case when s.at < v_at then s.at + v_window else s.next_at + interval '1 second' end) into v_later
+		from (
+			select p.at, sum(p.weight) over w as used, min(p.at) filter (where p.weight > 0) over w as next_at
+			from (
+				select u.at, u.weight from autopost.quota_points(v_quota, v_at - v_window, v_at + v_window, p_without,
+					p_now) u
+				union all
+				select v_at, 0) p
+			window w as (order by p.at range between current row and v_window - interval '1 microsecond' following)) s
+		where s.at <= v_at and s.used + v_weight > v_quota.max_sends;
+		v_at := greatest(v_at, v_later);
+	end loop;
+	return v_at;
+end
+$$;
+
+
+--
+-- Name: alert_items(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.alert_items(p_workspace_id text, p_from timestamp with time zone, p_most integer) RETURNS TABLE(item jsonb)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the alerts that were raised, acknowledged or ended after an instant, at most p_most.
+-- Reads:   alerts.
+select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', greatest(a.raised_at, a.acknowledged_at, a.ended_at),
+	'data', jsonb_build_object('alert_id', a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity,
+	'what', a.what, 'state', case when a.ended_at is not null then 'ended' when a.acknowledged_at is not null
+		then 'acknowledged' else 'open' end))
+from autopost.alerts a
+where a.workspace_id = p_workspace_id and a.ended_at is null and greatest(a.raised_at, a.acknowledged_at) > p_from
+union all
+select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', a.ended_at, 'data', jsonb_build_object('alert_id',
+	a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity, 'what', a.what, 'state', 'ended'))
+from autopost.alerts a
+where a.workspace_id = p_workspace_id and a.ended_at > p_from
+limit p_most
 $$;
 
 
@@ -818,6 +1073,15 @@ values
 		'credential link {name} --same-app --workspace {workspace} --reason renewed'),
 	('moderation_backlog', 'warning', 'posts wait for a decision',
 		'decide on them in the moderation queue of workspace {workspace}'),
+	('moderation_chat_failing', 'error', 'moderators are not asked in a chat',
+		'see the error: autopost moderation chat list --workspace {workspace}; is the bot in the chat, and may it ' ||
+		'post? Decide meanwhile: autopost moderation list --workspace {workspace}'),
+	('publish_job_failed', 'error', 'file jobs failed',
+		'see why: autopost filebus explain {name} --workspace {workspace}; when the cause is fixed: autopost ' ||
+		'filebus approve {name} --platform PLATFORM --workspace {workspace} --reason fixed'),
+	('publish_job_unknown', 'error', 'it is unknown if a file job is published',
+		'look at the channel: autopost filebus explain {name} --workspace {workspace} says which delivery to ' ||
+		'resolve, or which state file to correct or remove'),
 	('submission_failed', 'error', 'posts failed before they could be queued',
 		'see why: autopost submissions list --status failed --workspace {workspace}; when the cause is fixed: ' ||
 		'autopost submissions retry ID --workspace {workspace} --reason fixed; or keep them: autopost alert ack ' ||
@@ -1149,6 +1413,46 @@ $$;
 
 
 --
+-- Name: settings; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.settings (
+    key text NOT NULL,
+    value jsonb NOT NULL,
+    meaning text NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    default_value jsonb,
+    "least" bigint,
+    most bigint,
+    internal boolean DEFAULT false NOT NULL,
+    CONSTRAINT settings_check CHECK (("least" <= most))
+);
+
+
+--
+-- Name: all_settings(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.all_settings() RETURNS SETOF autopost.settings
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the settings and the upload policies of the platforms.
+-- Reads:   settings, platforms.
+begin
+	return query
+	select s.* from autopost.settings s;
+	return query
+	select 'upload_policy_' || p.platform, p.upload_policy, format(
+		'whether %s gets media by upload_required or, for images of max, url_allowed: the platform fetches the source URL',
+		p.platform), null::timestamptz, d.policy, null::bigint, null::bigint, false
+	from autopost.platforms p
+	cross join (select jsonb_object_agg(t.type, 'upload_required') as policy
+		from unnest('{image,video,file,audio,other}'::text[]) t (type)) d;
+end
+$$;
+
+
+--
 -- Name: allowed_rate(text, autopost.channels, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1350,8 +1654,8 @@ CREATE FUNCTION autopost.apply_config(p_workspace_id text, p_items jsonb, p_oper
 --          does the same and rolls back. An item of p_items may refer only to earlier ones:
 --          {"kind": workspace | credential | group | template | channel | quota | budget |
 --          retry_policy | source | endpoint | webhook | recurrence |
---          alert_target, "id", "fields": as the function of the kind takes
---          them, but the whole config_json of a source}, or {"kind", "id", "retire": true} to
+--          alert_target | moderation_chat, "id",
+--          "fields": as the function of the kind takes them, but the whole config_json of a source}, or {"kind", "id", "retire": true} to
 --          disable. An item of kind workspace may create it. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "unchanged": the number of items, "items": [each changed
 --          one as {"kind", "id", "created", "before", "after", and "note" if manual work is
@@ -1430,16 +1734,17 @@ CREATE FUNCTION autopost.apply_settings(p_values jsonb, p_operator text, p_reaso
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: changes several settings, {key: value}; null restores the default. A dry run does the
---          same and rolls back. Changes are in the audit log of the operator's workspace. Works
+-- Purpose: changes several settings, {key: value}; null restores the default. The upload policies of
+--          platforms are settings too: {"upload_policy_max": {"image": "url_allowed"}}. A dry run does
+--          the same and rolls back. Changes are in the audit log of the operator's workspace. Works
 --          across workspaces.
 -- Returns: {"applied": true, "dry_run", "changes": [{"key", "before", "after"}]}; or {"applied":
 --          false, "dry_run", "reason": "unchanged"}.
 -- Raises:  AP001 for an unknown key, a value that guard_setting rejects, a retention that conflicts
 --          with another rule, and without operator or reason.
--- Locks:   settings, audit_heads.
+-- Locks:   settings, platforms, audit_heads.
 -- Reads:   channels, workspaces.
--- Writes:  settings, admin_audit_log.
+-- Writes:  settings, platforms, admin_audit_log.
 declare
 	v_act jsonb;
 	v_changes jsonb;
@@ -1473,24 +1778,116 @@ CREATE FUNCTION autopost.apply_x_config(p_workspace_id text) RETURNS void
     LANGUAGE plpgsql
     AS $$
 -- Purpose: gives the channel of Global X its caps, at most so many posts per hour and per day, and
---          holds it if the configuration says so.
+--          holds it if the configuration says so. Other channels lose them.
 -- Locks:   quotas, channels, channel_gates.
 -- Writes:  quotas, channels, channel_gates.
 declare
 	v_config jsonb := autopost.x_config(p_workspace_id);
 	v_channel text := autopost.x_channel(p_workspace_id);
 begin
+	perform autopost.release_x_channels(p_workspace_id);
 	if v_channel is null then
 		return;
 	end if;
-	insert into autopost.quotas as q (workspace_id, channel_id, window_seconds, max_sends, created_at)
-	values (p_workspace_id, v_channel, 3600, (v_config ->> 'rate.perHour')::int, autopost.now_ts()),
-		(p_workspace_id, v_channel, 86400, (v_config ->> 'rate.perDay')::int, autopost.now_ts())
-	on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends
-	where q.max_sends <> excluded.max_sends;
+	insert into autopost.quotas as q (workspace_id, channel_id, window_seconds, max_sends, created_at, global_x)
+	values (p_workspace_id, v_channel, 3600, (v_config ->> 'rate.perHour')::int, autopost.now_ts(), true),
+		(p_workspace_id, v_channel, 86400, (v_config ->> 'rate.perDay')::int, autopost.now_ts(), true)
+	on conflict (workspace_id, subject, window_seconds) do update set max_sends = excluded.max_sends, global_x = true
+	where q.max_sends <> excluded.max_sends or not q.global_x;
 	update autopost.channels c set held_until = case when (v_config -> 'held')::boolean then timestamptz 'infinity' end
 	where c.workspace_id = p_workspace_id and c.channel_id = v_channel
 		and (c.held_until is not null) <> (v_config -> 'held')::boolean;
+end
+$$;
+
+
+--
+-- Name: publish_jobs; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.publish_jobs (
+    workspace_id text NOT NULL,
+    job_id text NOT NULL,
+    platform text NOT NULL,
+    source_id text NOT NULL,
+    status text NOT NULL,
+    payload jsonb,
+    payload_digest text,
+    artifacts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    digest text,
+    prepared jsonb,
+    prepared_by text,
+    submission_id uuid,
+    delivery_id uuid,
+    doubt jsonb,
+    error jsonb,
+    platform_post_id text,
+    post_url text,
+    published_at timestamp with time zone,
+    imported boolean DEFAULT false NOT NULL,
+    files_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT publish_jobs_approved CHECK (((status <> ALL (ARRAY['approved'::text, 'publishing'::text])) OR (digest IS NOT NULL))),
+    CONSTRAINT publish_jobs_digest_check CHECK ((digest ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT publish_jobs_doubt CHECK (((status <> 'unknown'::text) OR (doubt IS NOT NULL) OR (delivery_id IS NOT NULL))),
+    CONSTRAINT publish_jobs_imported CHECK (((NOT imported) OR (status = 'published'::text))),
+    CONSTRAINT publish_jobs_job_id_check CHECK ((job_id ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$'::text)),
+    CONSTRAINT publish_jobs_payload_digest_check CHECK ((payload_digest ~ '^sha256:[0-9a-f]{64}$'::text)),
+    CONSTRAINT publish_jobs_published CHECK ((((status = 'published'::text) = (published_at IS NOT NULL)) AND ((status = 'published'::text) = (platform_post_id IS NOT NULL)))),
+    CONSTRAINT publish_jobs_publishing CHECK (((status <> 'publishing'::text) OR (submission_id IS NOT NULL))),
+    CONSTRAINT publish_jobs_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'approved'::text, 'publishing'::text, 'published'::text, 'rejected'::text, 'failed'::text, 'unknown'::text])))
+);
+
+ALTER TABLE ONLY autopost.publish_jobs FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: pull_sources; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.pull_sources (
+    workspace_id text NOT NULL,
+    source_id text NOT NULL,
+    kind text NOT NULL,
+    config_json jsonb DEFAULT '{}'::jsonb NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    stopped jsonb,
+    CONSTRAINT pull_sources_config_json_check CHECK ((jsonb_typeof(config_json) = 'object'::text)),
+    CONSTRAINT pull_sources_kind_check CHECK ((kind = ANY (ARRAY['rss'::text, 'api'::text, 'db'::text, 'filebus'::text]))),
+    CONSTRAINT pull_sources_source_id_check CHECK ((source_id <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: approval_refusal(autopost.pull_sources, autopost.publish_jobs, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.approval_refusal(p_source autopost.pull_sources, p_job autopost.publish_jobs, p_approval jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the reason why the approval of a file does not count; null if it counts.
+-- Reads:   approvals.
+declare
+	v_twin autopost.approvals;
+begin
+	select a.* into v_twin from autopost.approvals a
+	where a.workspace_id = p_source.workspace_id and a.subject = 'job:' || (p_approval ->> 'job_id')
+		and a.platform = p_approval ->> 'platform' and a.nonce = p_approval ->> 'nonce';
+	return case
+		when v_twin.approval_id is not null then case when v_twin.file_digest = p_approval ->> 'file_digest'
+			then 'repeated' else 'nonce_used' end
+		when p_job.status = 'published' then 'published'
+		when p_job.source_id <> p_source.source_id then 'other_source'
+		when p_source.config_json -> 'require_signed_approvals' = 'true'
+			and not (autopost.is_engine_login() and coalesce(p_approval -> 'signed' = 'true', false)) then 'not_signed'
+		when p_approval ->> 'expires_at' is not null
+			and coalesce(autopost.timestamp_of(p_approval ->> 'expires_at') <= autopost.now_ts(), true) then 'expired'
+		else autopost.job_refusal(p_job, p_approval ->> 'payload_digest') end;
 end
 $$;
 
@@ -1534,6 +1931,7 @@ CREATE TABLE autopost.submissions (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     moderated boolean DEFAULT false NOT NULL,
     channels text[],
+    replaces uuid,
     plan jsonb,
     digest text,
     author text,
@@ -1729,6 +2127,55 @@ $$;
 
 
 --
+-- Name: ask_text(autopost.submissions, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ask_text(p_submission autopost.submissions, p_platform text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the message that asks for a decision, within the text limit of the platform.
+-- Reads:   platforms, workspaces, channels.
+declare
+	v_platform autopost.platforms;
+	v_needed int := autopost.approvals_needed(p_submission.workspace_id);
+	v_media text := (select string_agg(distinct m.value ->> 'type', ', ') from jsonb_array_elements(
+		p_submission.plan -> 'media') m);
+	v_head text;
+	v_room int;
+begin
+	select p.* into v_platform from autopost.platforms p where p.platform = p_platform;
+	v_head := concat_ws(e'\n', format('A post of workspace %s waits for a decision.', p_submission.workspace_id),
+		'Author: ' || left(coalesce(autopost.person_name(p_submission.workspace_id, p_submission.author),
+			format('unknown, by endpoint %s', p_submission.endpoint_id)), 200),
+		'Edited by: ' || left(autopost.person_name(p_submission.workspace_id, p_submission.edited_by), 200),
+		'Channels: ' || left(autopost.plan_channel_names(p_submission.plan), 400),
+		'Media: ' || v_media,
+		'Expires: ' || autopost.clock_of(p_submission.expires_at, 'UTC'),
+		case when v_needed > 1 then format('%s people must approve it.', v_needed) end);
+	v_room := v_platform.text_limit - autopost.measure(v_head, v_platform.length_unit) - 2;
+	return v_head || e'\n\n' || autopost.plan_texts(p_submission.plan, v_room, v_platform.length_unit);
+end
+$$;
+
+
+--
+-- Name: asked_in(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.asked_in(p_workspace_id text, p_submission_id uuid) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: ", asked in mods, editors": the chats with buttons for a submission; empty without any.
+-- Reads:   moderation_messages.
+begin
+	return coalesce((
+		select ', asked in ' || string_agg(m.chat_id, ', ' order by m.chat_id) from autopost.moderation_messages m
+		where m.workspace_id = p_workspace_id and m.submission_id = p_submission_id and m.status = 'open'), '');
+end
+$$;
+
+
+--
 -- Name: audit(text, text, text, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -1862,6 +2309,28 @@ begin
 		(select jsonb_build_object('seq', h.seq, 'hash', h.hash) from autopost.audit_heads h
 			where h.workspace_id = p_workspace_id),
 		jsonb_build_object('seq', 0, 'hash', repeat('0', 64)));
+end
+$$;
+
+
+--
+-- Name: audit_person(text, uuid, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.audit_person(p_action text, p_user_id uuid, p_act jsonb, p_before jsonb, p_after jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: records an operator action on a person in the audit log of the operator's workspace, as its last act.
+--          Without any workspace there is no log. Call it before a workspace is entered.
+-- Locks:   audit_heads.
+-- Reads:   workspaces.
+-- Writes:  admin_audit_log.
+declare
+	v_log text := autopost.operator_workspace();
+begin
+	if v_log is not null then
+		perform autopost.audit(v_log, p_action, 'user:' || p_user_id, p_act, p_before, p_after);
+	end if;
 end
 $$;
 
@@ -2215,6 +2684,35 @@ $$;
 
 
 --
+-- Name: begin_first_link(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_first_link(p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: stores the link of the first person by the SHA-256 of its token. It works for a week, while
+--          there are no users.
+-- Returns: {"applied": true, "expires_at"}; or {"applied": false, "reason": "users_exist"}.
+-- Raises:  AP001 for a malformed hash.
+-- Reads:   users.
+-- Writes:  first_links.
+declare
+	v_until timestamptz := autopost.now_ts() + interval '7 days';
+begin
+	perform autopost.check_token_hash(p_token_hash);
+	if exists (select 1 from autopost.users u) then
+		return '{"applied": false, "reason": "users_exist"}';
+	end if;
+	delete from autopost.first_links l where l.expires_at <= autopost.now_ts();
+	insert into autopost.first_links (token_hash, expires_at) values (p_token_hash, v_until)
+	on conflict (token_hash) do update set expires_at = excluded.expires_at;
+	return jsonb_build_object('applied', true, 'expires_at', v_until);
+end
+$$;
+
+
+--
 -- Name: begin_media_removal(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2379,10 +2877,10 @@ $$;
 
 
 --
--- Name: begin_refresh(text, text, integer, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: begin_refresh(text, text, integer, text, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_version integer, p_source text, p_refused jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_version integer, p_source text, p_refused jsonb, p_run_id text DEFAULT NULL::text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
@@ -2390,7 +2888,7 @@ CREATE FUNCTION autopost.begin_refresh(p_workspace_id text, p_auth_ref text, p_v
 --          unsealed one with the digest p_source ('' if a sealed secret has no digest). p_refused
 --          is the failure (error contract) that made it necessary, or null to renew ahead of time.
 --          One renewal runs at a time: the grant is a lease that finish_refresh or fail_refresh
---          ends. For the engine only.
+--          ends, or the silence of the run p_run_id (end_silent_leases). For the engine only.
 -- Returns: {"granted": true, "token", "version": for the new secret, "wait_ms": duration of the
 --          lease}, or {"granted": false, "reason"}: "unknown"; "other": the failure does not
 --          concern the credential; "newer": a newer secret is in force; "leased": another caller
@@ -2429,7 +2927,8 @@ begin
 	end if;
 	v_token := autopost.new_id()::text;
 	update autopost.credential_health h
-	set lease_token = v_token, lease_until = v_now + autopost.setting_interval('auth_refresh_lease_seconds')
+	set lease_token = v_token, lease_until = v_now + autopost.setting_interval('auth_refresh_lease_seconds'),
+		leased_by = p_run_id
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
 	return jsonb_build_object('granted', true, 'token', v_token, 'version', v_health.last_version + 1,
 		'wait_ms', autopost.milliseconds(autopost.setting_interval('auth_refresh_lease_seconds')));
@@ -2528,6 +3027,45 @@ begin
 	end if;
 	insert into autopost.ingest_runs (workspace_id, run_id, kind, endpoint_id, source_id, started_at)
 	values (p_workspace_id, p_run_id, p_kind, p_endpoint_id, p_source_id, autopost.now_ts());
+end
+$$;
+
+
+--
+-- Name: begin_session(uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_session(p_user_id uuid, p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: begins a session of a person who has proved the password, by the SHA-256 of its token. It
+--          removes up to 100 sessions that have ended. Works across workspaces.
+-- Returns: {"applied": true, "session_id", "expires_at"}; or {"applied": false, "reason":
+--          "unknown_user"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   audit_heads.
+-- Reads:   users, settings.
+-- Writes:  sessions, admin_audit_log.
+declare
+	v_session autopost.sessions;
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('user_id', p_user_id is not null), autopost.check_token_hash(p_token_hash);
+	if not exists (select 1 from autopost.users u where u.user_id = p_user_id and u.enabled) then
+		return '{"applied": false, "reason": "unknown_user"}';
+	end if;
+	delete from autopost.sessions s where s.token_hash in (
+		select e.token_hash from autopost.sessions e where e.expires_at <= v_now
+		order by e.expires_at limit 100 for update of e skip locked);
+	insert into autopost.sessions (token_hash, session_id, user_id, created_at, last_seen_at, confirmed_at, expires_at)
+	values (p_token_hash, autopost.new_id(), p_user_id, v_now, v_now, v_now,
+		v_now + autopost.setting_interval('session_max_hours'))
+	returning * into v_session;
+	perform autopost.audit_person('begin_session', p_user_id, autopost.act_of_user(p_user_id, 'sign-in'), '{}',
+		jsonb_build_object('session_id', v_session.session_id));
+	return jsonb_build_object('applied', true, 'session_id', v_session.session_id, 'expires_at', v_session.expires_at);
 end
 $$;
 
@@ -2716,6 +3254,52 @@ $$;
 
 
 --
+-- Name: button_nonce(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.button_nonce() RETURNS text
+    LANGUAGE sql
+    AS $$
+-- Purpose: 22 characters that cannot be guessed.
+select translate(left(encode(uuid_send(gen_random_uuid()), 'base64'), 22), '+/', '-_')
+$$;
+
+
+--
+-- Name: button_press(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.button_press(p_platform text, p_update jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the press in an update: {"nonce", "callback_id", "user", "name", "chat", "message_id"}; null if
+--          the update is not about a button of a decision.
+select jsonb_strip_nulls(jsonb_build_object('nonce', substr(f.data, 3), 'callback_id', f.callback_id, 'user', f.person,
+	'name', left(regexp_replace(f.name, '[\u0001-\u001F\u007F]', ' ', 'g'), 64), 'chat', f.chat, 'message_id',
+		f.message_id))
+from (
+	select autopost.words_in(p_update #> '{callback_query,data}', 200) as data,
+		autopost.words_in(p_update #> '{callback_query,id}', 200) as callback_id,
+		autopost.id_in(p_update #> '{callback_query,from,id}') as person,
+		nullif(concat_ws(' ', autopost.words_in(p_update #> '{callback_query,from,first_name}', 64),
+			autopost.words_in(p_update #> '{callback_query,from,last_name}', 64)), '') as name,
+		autopost.id_in(p_update #> '{callback_query,message,chat,id}') as chat,
+		nullif(autopost.id_in(p_update #> '{callback_query,message,message_id}'), '0') as message_id
+	where p_platform = 'telegram'
+	union all
+	select autopost.words_in(p_update #> '{callback,payload}', 200),
+		autopost.words_in(p_update #> '{callback,callback_id}', 1000),
+		autopost.id_in(p_update #> '{callback,user,user_id}'),
+		coalesce(autopost.words_in(p_update #> '{callback,user,name}', 64),
+			autopost.words_in(p_update #> '{callback,user,first_name}', 64)),
+		autopost.id_in(p_update #> '{message,recipient,chat_id}'),
+		autopost.words_in(p_update #> '{message,body,mid}', 200)
+	where p_platform = 'max' and p_update ->> 'update_type' = 'message_callback') f
+where f.data ~ '^m:[A-Za-z0-9_-]{22}$' and f.callback_id is not null and f.person is not null
+$_$;
+
+
+--
 -- Name: buttons_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2757,6 +3341,102 @@ select jsonb_agg((
 		order by b.ordinality)
 	from jsonb_array_elements(r.value) with ordinality b) order by r.ordinality)
 from jsonb_array_elements(p_buttons) with ordinality r
+$$;
+
+
+--
+-- Name: calendar(text, timestamp with time zone, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.calendar(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: the calendar of an interval, for one channel or all (null): what was sent in it, what
+--          waits and is due in it, what recurrences will bring. Channels of a post with one planned
+--          time are one item. The cost depends on the interval and the number of channels, not on
+--          the size of the queue and its history.
+-- Returns: {"items": [{"at": first time, "kind": "sent" | "queued" | "expected", "message_id",
+--          "recurrence_id", "channels": their number}], "more": true if there are more than 5,000
+--          items}, ordered by "at".
+-- Raises:  AP001 for a wrong argument; an interval has at most 100 days.
+-- Reads:   channels, deliveries, messages, recurrences, occurrences.
+declare
+	v_items jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('from', isfinite(p_from)), autopost.require_argument('until', isfinite(p_until));
+	if p_until <= p_from or p_until > p_from + interval '100 days' then
+		perform autopost.raise_argument('until', format('must be after from and at most 100 days later, got %s',
+			autopost.instant_text(p_until)), 'choose a shorter interval');
+	elsif p_channel_id is not null and not exists (select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id) then
+		perform autopost.raise_argument('channel_id', format('must be a channel of the workspace, got %s',
+			p_channel_id),
+			'run autopost channel list');
+	end if;
+	with items as materialized (
+		select min(r.at) as at, r.kind, r.message_id, null::uuid as recurrence_id, count(*) as channels
+		from autopost.calendar_rows(p_workspace_id, p_from, p_until, p_channel_id) r
+		group by r.kind, r.message_id, r.trace_id, r.planned_at
+		union all
+		select e.at, 'expected', null, e.recurrence_id, e.channels
+		from autopost.expected_posts(p_workspace_id, p_from, p_until, p_channel_id) e
+		order by 1, 2, 3
+		limit 5001)
+	select jsonb_agg(jsonb_build_object('at', i.at, 'kind', i.kind, 'message_id', i.message_id, 'recurrence_id',
+		coalesce(i.recurrence_id, r.recurrence_id), 'channels', i.channels) order by i.at, i.kind, i.message_id)
+	into v_items
+	from items i
+	left join autopost.recurrences_of(p_workspace_id, array(select n.message_id from items n
+		where n.message_id is not null)) r on r.message_id = i.message_id;
+	return jsonb_build_object('items', coalesce(jsonb_path_query_array(v_items, '$[0 to 4999]'), '[]'), 'more',
+		coalesce(jsonb_array_length(v_items) > 5000, false));
+end
+$_$;
+
+
+--
+-- Name: calendar_rows(text, timestamp with time zone, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.calendar_rows(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS TABLE(kind text, at timestamp with time zone, message_id uuid, trace_id uuid, planned_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
+    SET enable_sort TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight.
+--          The orders name the indexes: with stale statistics the planner takes the table for small
+--          and would read all of a channel.
+-- Reads:   channels, deliveries.
+begin
+	return query
+	select x.kind, x.at, x.message_id, x.trace_id, x.planned_at
+	from (
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and (p_channel_id is null or c.channel_id = p_channel_id) offset 0) c
+	cross join lateral (
+		(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id,
+			greatest(d.not_before, d.scheduled_for) as planned_at -- a call of planned_at would take most of the time
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status = 'sent'
+			and d.sent_at >= p_from and d.sent_at < p_until
+		order by d.sent_at)
+		union all
+		(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			and d.due_at >= p_from and d.due_at < p_until
+		order by d.due_at)) x
+	union all
+	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
+		and (p_channel_id is null or d.channel_id = p_channel_id)
+		and d.due_at >= p_from and d.due_at < p_until
+	order by d.claimed_at);
+end
 $$;
 
 
@@ -3078,6 +3758,8 @@ CREATE TABLE autopost.platforms (
     target_example text,
     settle_seconds integer DEFAULT 0 NOT NULL,
     threads boolean DEFAULT false NOT NULL,
+    replies boolean DEFAULT true NOT NULL,
+    comment_limit integer,
     post_micros bigint DEFAULT 0 NOT NULL,
     link_post_micros bigint DEFAULT 0 NOT NULL,
     takes text DEFAULT 'messages'::text NOT NULL,
@@ -3105,16 +3787,16 @@ CREATE TABLE autopost.platforms (
 
 
 --
--- Name: caption_refusal(jsonb, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: caption_refusal(jsonb, integer[], autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.caption_refusal(p_media jsonb, p_platform autopost.platforms) RETURNS text
+CREATE FUNCTION autopost.caption_refusal(p_media jsonb, p_places integer[], p_platform autopost.platforms) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: why the platform would refuse the caption of a medium, else null.
-select format('media[%s].caption is longer than %s characters', min(e.ordinality - 1), p_platform.caption_limit)
-from jsonb_array_elements(p_media) with ordinality e
-where autopost.measure(e.value ->> 'caption', p_platform.length_unit) > p_platform.caption_limit
+-- Purpose: why the platform would refuse the caption of one of the media at these indexes, else null.
+select format('media[%s].caption is longer than %s characters', min(p.place), p_platform.caption_limit)
+from unnest(p_places) p (place)
+where autopost.measure(p_media -> p.place ->> 'caption', p_platform.length_unit) > p_platform.caption_limit
 having count(*) > 0
 $$;
 
@@ -3326,6 +4008,35 @@ $$;
 
 
 --
+-- Name: change_job(autopost.publish_jobs, autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_job(p_job autopost.publish_jobs, p_new autopost.publish_jobs) RETURNS autopost.publish_jobs
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: gives a locked job new content. Approvals of other content become void, and the job waits for a new one.
+-- Writes:  approvals; as save_job and settle_job.
+declare
+	v_job autopost.publish_jobs := p_job;
+begin
+	update autopost.approvals a set voided_at = autopost.now_ts()
+	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
+		and a.voided_at is null and a.digest is distinct from p_new.digest and a.digest is not null;
+	v_job.payload := p_new.payload;
+	v_job.payload_digest := p_new.payload_digest;
+	v_job.artifacts := p_new.artifacts;
+	v_job.digest := p_new.digest;
+	v_job.error := p_new.error;
+	v_job.prepared := null;
+	v_job.status := 'waiting';
+	v_job.submission_id := null;
+	v_job.delivery_id := null;
+	return autopost.settle_job(autopost.save_job(v_job, '{}'));
+end
+$$;
+
+
+--
 -- Name: change_settings(jsonb, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3337,9 +4048,9 @@ CREATE FUNCTION autopost.change_settings(p_values jsonb, p_function text, p_act 
 --          workspace; without any workspace there is no log. Call it before a workspace is entered.
 -- Returns: [{"key", "before", "after"}].
 -- Raises:  AP001 as apply_settings.
--- Locks:   settings (key), quotas, channels and channel_gates for settings of Global X, audit_heads.
+-- Locks:   settings (key), platforms, quotas, channels and channel_gates for settings of Global X, audit_heads.
 -- Reads:   workspaces, x_post_config.
--- Writes:  settings, admin_audit_log; as apply_x_config.
+-- Writes:  settings, platforms (upload policies), admin_audit_log; as apply_x_config.
 declare
 	v_log text;
 	v_setting record;
@@ -3347,7 +4058,7 @@ declare
 	v_bad text;
 begin
 	select v.key into v_bad from jsonb_object_keys(p_values) v (key)
-	where not exists (select 1 from autopost.settings s where s.key = v.key) order by 1 limit 1;
+	where not exists (select 1 from autopost.all_settings() s where s.key = v.key) order by 1 limit 1;
 	if v_bad is not null then
 		perform autopost.raise_argument('key', format('unknown setting %L', v_bad), 'run autopost setting list');
 	end if;
@@ -3366,6 +4077,10 @@ begin
 		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before,
 			'after', v_setting.after);
 	end loop;
+	v_changes := v_changes || (
+		select coalesce(jsonb_agg(u.change order by u.key) filter (where u.change is not null), '[]') from (
+			select v.key, autopost.set_upload_policy(v.key, coalesce(nullif(v.value, 'null'), '{}')) as change
+			from jsonb_each(p_values) v where v.key like 'upload\_policy\_%' order by v.key) u);
 	perform autopost.check_retention(c.value ->> 'key') from jsonb_array_elements(v_changes) c
 		where c.value ->> 'key' like '%\_retention\_days';
 	perform autopost.apply_x_config(c.workspace_id) from (
@@ -3389,6 +4104,54 @@ CREATE FUNCTION autopost.changed(p_changes jsonb, p_key text, p_side text) RETUR
     AS $$
 -- Purpose: one side ("before" or "after") of a list of changes, by row id.
 select coalesce(jsonb_object_agg(c.value ->> p_key, c.value -> p_side), '{}') from jsonb_array_elements(p_changes) c
+$$;
+
+
+--
+-- Name: changed_user(autopost.users, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.changed_user(p_user autopost.users, p_fields jsonb) RETURNS autopost.users
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: a person with changed fields.
+-- Raises:  AP001 for an unknown or wrong field.
+declare
+	v_user autopost.users := p_user;
+	v_field text;
+begin
+	if jsonb_typeof(p_fields) is distinct from 'object' then
+		perform autopost.raise_argument('fields', 'must be a JSON object', 'pass the fields that change');
+	end if;
+	select f.key into v_field from jsonb_object_keys(p_fields) f (key)
+	where f.key <> all ('{email,name,language,enabled,installation_owner,password_hash}') limit 1;
+	if v_field is not null then
+		perform autopost.raise_argument('fields', format('has the unknown field %L', v_field),
+			'use email, name, language, enabled, installation_owner, password_hash');
+	end if;
+	select f.key into v_field from jsonb_each(p_fields) f
+	where f.key in ('enabled', 'installation_owner') and jsonb_typeof(f.value) <> 'boolean' limit 1;
+	if v_field is not null then
+		perform autopost.raise_argument(v_field, 'must be true or false', 'pass a boolean');
+	elsif coalesce(p_fields ->> 'language', '') not in ('', 'en', 'ru') then
+		perform autopost.raise_argument('language', format('must be en, ru or empty, got %s', p_fields ->> 'language'),
+			'pass one of these');
+	end if;
+	if p_user.user_id is null or p_fields ? 'email' then
+		v_user.email := autopost.email_of(p_fields ->> 'email');
+	end if;
+	if p_user.user_id is null or p_fields ? 'name' then
+		v_user.name := autopost.person_name_of(coalesce(p_fields ->> 'name', split_part(v_user.email, '@', 1)));
+	end if;
+	if p_fields ->> 'password_hash' is not null then
+		perform autopost.check_password_hash(p_fields ->> 'password_hash');
+		v_user.password_hash := p_fields ->> 'password_hash';
+	end if;
+	v_user.language := coalesce(p_fields ->> 'language', p_user.language, '');
+	v_user.enabled := coalesce((p_fields ->> 'enabled')::boolean, p_user.enabled, true);
+	v_user.installation_owner := coalesce((p_fields ->> 'installation_owner')::boolean, p_user.installation_owner, false);
+	return v_user;
+end
 $$;
 
 
@@ -3685,7 +4448,7 @@ declare
 			string_agg(s.key, ' and no settings.' order by s.key))
 		from autopost.platforms p, jsonb_object_keys(p_channel -> 'settings') s (key)
 		where p_changed ? 'settings' and p.platform = p_channel ->> 'platform' and p.setting_keys is not null
-		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm}'::text[])
+		and s.key <> all (p.setting_keys || p.platform || '{parse_mode,disable_preview,long_text,utm,min_gap_seconds}'::text[])
 		having count(*) > 0);
 	v_fault text := case when p_changed ? 'auth_ref'
 		then autopost.credential_fault(p_workspace_id, p_channel ->> 'auth_ref', p_channel ->> 'platform') end;
@@ -3718,9 +4481,19 @@ begin
 		where q.workspace_id = p_workspace_id and q.subject = v_subject) then
 		return null;
 	end if;
-	select autopost.posts_claimed(d.render_meta) into v_posts from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
-	order by d.due_at, d.delivery_id
+	select autopost.posts_claimed(f.render_meta) into v_posts
+	from (
+		(select d.due_at > p_now as later, d.due_at as key_at, d.delivery_id, d.render_meta from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
+		order by d.due_at, d.delivery_id
+		limit 1)
+		union all
+		(select false, greatest(d.not_before, d.scheduled_for), d.delivery_id, d.render_meta from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry'
+			and d.due_at <= p_now
+		order by greatest(d.not_before, d.scheduled_for), d.delivery_id
+		limit 1)) f
+	order by f.later, f.key_at, f.delivery_id
 	limit 1;
 	return autopost.quota_free_at(p_workspace_id, v_subject, greatest(p_posts, v_posts), p_now);
 end
@@ -3799,6 +4572,9 @@ select
 			'$.utm.keyvalue() ? (!(@.key like_regex "^[A-Za-z0-9_]+$") || @.value.type() != "string")')
 		then autopost.field_error('settings.utm', 'must be an object of parameters',
 			'write {"utm_source": "…"}: names of letters, digits and underscores, values texts') else '[]' end
+	|| case when p_settings @? '$.min_gap_seconds ? (@.type() != "number" || @ < 1 || @ > 2678400)'
+		then autopost.field_error('settings.min_gap_seconds', format('must be 1 to 2678400 seconds, got %s',
+			p_settings -> 'min_gap_seconds'), 'write 3600 for one post an hour, or leave it out') else '[]' end
 	|| case when p_settings ? 'moderated'
 		then autopost.field_error('settings.moderated', 'must be absent', 'set the field moderated of the channel')
 		else '[]' end
@@ -3824,6 +4600,23 @@ begin
 	end if;
 	return autopost.turn_after(p_ahead, v_step, v_from, p_at);
 end
+$$;
+
+
+--
+-- Name: channels_of(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.channels_of(p_workspace_id text, p_payload jsonb) RETURNS text[]
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the channels that would get a post now.
+-- Reads:   channels, media_origin.
+select r.ids
+from (select autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', p_payload, 'unfetched', true)) as post) p
+cross join lateral autopost.route_post(p_workspace_id, autopost.frozen_post(p.post || '{"decided": true}', null,
+	autopost.now_ts()), '', 1000000) r
+where not p.post ? 'errors'
 $$;
 
 
@@ -3945,6 +4738,56 @@ $$;
 
 
 --
+-- Name: moderation_chats; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.moderation_chats (
+    workspace_id text NOT NULL,
+    chat_id text NOT NULL,
+    auth_ref text NOT NULL,
+    target_id text NOT NULL,
+    users text[] DEFAULT '{}'::text[] NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    next_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    paid_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    sent_at timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    last_error jsonb,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT moderation_chats_auth_ref_check CHECK ((auth_ref <> ''::text)),
+    CONSTRAINT moderation_chats_chat_id_check CHECK ((chat_id <> ''::text)),
+    CONSTRAINT moderation_chats_target_id_check CHECK ((target_id <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.moderation_chats FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: chat_has_work(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.chat_has_work(p_chat autopost.moderation_chats, p_at timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a message of the chat must be sent or changed, and no other is in flight.
+-- Reads:   moderation_messages, submissions.
+begin
+	return not exists (
+			select 1 from autopost.moderation_messages m
+			where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+			and m.status in ('sending', 'closing') and m.lease_until > p_at)
+		and (exists (
+				select 1 from autopost.moderation_messages m
+				where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+				and m.status in ('pending', 'sending', 'closing'))
+			or autopost.oldest_void_message(p_chat) is not null
+			or (autopost.unasked_submission(p_chat, p_at)).submission_id is not null);
+end
+$$;
+
+
+--
 -- Name: chat_row(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4056,7 +4899,7 @@ CREATE FUNCTION autopost.check_changes(p_changes jsonb, p_payload jsonb) RETURNS
 -- Purpose: checks the changes of an edit.
 -- Raises:  AP001 for an edit that no platform supports.
 declare
-	v_fields constant text[] := '{text,parse_mode,link,buttons,disable_preview,template,variants}';
+	v_fields constant text[] := autopost.editable_fields();
 	v_wrong jsonb;
 begin
 	if jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then
@@ -4070,6 +4913,13 @@ begin
 	select autopost.field_error(f.key, 'cannot be changed in a post that was sent',
 		'change ' || array_to_string(v_fields, ', ') || '; for other media send a new post') -> 0
 	into v_wrong from jsonb_object_keys(p_changes) f (key) where f.key <> all (v_fields) order by f.key limit 1;
+	if v_wrong is null and p_changes ? 'thread' then
+		v_wrong := autopost.thread_change_error(p_changes -> 'thread', p_payload -> 'thread');
+	end if;
+	if v_wrong is null and p_changes ? 'first_comment' and coalesce(p_changes ->> 'first_comment', '') = '' then
+		v_wrong := autopost.field_error('first_comment', 'must be a text: a sent comment stays',
+			'change its text, or delete the post') -> 0;
+	end if;
 	v_wrong := coalesce(v_wrong, autopost.payload_errors(autopost.edited_payload(p_payload, p_changes)) -> 0);
 	if v_wrong is not null then
 		perform autopost.raise_argument(v_wrong ->> 'field', v_wrong ->> 'reason', v_wrong ->> 'remedy');
@@ -4153,6 +5003,52 @@ $$;
 
 
 --
+-- Name: check_job_name(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_job_name(p_job_id text, p_platform text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: checks the name of a job and its platform.
+-- Raises:  AP001.
+-- Reads:   platforms.
+begin
+	if coalesce(p_job_id !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$', true) then
+		perform autopost.raise_argument('job_id',
+			format('must be 1 to 128 letters, digits, dots, dashes and underscores, got %s',
+			coalesce(left(p_job_id, 200), 'null')), 'name the folder of the job like demo-dance-loop-v1');
+	elsif not exists (select 1 from autopost.platforms p where p.platform = p_platform) then
+		perform autopost.raise_argument('platform', format('must be a known platform, got %s',
+			coalesce(left(p_platform, 200), 'null')), 'use one of ' || (select string_agg(p.platform, ', ' order by
+				p.platform)
+			from autopost.platforms p));
+	end if;
+end
+$_$;
+
+
+--
+-- Name: check_move_time(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_move_time(p_field text, p_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: refuses a time in the past or beyond schedule_horizon.
+-- Raises:  AP001.
+begin
+	if p_at < autopost.now_ts() - interval '1 minute' then
+		perform autopost.raise_argument(p_field, format('must be in the future, got %s', autopost.instant_text(p_at)),
+			'choose a later time, or the next free slot');
+	elsif p_at > autopost.now_ts() + autopost.schedule_horizon() then
+		perform autopost.raise_argument(p_field, format('must be within %s, got %s', autopost.schedule_horizon(),
+			coalesce(autopost.instant_text(p_at), 'infinity')), 'choose an earlier time');
+	end if;
+end
+$$;
+
+
+--
 -- Name: check_new_id(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4173,6 +5069,24 @@ begin
 	end if;
 end
 $$;
+
+
+--
+-- Name: check_password_hash(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_password_hash(p_hash text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: checks the encoded form of a password hash. The password itself never reaches the database.
+-- Raises:  AP001.
+begin
+	if coalesce(p_hash !~ '^\$argon2id\$v=19\$m=[0-9]+,t=[0-9]+,p=[0-9]+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$', true) then
+		perform autopost.raise_argument('password_hash', 'must be an argon2id hash in its encoded form',
+			'hash the password first');
+	end if;
+end
+$_$;
 
 
 --
@@ -4284,6 +5198,24 @@ $$;
 
 
 --
+-- Name: check_role(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_role(p_role text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: checks a role.
+-- Raises:  AP001 for an unknown role.
+begin
+	if coalesce(p_role <> all (autopost.roles()), true) then
+		perform autopost.raise_argument('role', format('must be viewer, editor, approver, operator or owner, got %s',
+			coalesce(p_role, 'null')), 'pass one of these roles');
+	end if;
+end
+$$;
+
+
+--
 -- Name: check_rotated(autopost.workspace_endpoints); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4373,6 +5305,25 @@ $$;
 
 
 --
+-- Name: check_shift(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_shift(p_seconds integer) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: refuses a shift by nothing or beyond schedule_horizon.
+-- Raises:  AP001.
+begin
+	perform autopost.require_argument('seconds', p_seconds is not null);
+	if p_seconds = 0 or abs(p_seconds::bigint) > extract(epoch from autopost.schedule_horizon()) then
+		perform autopost.raise_argument('seconds', format('must not be 0 and at most %s, got %s',
+			autopost.schedule_horizon(), p_seconds), 'pass 7200 for two hours later, -7200 for two hours earlier');
+	end if;
+end
+$$;
+
+
+--
 -- Name: check_status(jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4388,6 +5339,60 @@ begin
 	end if;
 end
 $$;
+
+
+--
+-- Name: check_target_time(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_target_time(p_to jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: checks the target of a move: see reschedule_post.
+-- Raises:  AP001.
+begin
+	perform autopost.require_argument('to', jsonb_typeof(p_to) = 'object');
+	if (select count(*) from jsonb_object_keys(p_to) k (key) where k.key in ('at', 'seconds', 'slot')) <> 1
+		or p_to - '{at,seconds,slot,after}'::text[] <> '{}' then
+		perform autopost.raise_argument('to', 'must have one of at, seconds and slot',
+			'pass {"at": "2026-12-01T10:00:00+03:00"}, {"seconds": 7200} or {"slot": "next_free"}');
+	elsif p_to ? 'at' and autopost.timestamp_of(p_to ->> 'at') is null then
+		perform autopost.raise_argument('at', format('must be a time with an offset, got %s', coalesce(p_to ->> 'at',
+			'null')),
+			'write 2026-12-01T10:00:00+03:00');
+	elsif p_to ? 'slot' and p_to ->> 'slot' is distinct from 'next_free' then
+		perform autopost.raise_argument('slot', format('must be next_free, got %s', p_to -> 'slot'),
+			'write "next_free"');
+	elsif p_to ? 'seconds' and coalesce(jsonb_typeof(p_to -> 'seconds') <> 'number'
+		or p_to ->> 'seconds' !~ '^-?\d{1,9}$',
+		true) then
+		perform autopost.raise_argument('seconds', format('must be a whole number, got %s', p_to -> 'seconds'),
+			'pass 7200 for two hours later, -7200 for two hours earlier');
+	elsif p_to ? 'after' and not autopost.is_uuid(p_to ->> 'after') then
+		perform autopost.raise_argument('after', 'must be a delivery_id',
+			'pass the last delivery_id of the answer before');
+	end if;
+	perform autopost.check_move_time('at', autopost.timestamp_of(p_to ->> 'at')) where p_to ? 'at';
+	perform autopost.check_shift((p_to ->> 'seconds')::int) where p_to ? 'seconds';
+end
+$_$;
+
+
+--
+-- Name: check_token_hash(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_token_hash(p_hash text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: checks the hash of a token.
+-- Raises:  AP001.
+begin
+	if coalesce(p_hash !~ '^[0-9a-f]{64}$', true) then
+		perform autopost.raise_argument('token_hash', 'must be a SHA-256', 'pass 64 lower-case hexadecimal digits');
+	end if;
+end
+$_$;
 
 
 --
@@ -4463,6 +5468,124 @@ $$;
 
 
 --
+-- Name: claim_answers(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_answers(p_workspace_id text, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: leases due answers to pressed buttons. A repeated answer does no harm, and the person waits
+--          for it, so the lease is short.
+-- Locks:   moderation_presses (skip locked).
+-- Writes:  moderation_presses.
+declare
+	v_lease interval := least(autopost.setting_interval('alert_lease_seconds'), interval '45 seconds');
+begin
+	return query
+	with due as (
+		select p.press_id from autopost.moderation_presses p
+		where p.workspace_id = p_workspace_id and p.status in ('pending', 'sending') and p.due_at <= autopost.now_ts()
+		order by p.due_at, p.press_id
+		limit p_limit
+		for no key update of p skip locked
+	), leased as (
+		update autopost.moderation_presses p
+		set status = 'sending', attempt = p.attempt + 1, claim_token = autopost.new_id()::text,
+			lease_until = autopost.now_ts() + v_lease, due_at = autopost.now_ts() + v_lease
+		from due d
+		where p.workspace_id = p_workspace_id and p.press_id = d.press_id
+		returning p.*
+	)
+	select jsonb_build_object('kind', 'answer', 'id', l.press_id, 'token', l.claim_token, 'platform', l.platform,
+		'auth_ref', l.auth_ref, 'callback_id', l.callback_id, 'text', l.answer)
+	from leased l;
+end
+$$;
+
+
+--
+-- Name: claim_ask(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_ask(p_chat autopost.moderation_chats, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: leases the next message of a locked chat that asks for a decision: one to repeat, else a new
+--          one for the oldest submission; null if there is none. A changed chat gets a new target.
+-- Reads:   submissions, credential_bindings.
+-- Writes:  moderation_messages.
+declare
+	v_message autopost.moderation_messages;
+	v_submission autopost.submissions;
+	v_platform text := (select b.platform from autopost.credential_bindings b
+		where b.workspace_id = p_chat.workspace_id and b.auth_ref = p_chat.auth_ref);
+begin
+	select m.* into v_message from autopost.moderation_messages m
+	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'pending'
+	order by m.created_at, m.message_id
+	limit 1
+	for no key update of m;
+	if v_message.message_id is null then
+		v_submission := autopost.unasked_submission(p_chat, p_now);
+		if v_submission.submission_id is null or coalesce(v_platform not in ('telegram', 'max'), true) then
+			return null;
+		end if;
+		insert into autopost.moderation_messages (workspace_id, message_id, chat_id, submission_id, digest,
+			approve_nonce, reject_nonce, platform, auth_ref, target_id, text, status, created_at)
+		values (p_chat.workspace_id, autopost.new_id(), p_chat.chat_id, v_submission.submission_id, v_submission.digest,
+			autopost.button_nonce(), autopost.button_nonce(), v_platform, p_chat.auth_ref, p_chat.target_id,
+			autopost.ask_text(v_submission, v_platform), 'pending', p_now)
+		returning * into v_message;
+	end if;
+	update autopost.moderation_messages m
+	set status = 'sending', attempt = m.attempt + 1, claim_token = autopost.new_id()::text,
+		lease_until = p_now + autopost.setting_interval('alert_lease_seconds'), auth_ref = p_chat.auth_ref,
+		target_id = p_chat.target_id
+	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
+	returning m.* into v_message;
+	return autopost.moderation_call(v_message, 'ask') || jsonb_build_object('text', v_message.text, 'buttons',
+		jsonb_build_array(jsonb_build_object('text', 'Approve', 'data', 'm:' || v_message.approve_nonce),
+			jsonb_build_object('text', 'Reject', 'data', 'm:' || v_message.reject_nonce)));
+end
+$$;
+
+
+--
+-- Name: claim_closing(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_closing(p_chat autopost.moderation_chats, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: leases the oldest message of a locked chat that can no longer be decided on, to show why and
+--          to remove its buttons; null if there is none.
+-- Writes:  moderation_messages.
+declare
+	v_void uuid := autopost.oldest_void_message(p_chat);
+	v_message autopost.moderation_messages;
+begin
+	select m.* into v_message from autopost.moderation_messages m
+	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+	and (m.status = 'closing' or m.message_id = v_void)
+	order by m.created_at, m.message_id
+	limit 1
+	for no key update of m;
+	if v_message.message_id is null then
+		return null;
+	end if;
+	update autopost.moderation_messages m
+	set status = 'closing', attempt = case m.status when 'closing' then m.attempt + 1 else 1 end,
+		claim_token = autopost.new_id()::text,
+		lease_until = p_now + autopost.setting_interval('alert_lease_seconds')
+	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
+	returning m.* into v_message;
+	return autopost.moderation_call(v_message, 'close') || jsonb_build_object('provider_ids', v_message.provider_ids,
+		'text', autopost.closing_text(v_message, p_chat));
+end
+$$;
+
+
+--
 -- Name: claim_content(text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4516,6 +5639,55 @@ $$;
 
 
 --
+-- Name: claim_file_source(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_file_source(p_workspace_id text, p_source_id text, p_run_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: leases an enabled source of kind filebus to a run, due or not, or renews the lease of that run. Another run
+--          must have ended, or its lease. Only the engine may call it.
+-- Returns: {"applied": true, "config_json", "endpoint_id": null without an enabled endpoint}, or {"applied": false,
+--          "reason"}: leased, disabled.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   pull_cursors.
+-- Reads:   pull_sources, workspace_endpoints, dispatch_runs.
+-- Writes:  pull_cursors.
+declare
+	v_source autopost.pull_sources;
+	v_cursor autopost.pull_cursors;
+	v_until timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_source := autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('run_id', p_run_id <> '');
+	if not v_source.enabled then
+		return '{"applied": false, "reason": "disabled"}';
+	end if;
+	insert into autopost.pull_cursors (workspace_id, source_id, next_poll_at, updated_at)
+	values (p_workspace_id, p_source_id, autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id, source_id) do nothing;
+	select c.* into v_cursor from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
+	for no key update of c;
+	if v_cursor.leased_by <> p_run_id and v_cursor.leased_until > autopost.now_ts() and not exists (
+		select 1 from autopost.dispatch_runs r
+		where r.run_id = v_cursor.leased_by and r.seen_at <= autopost.now_ts() - autopost.run_silence()) then
+		return '{"applied": false, "reason": "leased"}';
+	end if;
+	v_until := autopost.now_ts() + autopost.setting_interval('pull_lease_seconds');
+	update autopost.pull_cursors c
+	set next_poll_at = v_until, leased_by = p_run_id, leased_until = v_until
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+	return jsonb_build_object('applied', true, 'config_json', v_source.config_json, 'endpoint_id', (
+		select e.endpoint_id from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.source_id = p_source_id and e.kind = 'pull_source' and e.enabled));
+end
+$$;
+
+
+--
 -- Name: claim_from_group(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4525,9 +5697,11 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 -- Purpose: picks and locks up to p_limit due deliveries of one rate group. It locks the group, then
 --          the gates of its channels in ready order. Each channel gives at most as many rows as it
 --          has free capacity and slots. Rows are taken in turns: the first row of every channel,
---          then the second, and so on. It never waits: all locks use SKIP LOCKED. A join by key is
---          written as a lateral probe with a limit, because a plain join may read all channels of a
---          workspace for each row.
+--          then the second, and so on. Rows of a channel go by greatest(not_before, scheduled_for),
+--          a retry too. They are the first of the due retries by this key, and the queued ones among
+--          the first due rows: a row that is due earlier than a queued one also has an earlier key.
+--          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
+--          with a limit, because a plain join may read all channels of a workspace for each row.
 -- Returns: o_ids; o_slots {delivery_id: send_at} of the rows with a slot; o_visited {channel_id:
 --          [rows picked, the group's next slot]} of each visited gate; o_quotas, the subjects with
 --          quotas, which the caller spends after the claim; o_denied, the posts of the first row
@@ -4647,16 +5821,38 @@ begin
 		into o_ids, v_places, v_costs, v_more
 		from (
 			select d.delivery_id, u.n::int as n, u.room, d.cost,
-				row_number() over (partition by u.n order by d.due_at, d.delivery_id) as turn
+				row_number() over (partition by u.n order by d.key_at, d.delivery_id) as turn
 			from unnest(v_open, v_rooms) with ordinality u (channel_id, room, n)
 			cross join lateral (
-				select d.delivery_id, d.due_at, case when v_limited then autopost.step_cost(d.render_meta) end as cost
-				from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-				and d.status in ('queued', 'retry') and d.due_at <= v_now
-				order by d.due_at, d.delivery_id
-				limit least(v_turns, u.room)
-				for no key update of d skip locked) d
+				select p.delivery_id, p.key_at, case when v_limited then autopost.step_cost(p.render_meta) end as cost
+				from (
+					select q.delivery_id, q.due_at as key_at, q.render_meta
+					from (
+						select d.delivery_id, d.due_at, d.status, d.render_meta from autopost.deliveries d
+						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+						and d.status in ('queued', 'retry') and d.due_at <= v_now
+						order by d.due_at, d.delivery_id
+						limit least(v_turns, u.room)
+						for no key update of d skip locked) q
+					where q.status = 'queued'
+					union all
+					select q.delivery_id, q.key_at, q.render_meta
+					from (
+						select from autopost.deliveries d
+						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+						and d.status = 'retry' and d.next_retry_at <= v_now
+						order by d.next_retry_at
+						limit 1) a
+					cross join lateral (
+						select d.delivery_id, greatest(d.not_before, d.scheduled_for) as key_at, d.render_meta
+						from autopost.deliveries d
+						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+						and d.status = 'retry' and d.due_at <= v_now
+						order by greatest(d.not_before, d.scheduled_for), d.delivery_id
+						limit least(v_turns, u.room)
+						for no key update of d skip locked) q) p
+				order by p.key_at, p.delivery_id
+				limit least(v_turns, u.room)) d
 			order by turn, n
 			limit p_limit) r;
 		exit when cardinality(o_ids) >= p_limit or not v_more;
@@ -4708,17 +5904,78 @@ $$;
 
 
 --
--- Name: claim_notices(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: claim_moderation(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claim_notices(p_workspace_id text, p_limit integer) RETURNS SETOF jsonb
+CREATE FUNCTION autopost.claim_moderation(p_workspace_id text, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: leases up to p_limit (1 to 100) calls to moderators' chats to the caller, who makes them and
+--          calls finish_moderation: answers to pressed buttons, changes of messages that can no
+--          longer be decided on, and new messages. A chat has one message in flight and keeps the
+--          rate of its platform. A send with an expired lease counts as one with an unknown
+--          outcome. Only the engine may call it.
+-- Returns: {"kind": answer | ask | close, "id", "token", "platform", "auth_ref", "target_id", "text"}
+--          each; ask has "buttons": [{"text", "data"}], close has "provider_ids", answer has
+--          "callback_id".
+-- Locks:   moderation_presses, moderation_chats (skip locked), moderation_messages.
+-- Reads:   submissions, discovered_chats, platforms, credential_bindings.
+-- Writes:  moderation_presses, moderation_chats, moderation_messages.
+declare
+	v_now timestamptz;
+	v_call jsonb;
+	v_chat autopost.moderation_chats;
+	v_left int := p_limit;
+begin
+	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
+		return;
+	elsif coalesce(p_limit not between 1 and 100, true) then
+		perform autopost.raise_argument('limit', 'must be between 1 and 100',
+			'pass the number of calls to make at once');
+	end if;
+	if autopost.is_restored() then
+		return; -- the original asks
+	end if;
+	for v_call in select c.* from autopost.claim_answers(p_workspace_id, p_limit) c loop
+		return next v_call;
+		v_left := v_left - 1;
+	end loop;
+	for v_chat in
+		select c.* from autopost.moderation_chats c
+		where c.workspace_id = p_workspace_id and c.next_at <= autopost.now_ts()
+		order by c.chat_id
+		for no key update of c skip locked
+	loop
+		exit when v_left <= 0;
+		v_now := autopost.now_ts();
+		perform autopost.settle_chat_messages(v_chat, v_now);
+		continue when exists (
+			select 1 from autopost.moderation_messages m
+			where m.workspace_id = p_workspace_id and m.chat_id = v_chat.chat_id
+			and m.status in ('sending', 'closing') and m.lease_until > v_now);
+		v_call := coalesce(autopost.claim_closing(v_chat, v_now), autopost.claim_ask(v_chat, v_now));
+		continue when v_call is null;
+		perform autopost.spend_chat_rate(v_chat, v_now);
+		return next v_call;
+		v_left := v_left - 1;
+	end loop;
+end
+$$;
+
+
+--
+-- Name: claim_notices(text, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_notices(p_workspace_id text, p_limit integer, p_run_id text DEFAULT NULL::text) RETURNS SETOF jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: leases up to p_limit (1 to 100) messages for targets of a workspace to the caller, who
 --          sends them and calls finish_notice. A target has one message in flight. A message with
---          an expired lease is sent once more and then counts as reported. Only the engine may call
---          it.
+--          an expired lease is sent once more and then counts as reported. A lease also ends when the
+--          run p_run_id is silent (end_silent_leases). Only the engine may call it.
 -- Returns: {"message_id", "token", "target_id", "kind": of the target, "address", "auth_ref",
 --          "subject", "text", "body", "attempt"} each.
 -- Locks:   alert_targets (skip locked), alerts.
@@ -4768,14 +6025,14 @@ begin
 			continue when v_message.message_id is null;
 		end if;
 		insert into autopost.alert_messages as m (workspace_id, message_id, target_id, kind, status, attempt,
-			claim_token, lease_until, subject, text, body, tells, created_at)
+			claim_token, lease_until, leased_by, subject, text, body, tells, created_at)
 		values (p_workspace_id, v_message.message_id, v_target.target_id, v_message.kind, 'sending', 1,
 			autopost.new_id()::text,
-			v_now + autopost.setting_interval('alert_lease_seconds'), v_message.subject, v_message.text, v_message.body,
-				v_message.tells, v_now)
+			v_now + autopost.setting_interval('alert_lease_seconds'), p_run_id, v_message.subject, v_message.text,
+				v_message.body, v_message.tells, v_now)
 		on conflict (workspace_id, message_id) do update
 		set status = 'sending', attempt = m.attempt + 1, claim_token = excluded.claim_token,
-			lease_until = excluded.lease_until
+			lease_until = excluded.lease_until, leased_by = excluded.leased_by
 		returning m.* into v_message;
 		return next jsonb_build_object('message_id', v_message.message_id, 'token', v_message.claim_token, 'target_id',
 			v_target.target_id, 'kind', v_target.kind,
@@ -4942,7 +6199,8 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
 --          token. Only this function raises attempt. p_capacity: [{"platform", "rate_group",
 --          "room"}] limits the rows of a group, so that no group takes all senders of the caller.
 --          An entry without a name applies to all groups; the smallest limit counts. [] means no
---          limit.
+--          limit. A channel gives its due rows by greatest(not_before, scheduled_for); a retry keeps
+--          its place.
 -- It commits without waiting for the disk, together with the rest of its transaction. If a server
 -- crash loses the claim, its calls did not start: start_call waits for the disk, and its commit
 -- comes after the claim.
@@ -5261,6 +6519,72 @@ begin
 			where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running')
 				then autopost.now_ts() end
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
+end
+$$;
+
+
+--
+-- Name: moderation_messages; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.moderation_messages (
+    workspace_id text NOT NULL,
+    message_id uuid NOT NULL,
+    chat_id text NOT NULL,
+    submission_id uuid NOT NULL,
+    digest text NOT NULL,
+    approve_nonce text NOT NULL,
+    reject_nonce text NOT NULL,
+    platform text NOT NULL,
+    auth_ref text NOT NULL,
+    target_id text NOT NULL,
+    text text NOT NULL,
+    status text NOT NULL,
+    provider_ids text[] DEFAULT '{}'::text[] NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    unknowns integer DEFAULT 0 NOT NULL,
+    claim_token text,
+    lease_until timestamp with time zone,
+    error jsonb,
+    created_at timestamp with time zone NOT NULL,
+    sent_at timestamp with time zone,
+    closed_at timestamp with time zone,
+    CONSTRAINT moderation_messages_approve_nonce_check CHECK ((approve_nonce ~ '^[A-Za-z0-9_-]{22}$'::text)),
+    CONSTRAINT moderation_messages_check CHECK (((claim_token IS NULL) = (lease_until IS NULL))),
+    CONSTRAINT moderation_messages_reject_nonce_check CHECK ((reject_nonce ~ '^[A-Za-z0-9_-]{22}$'::text)),
+    CONSTRAINT moderation_messages_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'open'::text, 'closing'::text, 'closed'::text, 'failed'::text])))
+);
+
+ALTER TABLE ONLY autopost.moderation_messages FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: closing_text(autopost.moderation_messages, autopost.moderation_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.closing_text(p_message autopost.moderation_messages, p_chat autopost.moderation_chats) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: a message after its end: the decision, then the post, within the text limit.
+-- Reads:   submissions, platforms; as decision_text.
+declare
+	v_here boolean := autopost.is_of_chat(p_message, p_chat);
+	v_submission autopost.submissions;
+	v_platform autopost.platforms;
+	v_head text;
+begin
+	select s.* into v_submission from autopost.submissions s
+	where s.workspace_id = p_message.workspace_id and s.submission_id = p_message.submission_id;
+	select p.* into v_platform from autopost.platforms p where p.platform = p_message.platform;
+	v_head := case
+		when v_submission.status in ('pending', 'fetching') and v_submission.digest is distinct from p_message.digest
+			then 'The post has changed since. '
+				|| case when v_here then 'A new message asks again.' else 'This chat is no longer asked.' end
+		when v_submission.status = 'pending' and not v_here then 'This chat is no longer asked.'
+		else autopost.decision_text(v_submission) end;
+	v_head := left(v_head, 1000) || e'\n\n';
+	return v_head || autopost.shorten_text(p_message.text, false,
+		v_platform.text_limit - autopost.measure(v_head, v_platform.length_unit), v_platform.length_unit);
 end
 $$;
 
@@ -5694,7 +7018,7 @@ CREATE TABLE autopost.events (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 )
@@ -5775,6 +7099,7 @@ CREATE TABLE autopost.alert_messages (
     attempt integer DEFAULT 0 NOT NULL,
     claim_token text,
     lease_until timestamp with time zone,
+    leased_by text,
     subject text NOT NULL,
     text text NOT NULL,
     body jsonb NOT NULL,
@@ -5957,6 +7282,14 @@ select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
 from autopost.alert_targets t
 where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
 union all
+select a.avatar_id, to_jsonb(a) - 'workspace_id'
+from autopost.avatars a
+where p_kind = 'avatar' and a.workspace_id = p_workspace_id
+union all
+select t.chat_id, to_jsonb(t)
+from autopost.moderation_chats_shown(p_workspace_id) t
+where p_kind = 'moderation_chat'
+union all
 select q.subject || '/' || q.window_seconds,
 	to_jsonb(q) || jsonb_build_object('quota_id', q.subject || '/' || q.window_seconds,
 	'free_at', case when isfinite(q.free_at) then q.free_at end)
@@ -5975,7 +7308,7 @@ where p_kind = 'retry_policy' and (r.workspace_id = p_workspace_id or (r.workspa
 	where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
 union all
 select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
-from autopost.settings s
+from autopost.all_settings() s
 where p_kind = 'setting'
 $$;
 
@@ -6128,6 +7461,25 @@ begin
 	end if;
 	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'unknown', least(v_count, 1000), 'more',
 		v_count > 1000);
+end
+$$;
+
+
+--
+-- Name: confirm_session(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.confirm_session(p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: records that the person of a session proved the password again. See step_up_minutes.
+-- Returns: {"applied": true}; {"applied": false} without such a session.
+-- Writes:  sessions (confirmed_at).
+begin
+	update autopost.sessions s set confirmed_at = autopost.now_ts()
+	where s.token_hash = p_token_hash and s.expires_at > autopost.now_ts();
+	return jsonb_build_object('applied', found);
 end
 $$;
 
@@ -6319,6 +7671,55 @@ $$;
 
 
 --
+-- Name: create_owner(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.create_owner(p_workspace_id text, p_token_hash text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds the first person as owner of the installation and of a workspace, which may exist.
+--          p_fields: {"email", "name", "password_hash"}.
+-- Returns: {"applied": true, "user_id", "created": true for a new workspace}; or {"applied": false,
+--          "reason": "users_exist" | "unknown_link"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  workspaces, users, memberships, first_links, admin_audit_log.
+declare
+	v_email text;
+	v_name text;
+	v_user autopost.users;
+	v_new boolean;
+begin
+	perform autopost.enter_new_workspace(p_workspace_id);
+	perform autopost.check_token_hash(p_token_hash);
+	v_email := autopost.email_of(p_fields ->> 'email');
+	v_name := autopost.person_name_of(p_fields ->> 'name');
+	perform autopost.check_password_hash(p_fields ->> 'password_hash');
+	perform autopost.take_turn('people');
+	if exists (select 1 from autopost.users u) then
+		return '{"applied": false, "reason": "users_exist"}';
+	elsif not exists (select 1 from autopost.first_links l
+		where l.token_hash = p_token_hash and l.expires_at > autopost.now_ts()) then
+		return '{"applied": false, "reason": "unknown_link"}';
+	end if;
+	insert into autopost.workspaces (workspace_id, created_at, updated_at)
+	values (p_workspace_id, autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id) do nothing;
+	v_new := found;
+	v_user := autopost.add_user(v_email, v_name, p_fields ->> 'password_hash', true);
+	insert into autopost.memberships (workspace_id, user_id, role, created_at)
+	values (p_workspace_id, v_user.user_id, 'owner', autopost.now_ts());
+	delete from autopost.first_links l where l.expires_at is not null;
+	perform autopost.audit(p_workspace_id, 'create_owner', 'user:' || v_user.user_id,
+		autopost.act_of_user(v_user.user_id, 'the first link'), '{}',
+		autopost.user_shown(v_user) || jsonb_build_object('role', 'owner'));
+	return jsonb_build_object('applied', true, 'user_id', v_user.user_id, 'created', v_new);
+end
+$$;
+
+
+--
 -- Name: create_raw_link(text, uuid, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6411,7 +7812,8 @@ begin
 			'name the credential of the id: autopost credential list') -> 0 order by m.ordinality), '[]')
 		from jsonb_array_elements(p_media) with ordinality m
 		cross join lateral (select case
-			when m.value ->> 'auth_ref' <> all (v_refs) then format('must be the credential of a channel, got %s', m.value ->> 'auth_ref')
+			when m.value ->> 'auth_ref' <> all (v_refs) then format('must be the credential of a channel, got %s',
+				m.value ->> 'auth_ref')
 			when not m.value ? 'auth_ref' and cardinality(v_refs) > 1
 				then 'is missing, and the channels have several credentials' end as reason) x
 		where m.value ?| '{file_id,attachment_token}' and x.reason is not null);
@@ -6605,6 +8007,76 @@ $$;
 
 
 --
+-- Name: decide_publish_job(text, text, text, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.decide_publish_job(p_workspace_id text, p_job_id text, p_platform text, p_decision text, p_approval jsonb, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: approves or rejects a file job by a person or a program. p_approval, all optional: {"digest": of the job
+--          that the person saw, "source": api, page or command, "nonce": counts once}. A decision that comes before
+--          the job waits for it. An approval of a failed job tries it again. After a rejection only new content
+--          opens the job.
+-- Returns: {"applied": true, "status", "approvals", "needed"}; the status of a job without a payload is "unseen". Or
+--          {"applied": false, "reason", "status"}: decided (approved before), published, publishing, rejected,
+--          unknown_outcome, digest_changed, own_approval, repeated, nonce_used.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, audit_heads, in this order.
+-- Reads:   platforms, workspaces.
+-- Writes:  approvals, publish_jobs, events (filebus_*), admin_audit_log.
+declare
+	v_act jsonb;
+	v_approval jsonb := coalesce(p_approval, '{}');
+	v_job autopost.publish_jobs;
+	v_row autopost.approvals;
+	v_twin autopost.approvals;
+	v_reason text;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require_argument('approval', jsonb_typeof(v_approval) = 'object');
+	if coalesce(p_decision not in ('approve', 'reject'), true) then
+		perform autopost.raise_argument('decision', format('must be approve or reject, got %s',
+			coalesce(p_decision, 'null')), 'pass approve or reject');
+	end if;
+	perform autopost.check_job_name(p_job_id, p_platform);
+	v_job := autopost.lock_job(p_workspace_id, p_job_id, p_platform);
+	select a.* into v_twin from autopost.approvals a
+	where a.workspace_id = p_workspace_id and a.subject = 'job:' || p_job_id and a.platform = p_platform
+		and a.nonce = v_approval ->> 'nonce';
+	v_reason := case
+		when v_twin.approval_id is not null then case when (v_twin.decision, v_twin.approver) = (p_decision, p_operator)
+			then 'repeated' else 'nonce_used' end
+		when v_job.digest is distinct from v_approval ->> 'digest' and v_approval ->> 'digest' is not null
+			then 'digest_changed'
+		when p_decision = 'approve' and v_job.status = 'approved' then 'decided'
+		when p_decision = 'approve' and p_operator = v_job.prepared_by
+			and autopost.approvals_needed(p_workspace_id) > 1 then 'own_approval'
+		else autopost.job_refusal(v_job, null) end;
+	if v_reason is not null then
+		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'reason', v_reason, 'status',
+			coalesce(v_job.status, 'unseen')));
+	end if;
+	v_row.workspace_id := p_workspace_id;
+	v_row.subject := 'job:' || p_job_id;
+	v_row.platform := p_platform;
+	v_row.nonce := coalesce(v_approval ->> 'nonce', gen_random_uuid()::text);
+	v_row.source := coalesce(v_approval ->> 'source', 'sql');
+	v_row.approver := p_operator;
+	v_row.decision := p_decision;
+	v_row.reason := p_reason;
+	v_answer := autopost.take_job_decision(v_job, v_row);
+	perform autopost.audit(p_workspace_id, p_decision || '_publish_job', 'job:' || p_job_id || '/' || p_platform, v_act,
+		jsonb_build_object('status', v_job.status, 'digest', v_job.digest), jsonb_build_object('decision', p_decision,
+		'status', v_answer -> 'status', 'source', v_row.source));
+	return v_answer;
+end
+$$;
+
+
+--
 -- Name: decide_submission(text, uuid, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6706,6 +8178,39 @@ CREATE FUNCTION autopost.decision_of(p_submission autopost.submissions) RETURNS 
 select case when p_submission.decision is not null then jsonb_strip_nulls(jsonb_build_object(
 	'decision', p_submission.decision, 'by', p_submission.decided_by, 'at', autopost.utc(p_submission.decided_at),
 	'source', p_submission.decision_source, 'reason', p_submission.decision_reason)) end
+$$;
+
+
+--
+-- Name: decision_text(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.decision_text(p_submission autopost.submissions) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: what was decided about a submission, by whom and when; or why no decision can be taken.
+-- Reads:   approvals, moderation_presses.
+declare
+	v_people text;
+	v_at text := autopost.clock_of(coalesce(p_submission.decided_at, p_submission.updated_at), 'UTC');
+begin
+	if p_submission.decision is null then
+		return case p_submission.status when 'expired' then format('Expired on %s without a decision.', v_at)
+			else format('It no longer waits for a decision: %s since %s.', p_submission.status, v_at) end;
+	end if;
+	select string_agg(autopost.person_name(p_submission.workspace_id, a.approver), ' and ' order by a.decided_at)
+	into v_people
+	from autopost.approvals a
+	where a.workspace_id = p_submission.workspace_id and a.subject = 'submission:' || p_submission.submission_id
+	and a.decision = p_submission.decision and a.voided_at is null;
+	return format('%s by %s on %s (%s).', case p_submission.decision when 'approve' then 'Approved' else 'Rejected' end,
+		coalesce(v_people, p_submission.decided_by), v_at, p_submission.decision_source)
+		|| case when p_submission.decision = 'reject' and p_submission.decision_source not in ('telegram', 'max')
+			then ' Reason: ' || left(p_submission.decision_reason, 300)
+		when p_submission.status = 'failed' then ' It could not be queued: '
+			|| left(coalesce(p_submission.last_error ->> 'message', p_submission.last_error ->> 'code', 'an error'), 300)
+		else '' end;
+end
 $$;
 
 
@@ -7474,8 +8979,8 @@ CREATE FUNCTION autopost.due_stages(p_within_ms integer) RETURNS SETOF text
     AS $$
 -- Purpose: the kinds of work that are due now or within p_within_ms. A daemon polls it every few
 --          seconds instead of each kind. Works across workspaces. Only the engine may call it.
--- Returns: some of deliveries, acts, submissions, fanout, recurrences, sources, results and leases (payloads of
---          NOTIFY autopost_wake and three more); usually none. It is a hint: a listed kind may have
+-- Returns: some of deliveries, acts, submissions, fanout, recurrences, sources, files, results, moderation and leases
+--          (payloads of NOTIFY autopost_wake and three more); usually none. It is a hint: a listed kind may have
 --          nothing to do; later work is listed later.
 -- Reads:   as armed_workspaces and the functions of queue/due_workspaces.
 declare
@@ -7494,9 +8999,94 @@ begin
 		('fanout', exists (select 1 from autopost.fanout_workspaces(v_by, 1))),
 		('recurrences', exists (select 1 from autopost.recurrence_workspaces(v_by, 1))),
 		('sources', exists (select 1 from autopost.source_polls() p where p.due_at <= v_by)),
+		('files', exists (select 1 from autopost.file_source_work() f where f.due_at <= v_by)),
 		('results', exists (select 1 from autopost.webhook_workspaces(v_by, 1))),
+		('moderation', exists (select 1 from autopost.moderation_workspaces(v_by, 1))),
 		('leases', exists (select 1 from autopost.lapsed_workspaces(v_now, 1)))) s (stage, due)
 	where s.due;
+end
+$$;
+
+
+--
+-- Name: edit_post(text, uuid, jsonb, timestamp with time zone, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.edit_post(p_workspace_id text, p_message_id uuid, p_changes jsonb, p_at timestamp with time zone, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: changes fields of a post, whether it was sent or waits: request_acts at p_at (null: now) for
+--          what was sent, replace_post for what waits. p_changes: new values; null removes a field.
+--          For sent posts only text, parse_mode, link, buttons, disable_preview, template and variants
+--          change.
+-- Returns: as replace_post.
+-- Raises:  AP001 for a wrong argument, and for an edit of a sent post that no platform supports.
+-- Locks:   as replace_post.
+-- Reads:   messages, deliveries, submissions.
+-- Writes:  as replace_post.
+declare
+	v_meta jsonb;
+	v_message autopost.messages;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('message_id', p_message_id is not null),
+		autopost.require_argument('changes', p_changes is not null);
+	if not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = p_message_id and d.status in ('queued', 'retry', 'claimed', 'sending'))
+		and not exists (select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
+			and s.message_id = p_message_id and s.status = 'pending') then
+		return autopost.request_acts(p_workspace_id, 'edit', p_message_id, null, p_changes, p_at, p_operator, p_reason,
+			p_dry_run);
+	elsif jsonb_typeof(p_changes) <> 'object' or p_changes = '{}' then
+		perform autopost.raise_argument('changes', 'must have a field',
+			'pass what the post is to say instead: {"text": "…"}');
+	end if;
+	select m.* into v_message from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	return autopost.replace_or_plan(p_workspace_id, p_message_id, jsonb_build_object('tags', v_message.tags)
+		|| autopost.edited_payload(v_message.payload, p_changes), p_changes, p_at, v_meta, p_dry_run);
+end
+$$;
+
+
+--
+-- Name: edit_sent(text, uuid, jsonb, timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.edit_sent(p_workspace_id text, p_message_id uuid, p_changes jsonb, p_at timestamp with time zone, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: requests the edit of the sent posts of a message.
+-- Returns: [result]: see replace_post.
+-- Writes:  as request_acts.
+declare
+	v_ids uuid[] := array(
+		select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.status = 'sent'
+		order by d.channel_id, d.delivery_id);
+	v_changes jsonb := (
+		select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(p_changes) f
+		where f.key = any (autopost.editable_fields()));
+begin
+	if v_ids = '{}' then
+		return '[]';
+	elsif v_changes = '{}' then
+		return (
+			select jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'channel_id', d.channel_id, 'applied',
+				false,
+				'change', 'refused', 'reason', 'sent', 'message', format('only %s of a sent post can be edited',
+				array_to_string(autopost.editable_fields(), ', '))) order by d.channel_id, d.delivery_id)
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids));
+	end if;
+	return (
+		select coalesce(jsonb_agg(r.value || jsonb_build_object('change', case when r.value -> 'applied' = 'true'
+			then 'edited'
+			else 'refused' end) order by r.ordinality), '[]')
+		from jsonb_array_elements(autopost.request_acts(p_workspace_id, 'edit', null, v_ids, v_changes, p_at,
+			p_meta ->> 'operator', p_meta ->> 'reason', false) -> 'results') with ordinality r);
 end
 $$;
 
@@ -7575,6 +9165,18 @@ $$;
 
 
 --
+-- Name: editable_fields(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.editable_fields() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the fields of a post that an edit of a sent post may change.
+select '{text,parse_mode,link,buttons,disable_preview,template,variants}'::text[] || autopost.thread_fields()
+$$;
+
+
+--
 -- Name: edited_payload(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7582,21 +9184,76 @@ CREATE FUNCTION autopost.edited_payload(p_payload jsonb, p_changes jsonb) RETURN
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the payload of a post after an edit. A given field replaces the old one; null removes
---          it. A new text applies everywhere: variants lose their text unless the edit has
---          variants.
-select jsonb_strip_nulls(p_payload - 'type' || (p_changes - 'variants') || jsonb_build_object('variants', (
+--          it. A new text, thread or first comment applies everywhere: variants lose theirs unless the edit
+--          has variants.
+select jsonb_strip_nulls(p_payload - 'type' || (p_changes - 'variants')
+	|| case when p_changes ? 'thread'
+		then jsonb_build_object('thread', autopost.edited_thread(p_payload -> 'thread',
+			p_changes -> 'thread')) else '{}' end
+	|| jsonb_build_object('variants', (
 	select nullif(coalesce(jsonb_object_agg(v.key, v.value), '{}'), '{}')
 	from (
 		select o.key, o.value from (
-			select e.key, case when p_changes ? 'text'
-				then e.value - 'text' - 'parse_mode' else e.value
-				end || coalesce(nullif(p_changes -> 'variants', 'null') -> e.key, '{}') as value
+			select e.key, autopost.edited_variant(e.value, p_changes)
+				|| coalesce(nullif(p_changes -> 'variants', 'null') -> e.key, '{}') as value
 			from jsonb_each(coalesce(p_payload -> 'variants', '{}')) e) o
 		where o.value <> '{}'
 		union all
 		select n.key, n.value from jsonb_each(coalesce(nullif(p_changes -> 'variants', 'null'), '{}')) n
 			where not coalesce(p_payload -> 'variants' ? n.key, false)) v)))
 $$;
+
+
+--
+-- Name: edited_thread(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.edited_thread(p_thread jsonb, p_changes jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the thread of a post after an edit: an array of all parts, or an object by the number of the part
+--          ({"3": {"text": "…"}}). A part keeps the fields that the edit does not give.
+select coalesce(jsonb_agg(e.value || coalesce(case jsonb_typeof(p_changes)
+	when 'array' then p_changes -> (e.ordinality - 1)::int else p_changes -> (e.ordinality + 1)::text end, '{}')
+	order by e.ordinality), '[]')
+from jsonb_array_elements(p_thread) with ordinality e
+$$;
+
+
+--
+-- Name: edited_variant(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.edited_variant(p_variant jsonb, p_changes jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a variant without the fields that an edit of the post replaces. An empty thread or comment of a
+--          variant stays: it removes that of the post.
+select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(p_variant) f
+where not (p_changes ? 'text' and f.key in ('text', 'parse_mode'))
+and not (f.key = any (autopost.thread_fields()) and p_changes ? f.key and f.value not in ('[]', '""'))
+$$;
+
+
+--
+-- Name: email_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.email_of(p_email text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: an e-mail address in the stored form: lower case, without outer spaces.
+-- Raises:  AP001 for a text that is not an address.
+declare
+	v_email text := lower(btrim(p_email));
+begin
+	if coalesce(v_email !~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' or length(v_email) > 254, true) then
+		perform autopost.raise_argument('email', format('must be an e-mail address, got %s',
+			coalesce(left(p_email, 100), 'null')), 'write an address such as ann@example.org');
+	end if;
+	return v_email;
+end
+$_$;
 
 
 --
@@ -7859,6 +9516,38 @@ $$;
 
 
 --
+-- Name: end_file_scan(text, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_file_scan(p_workspace_id text, p_source_id text, p_refused text[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends a successful scan of a folder: the next one is due after interval_seconds. Refusals of files other
+--          than p_refused are forgotten. Only the engine may call it.
+-- Returns: {"applied": true}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   pull_cursors.
+-- Reads:   pull_sources.
+-- Writes:  pull_cursors, file_refusals.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('refused', p_refused is not null);
+	update autopost.pull_cursors c
+	set failures = 0, last_error = null, updated_at = autopost.now_ts(), last_poll_at = autopost.now_ts(), leased_by
+		= null,
+		leased_until = null, next_poll_at = autopost.now_ts() + autopost.poll_interval(p_workspace_id, p_source_id,
+			null)
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+	delete from autopost.file_refusals r
+	where r.workspace_id = p_workspace_id and r.source_id = p_source_id and r.path <> all (p_refused);
+	return '{"applied": true}';
+end
+$$;
+
+
+--
 -- Name: end_held(text, text[], integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8009,6 +9698,32 @@ $$;
 
 
 --
+-- Name: end_replaced(text, uuid, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_replaced(p_workspace_id text, p_delivery_id uuid, p_by jsonb, p_meta jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: ends a delivery whose content was replaced. p_by: {"replaced_by": message} or
+--          {"submission_id"}.
+-- Writes:  deliveries, events (manual_skip).
+declare
+	v_delivery autopost.deliveries;
+begin
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	update autopost.deliveries d
+	set status = 'dead', next_retry_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
+		last_error = autopost.normalised_error(jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
+			'code', 'manual_skip', 'known', true, 'message', p_meta ->> 'reason'))
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	perform autopost.emit_event(p_workspace_id, 'manual_skip', 'ok', v_delivery, null,
+		p_meta || p_by || jsonb_build_object('from_status', v_delivery.status));
+end
+$$;
+
+
+--
 -- Name: end_request(autopost.workspace_endpoints, text, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8068,6 +9783,60 @@ $$;
 
 
 --
+-- Name: end_session(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_session(p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends the session with this SHA-256 of a token. Works across workspaces.
+-- Returns: {"applied": true}; {"applied": false} without such a session.
+-- Locks:   audit_heads.
+-- Writes:  sessions, admin_audit_log.
+declare
+	v_session autopost.sessions;
+begin
+	perform autopost.enter_all_workspaces();
+	delete from autopost.sessions s where s.token_hash = p_token_hash returning s.* into v_session;
+	perform autopost.audit_person('end_session', v_session.user_id, autopost.act_of_user(v_session.user_id, 'sign-out'),
+		jsonb_build_object('session_id', v_session.session_id), '{}') where v_session.user_id is not null;
+	return jsonb_build_object('applied', v_session.user_id is not null);
+end
+$$;
+
+
+--
+-- Name: end_sessions(uuid, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_sessions(p_user_id uuid, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: signs a person out everywhere. Works across workspaces.
+-- Returns: {"applied": true, "ended": sessions}; or {"applied": false, "reason": "unknown_user"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   audit_heads.
+-- Writes:  sessions, admin_audit_log.
+declare
+	v_act jsonb := autopost.manual_act(p_operator, p_reason, false);
+	v_ended int;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('user_id', p_user_id is not null);
+	if not exists (select 1 from autopost.users u where u.user_id = p_user_id) then
+		return '{"applied": false, "reason": "unknown_user"}';
+	end if;
+	delete from autopost.sessions s where s.user_id = p_user_id;
+	get diagnostics v_ended = row_count;
+	perform autopost.audit_person('end_sessions', p_user_id, v_act, '{}', jsonb_build_object('ended', v_ended));
+	return jsonb_build_object('applied', true, 'ended', v_ended);
+end
+$$;
+
+
+--
 -- Name: end_silent_leases(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8076,8 +9845,9 @@ CREATE FUNCTION autopost.end_silent_leases(p_workspace_id text, p_now timestamp 
     AS $$
 -- Purpose: makes what silent daemons have leased due now (silent_leases). It skips locked rows, so
 --          it never waits.
--- Locks:   pull_cursors, submissions, post_acts, all with SKIP LOCKED.
--- Writes:  pull_cursors, submissions, post_acts.
+-- Locks:   pull_cursors, submissions, post_acts, credential_health, alert_messages, all with SKIP
+--          LOCKED.
+-- Writes:  the locked tables.
 declare
 	v_ids jsonb := (
 		select jsonb_object_agg(l.kind, l.ids) from (
@@ -8100,6 +9870,16 @@ begin
 		select x.act_id from autopost.post_acts x
 		where x.workspace_id = p_workspace_id and x.status = 'sending' and v_ids -> 'act' ? x.act_id::text
 		order by x.act_id for no key update of x skip locked);
+	update autopost.credential_health h set lease_until = p_now
+	where h.workspace_id = p_workspace_id and h.auth_ref in (
+		select x.auth_ref from autopost.credential_health x
+		where x.workspace_id = p_workspace_id and x.lease_token is not null and v_ids -> 'credential' ? x.auth_ref
+		order by x.auth_ref for no key update of x skip locked);
+	update autopost.alert_messages m set lease_until = p_now
+	where m.workspace_id = p_workspace_id and m.message_id in (
+		select x.message_id from autopost.alert_messages x
+		where x.workspace_id = p_workspace_id and x.status = 'sending' and v_ids -> 'message' ? x.message_id::text
+		order by x.message_id for no key update of x skip locked);
 end
 $$;
 
@@ -8357,7 +10137,8 @@ begin
 	perform autopost.record_fan_out(p_workspace_id, v_post, v_done.counts || v_held),
 		autopost.record_dropped(p_workspace_id, v_post, v_done.dropped, 0),
 		autopost.record_source_urls(p_workspace_id, v_post, v_route.ids);
-	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries) || v_held;
+	answer := answer || v_done.counts || jsonb_build_object('fanout', 'done', 'deliveries', v_done.deliveries)
+		|| v_held;
 	if v_done.counts @> '{"enqueued": 0, "invalid": 0}' and v_done.counts -> 'deduped' <> '0' and v_held = '{}' then
 		answer := answer || '{"status": "duplicate"}';
 	end if;
@@ -8379,8 +10160,9 @@ CREATE FUNCTION autopost.enqueue_posts(p_workspace_id text, p_items jsonb, p_run
 --          deliveries. p_items: [{"raw", "trace_id", "route_tags"}], for an approved post also
 --          "decided": true, "approved", "channels" and "part_of".
 -- Returns: the enqueue answers in the order of the items.
--- Locks:   media_origin (blob_ref, shared), messages (content_hash), channel_gates (channel_id), in
---          this order; then media_origin (blob_ref) of new messages.
+-- Locks:   media_origin (blob_ref, shared), for a slot quotas, budgets and channels, messages
+--          (content_hash), channel_gates (channel_id), in this order; then media_origin (blob_ref) of
+--          new messages.
 declare
 	v_posts jsonb[];
 	v_post jsonb;
@@ -8394,6 +10176,9 @@ begin
 	perform autopost.hold_origins(p_workspace_id, p_items);
 	select array_agg(autopost.prepare_post(p_workspace_id, i.value) order by i.ordinality) into v_posts
 	from jsonb_array_elements(p_items) with ordinality i;
+	if p_items @? '$[*].raw.slot' then
+		perform autopost.lock_slots_of(p_workspace_id, v_posts, p_run_id, v_now);
+	end if;
 	for v_at in select o.n from unnest(v_posts) with ordinality o (post, n) where not o.post ? 'errors'
 		order by o.post ->> 'content_hash', o.n loop
 		v_posts[v_at] := v_posts[v_at] || autopost.upsert_message(p_workspace_id, v_posts[v_at], p_run_id, v_now);
@@ -8896,6 +10681,32 @@ $$;
 
 
 --
+-- Name: event_items(text, autopost.events[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_items(p_workspace_id text, p_events autopost.events[]) RETURNS TABLE(item jsonb)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the deliveries of some events, each with its present state and last event, and the posts
+--          that got deliveries.
+-- Reads:   deliveries.
+select jsonb_build_object('kind', 'delivery', 'id', d.delivery_id, 'at', l.ts, 'data', jsonb_build_object(
+	'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id', d.channel_id, 'status', d.status,
+	'attempt', d.attempt, 'action', l.action))
+from (select distinct on (e.delivery_id) e.delivery_id, e.ts, e.action
+	from unnest(p_events) e
+	where e.delivery_id is not null
+	order by e.delivery_id, e.ts desc, e.id desc) l
+join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = l.delivery_id
+union all
+select jsonb_build_object('kind', 'post', 'id', e.id, 'at', e.ts, 'data', jsonb_build_object('message_id', e.message_id,
+	'enqueued', e.meta -> 'enqueued', 'deduped', e.meta -> 'deduped', 'invalid', e.meta -> 'invalid'))
+from unnest(p_events) e
+where e.action = 'enqueue' and e.delivery_id is null
+$$;
+
+
+--
 -- Name: event_medium(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9003,6 +10814,8 @@ select case p_event.action
 		case when p_event.meta ->> 'next_retry_at' = 'infinity' then 'the decision of an operator'
 			else coalesce(autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'next_retry_at')),
 			p_event.meta ->> 'next_retry_at') end)
+	when 'comment_failed' then 'the first comment is given up, and the post stays: '
+		|| autopost.failure_text(p_event.error)
 	when 'failed_permanent' then 'given up: ' || autopost.failure_text(p_event.error)
 	when 'dead_letter' then format('given up after %s: %s', autopost.counted(p_event.attempt, 'attempt', 'attempts'),
 		autopost.failure_text(p_event.error))
@@ -9025,8 +10838,13 @@ select case p_event.action
 			coalesce(p_event.meta ->> 'call', 'commit')) end
 	when 'manual_requeue' then format('requeued by %s: %s',
 		coalesce(p_event.meta ->> 'operator', 'an operator'), coalesce(p_event.meta ->> 'reason', 'no reason'))
-	when 'manual_skip' then format('skipped by %s: %s', coalesce(p_event.meta ->> 'operator', 'an operator'),
-		coalesce(p_event.meta ->> 'reason', 'no reason'))
+	when 'manual_skip' then format('%s by %s: %s', coalesce('replaced by post ' || (p_event.meta ->> 'replaced_by'),
+			'skipped'), coalesce(p_event.meta ->> 'operator', 'an operator'), coalesce(p_event.meta ->> 'reason',
+				'no reason'))
+	when 'rescheduled' then format('moved from %s to %s by %s: %s',
+		autopost.instant_text((p_event.meta ->> 'before')::timestamptz),
+		autopost.instant_text((p_event.meta ->> 'scheduled_for')::timestamptz), p_event.meta ->> 'operator',
+		p_event.meta ->> 'reason')
 	when 'act_requested' then format('%s requested by %s%s: %s', autopost.act_word(p_event.meta ->> 'kind'),
 		p_event.meta ->> 'operator',
 		coalesce(' for ' || autopost.instant_text(autopost.timestamp_of(p_event.meta ->> 'at')), ''),
@@ -9041,6 +10859,37 @@ select case p_event.action
 		coalesce(' by decision of ' || (p_event.meta ->> 'operator'), ''), p_event.meta ->> 'why')
 	else replace(p_event.action, '_', ' ') || coalesce(': ' || autopost.failure_text(p_event.error), '')
 	end
+$$;
+
+
+--
+-- Name: event_twin(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.event_twin(p_submission autopost.submissions) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the delivery by which the X channel has the content of an enqueued event that made no
+--          delivery. null if the channel would take it now, by another text, or because the dedup
+--          window is over, for example.
+-- Returns: {"delivery_id", "status", "sent_at", "again_at"}.
+-- Reads:   messages, channels, deliveries.
+declare
+	v_channel autopost.channels;
+	v_twin jsonb;
+begin
+	if autopost.event_facts(p_submission.workspace_id, p_submission.event) #> '{raw,text}'
+		is distinct from p_submission.raw_payload -> 'text' and p_submission.decision is null then
+		return null;
+	end if;
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_submission.workspace_id and c.channel_id = autopost.x_channel(p_submission.workspace_id);
+	select autopost.twin_of(p_submission.workspace_id, v_channel, m.content_hash) -> 'twin' into v_twin
+	from autopost.messages m
+	where m.workspace_id = p_submission.workspace_id and m.message_id = p_submission.message_id;
+	return case when (v_twin ->> 'again_at')::timestamptz > autopost.now_ts() or v_twin -> 'sent_at' = 'null'
+		then v_twin end;
+end
 $$;
 
 
@@ -9131,6 +10980,38 @@ $$;
 
 
 --
+-- Name: expected_posts(text, timestamp with time zone, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.expected_posts(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS TABLE(at timestamp with time zone, recurrence_id uuid, channels bigint)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: posts of recurrences that are not made yet, for one channel or for all (null). Their posts are
+--          taken in turn, and each goes to the channels that would get it now.
+-- Reads:   recurrences, occurrences, channels.
+with turns as materialized (
+	select o.at, o.recurrence_id, r.payloads, ((r.taken + row_number() over (partition by o.recurrence_id order by o.at,
+		o.occurrence_id) - 1) % jsonb_array_length(r.payloads))::int as turn
+	from autopost.recurrences r
+	join autopost.occurrences o on o.workspace_id = p_workspace_id and o.recurrence_id = r.recurrence_id
+		and o.status = 'expected'
+	where r.workspace_id = p_workspace_id and r.enabled
+	and exists (select 1 from autopost.occurrences i where i.workspace_id = p_workspace_id
+		and i.recurrence_id = r.recurrence_id and i.status = 'expected' and i.at >= p_from and i.at < p_until)
+), due as materialized (
+	select t.* from turns t where t.at >= p_from and t.at < p_until
+), routed as materialized (
+	select d.recurrence_id, d.turn, autopost.channels_of(p_workspace_id, d.payloads -> d.turn) as ids
+	from (select distinct x.recurrence_id, x.turn, x.payloads from due x) d
+)
+select d.at, d.recurrence_id, case when p_channel_id is null then coalesce(cardinality(r.ids), 0) else 1 end::bigint
+from due d
+join routed r using (recurrence_id, turn)
+where p_channel_id is null or p_channel_id = any (r.ids)
+$$;
+
+
+--
 -- Name: expire_auth_lost(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9215,7 +11096,8 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 --          is complete. Only the locations of secrets are included. An endpoint with only the
 --          values that its source gave it is omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets.
+--          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets,
+--          moderation_chats.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -9299,7 +11181,12 @@ begin
 			select 13, 'alert_target', t.target_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.alert_target_rules()),
 					autopost.default_fields(autopost.alert_target_rules()))
-			from autopost.alert_targets t where t.workspace_id = p_workspace_id) i);
+			from autopost.alert_targets t where t.workspace_id = p_workspace_id
+			union all
+			select 13, 'moderation_chat', t.chat_id, autopost.fields_that_differ(
+				autopost.row_fields(to_jsonb(t), autopost.moderation_chat_rules()),
+				autopost.default_fields(autopost.moderation_chat_rules()))
+			from autopost.moderation_chats t where t.workspace_id = p_workspace_id) i);
 end
 $$;
 
@@ -9692,7 +11579,7 @@ CREATE FUNCTION autopost.fan_out_next(p_job autopost.fanout_jobs, p_limit intege
 -- Purpose: processes the next range of a locked job: deliveries, events and counters in one
 --          transaction.
 -- Returns: the job afterwards.
--- Locks:   messages, channel_gates, in this order.
+-- Locks:   quotas, budgets and channels for a slot, messages, channel_gates, in this order.
 -- Reads:   channels.
 -- Writes:  deliveries, media_blobs, fanout_jobs, events, channel_gates, ingest_runs.
 declare
@@ -9703,6 +11590,10 @@ declare
 	v_done record;
 	v_over boolean;
 begin
+	if p_job.post ? 'slot' then
+		perform autopost.lock_slots(p_job.workspace_id, (
+			select r.ids from autopost.route_post(p_job.workspace_id, p_job.post, p_job.position, p_limit) r));
+	end if;
 	-- An enqueue of the same content raises seen_count under this lock.
 	select m.seen_count = 1 into v_fresh from autopost.messages m
 	where m.workspace_id = p_job.workspace_id and m.message_id = p_job.message_id
@@ -9753,8 +11644,8 @@ CREATE FUNCTION autopost.fan_out_to(p_workspace_id text, p_post jsonb, p_job_id 
 --          the snapshot of the insert sees every earlier delivery. With the setting
 --          dedup_audit_rows, dropped channels get a delivery with status deduped.
 -- Returns: the counts; the channels to arm; the dropped channels; the results of the first 1,000
---          (none for a job).
--- Reads:   channels, platforms, media_origin, deliveries.
+--          (none for a job). With a slot the caller holds lock_slots of the channels.
+-- Reads:   channels, platforms, media_origin, deliveries; as free_slot.
 -- Writes:  deliveries, post_acts, events (validation_failed).
 declare
 	v_verdicts text[];
@@ -9774,12 +11665,13 @@ declare
 	v_made text[];
 	v_fates text[]; -- results that differ from the verdicts
 	v_audited boolean := false;
+	v_slots jsonb;
 begin
 	select s.verdicts, s.errors, s.texts, s.metas, s.templates into v_verdicts, v_errors, v_texts, v_metas, v_templates
 	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', p_renderings) s;
 	for v_n in 1 .. coalesce(cardinality(v_texts), 0) loop
-		if v_verdicts[v_n] = 'queued' and autopost.is_altered(p_post -> 'approved', p_renderings -> v_n - 1, v_texts[v_n])
-			then
+		if v_verdicts[v_n] = 'queued' and autopost.is_altered(p_post -> 'approved', p_renderings -> v_n - 1,
+			autopost.shown_texts(v_texts[v_n], autopost.later_texts(v_metas[v_n]))) then
 			v_verdicts[v_n] := 'failed_permanent';
 			v_errors[v_n] := '{"category": "PERMANENT", "scope": "delivery", "code": "validation_failed", "known": true, "message": "the text changed after its approval"}';
 		end if;
@@ -9865,6 +11757,15 @@ begin
 		select f.channel_id, f.choice, f.n, coalesce(f.fate, v_verdicts[f.choice]) as fate
 		from unnest(p_ids, p_choices, v_fates) with ordinality f (channel_id, choice, fate, n)) u;
 
+	if p_post ? 'slot' and cardinality(p_ids) > 0 then
+		v_slots := autopost.take_slots(p_workspace_id, (v_instant || to_hex(v_place + 1))::uuid,
+			(v_instant || to_hex(v_place + cardinality(p_ids)))::uuid);
+		select coalesce(jsonb_agg(e.value || case when v_slots ? (e.value ->> 'delivery_id')
+			then jsonb_build_object('scheduled_for', v_slots -> (e.value ->> 'delivery_id')) else '{}' end
+				order by e.ordinality),
+			'[]') into deliveries
+		from jsonb_array_elements(deliveries) with ordinality e;
+	end if;
 	if p_post ? 'remove_at' and cardinality(p_ids) > 0 then
 		perform autopost.plan_removals(p_workspace_id, (v_instant || to_hex(v_place + 1))::uuid,
 			(v_instant || to_hex(v_place + cardinality(p_ids)))::uuid, (p_post ->> 'remove_at')::timestamptz);
@@ -10012,6 +11913,66 @@ $$;
 
 
 --
+-- Name: file_source(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.file_source(p_workspace_id text, p_source_id text) RETURNS autopost.pull_sources
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the source of kind filebus.
+-- Raises:  AP001 if it does not exist or is of another kind.
+-- Reads:   pull_sources.
+declare
+	v_source autopost.pull_sources;
+begin
+	perform autopost.require_argument('source_id', p_source_id <> '');
+	select s.* into v_source from autopost.pull_sources s
+	where s.workspace_id = p_workspace_id and s.source_id = p_source_id and s.kind = 'filebus';
+	if v_source.source_id is null then
+		perform autopost.raise_argument('source_id', format('must be a source of kind filebus, got %s', p_source_id),
+			'run autopost source list');
+	end if;
+	return v_source;
+end
+$$;
+
+
+--
+-- Name: file_source_work(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.file_source_work() RETURNS TABLE(workspace_id text, source_id text, root text, due_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the enabled sources of kind filebus and the time from which they have work: a scan, a job to start or to
+--          follow, or files to write.
+-- Reads:   pull_sources, pull_cursors, publish_jobs, deliveries, workspaces.
+declare
+	v_all boolean;
+begin
+	if not exists (select 1 from autopost.pull_sources s where s.kind = 'filebus' and s.enabled) then
+		return;
+	end if;
+	v_all := autopost.may_access('*');
+	return query
+	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
+		select 1 from autopost.publish_jobs j
+		left join autopost.deliveries d on d.workspace_id = j.workspace_id and d.delivery_id = j.delivery_id
+		where j.workspace_id = s.workspace_id and j.source_id = s.source_id
+			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
+				or j.prepared is not null)
+			and (j.files_at is distinct from j.updated_at or j.prepared is not null or j.status = 'approved'
+				and j.error is null or d.delivery_id is not null and autopost.job_status_of(d) <> j.status))
+		then '-infinity' else coalesce(c.next_poll_at, '-infinity') end
+	from autopost.pull_sources s
+	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+	where s.enabled and s.kind = 'filebus' and (v_all or autopost.may_access(s.workspace_id));
+end
+$$;
+
+
+--
 -- Name: fill_template(autopost.templates, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10076,6 +12037,45 @@ $$;
 
 
 --
+-- Name: finish_answer(text, uuid, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_answer(p_workspace_id text, p_id uuid, p_token text, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: ends an answer to a pressed button. A failed one is repeated for two minutes, unless the
+--          platform refuses it: platforms forget presses soon.
+-- Locks:   moderation_presses.
+-- Writes:  moderation_presses.
+declare
+	v_press autopost.moderation_presses;
+	v_now timestamptz;
+	v_status text;
+begin
+	select p.* into v_press from autopost.moderation_presses p
+	where p.workspace_id = p_workspace_id and p.press_id = p_id
+	for no key update of p;
+	if v_press.press_id is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_press.claim_token is distinct from p_token then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_now := autopost.now_ts();
+	v_status := case when p_error is null then 'answered'
+		when p_error ->> 'category' = 'PERMANENT' or v_press.pressed_at < v_now - interval '2 minutes' then 'failed'
+		else 'pending' end;
+	update autopost.moderation_presses p
+	set status = v_status, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error),
+		answered_at = case when v_status = 'answered' then v_now end,
+		due_at = v_now + greatest(interval '1 second' * least(2 ^ p.attempt, 30),
+			make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000))
+	where p.workspace_id = p_workspace_id and p.press_id = p_id;
+	return jsonb_build_object('applied', true, 'status', v_status);
+end
+$$;
+
+
+--
 -- Name: finish_attempt(text, autopost.deliveries, text, jsonb, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10127,6 +12127,57 @@ $$;
 
 
 --
+-- Name: finish_chat_message(text, uuid, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_chat_message(p_workspace_id text, p_id uuid, p_token text, p_provider_id text, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: ends the send or the change of a message in a chat.
+-- Locks:   moderation_chats, moderation_messages, alerts.
+-- Writes:  moderation_chats, moderation_messages, alerts.
+declare
+	v_chat autopost.moderation_chats;
+	v_message autopost.moderation_messages;
+	v_unknown boolean := p_error -> 'known' is not distinct from 'false';
+	v_refused boolean := p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = 'delivery';
+	v_status text;
+begin
+	select c.* into v_chat from autopost.moderation_chats c
+	where c.workspace_id = p_workspace_id and c.chat_id = (
+		select m.chat_id from autopost.moderation_messages m where m.workspace_id = p_workspace_id
+			and m.message_id = p_id)
+	for no key update of c;
+	select m.* into v_message from autopost.moderation_messages m
+	where m.workspace_id = p_workspace_id and m.message_id = p_id
+	for no key update of m;
+	if v_message.message_id is null then
+		return '{"applied": false, "reason": "unknown"}';
+	elsif v_message.claim_token is distinct from p_token then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	v_status := case
+		when v_message.status = 'closing' then case when p_error is null or v_refused or v_message.attempt >= 5 or p_error ? 'moved'
+			then 'closed' else 'closing' end
+		when p_error is null or v_unknown and v_message.unknowns >= 1 then 'open'
+		when v_refused then 'failed'
+		else 'pending' end;
+	update autopost.moderation_messages m
+	set status = v_status, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error),
+		provider_ids = case when m.status = 'sending' and p_provider_id is not null
+			and p_provider_id <> all (m.provider_ids)
+			then m.provider_ids || p_provider_id else m.provider_ids end,
+		unknowns = m.unknowns + (m.status = 'sending' and v_unknown)::int,
+		sent_at = case when v_status = 'open' then autopost.now_ts() else m.sent_at end,
+		closed_at = case when v_status = 'closed' then autopost.now_ts() end
+	where m.workspace_id = p_workspace_id and m.message_id = p_id;
+	perform autopost.note_chat_result(v_chat, v_message, p_error);
+	return jsonb_build_object('applied', true, 'status', v_status);
+end
+$$;
+
+
+--
 -- Name: finish_ingest_run(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10148,6 +12199,45 @@ begin
 	end if;
 	perform autopost.close_run(p_workspace_id, p_run_id, p_stats, null);
 	return '{"applied": true}';
+end
+$$;
+
+
+--
+-- Name: finish_moderation(text, text, uuid, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_moderation(p_workspace_id text, p_kind text, p_id uuid, p_token text, p_outcome jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends a call of claim_moderation. p_kind, p_id and p_token are those of the call. p_outcome:
+--          {"ok": true, "provider_message_id": of an ask} or {"ok": false, "error": error
+--          contract}. After a failure the chat waits, longer each time, at least as long as the
+--          platform asks. An ask with an unknown outcome is sent once more. A chat with three
+--          failures, or a refusal, raises an alert. Only the engine may call it.
+-- Returns: {"applied": true, "status"}; or {"applied": false, "reason": "stale" | "unknown"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   moderation_chats, moderation_messages, moderation_presses, alerts, audit_heads.
+-- Writes:  moderation_chats, moderation_messages, moderation_presses, alerts, admin_audit_log (a moved
+--          chat).
+declare
+	v_error jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('id', p_id is not null), autopost.require_argument('token', p_token <> ''),
+		autopost.require_argument('outcome', jsonb_typeof(p_outcome -> 'ok') = 'boolean');
+	if coalesce(p_kind not in ('ask', 'close', 'answer'), true) then
+		perform autopost.raise_argument('kind', format('must be ask, close or answer, got %s', coalesce(p_kind,
+			'null')),
+			'pass the kind of the call');
+	end if;
+	v_error := case when p_outcome -> 'ok' = 'false' then p_outcome -> 'error' end;
+	if p_kind = 'answer' then
+		return autopost.finish_answer(p_workspace_id, p_id, p_token, v_error);
+	end if;
+	return autopost.finish_chat_message(p_workspace_id, p_id, p_token, case when v_error is null
+		then p_outcome ->> 'provider_message_id' end, v_error);
 end
 $$;
 
@@ -10376,6 +12466,39 @@ $$;
 
 
 --
+-- Name: first_part_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.first_part_errors(p_raw jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the error of a valid post whose thread leaves nothing for part 1.
+select case when btrim(coalesce(p_raw ->> 'text', '')) = '' and btrim(coalesce(p_raw ->> 'link', '')) = ''
+	and not p_raw ? 'template' and p_raw @? '$.thread[*]'
+	and jsonb_array_length(p_raw -> 'media') = (select count(*) from jsonb_path_query(p_raw, '$.thread[*].media[*]'))
+	then autopost.field_error('text', 'part 1 is empty: the thread names all media',
+		'give text, or leave part 1 a medium')
+	else '[]' end
+$_$;
+
+
+--
+-- Name: first_part_media(integer[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.first_part_media(p_chosen integer[], p_later jsonb) RETURNS integer[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the media of part 1, as indexes: those of p_chosen that no part of the thread names.
+select array(
+	select c.place from unnest(p_chosen) with ordinality c (place, n)
+	where not exists (select 1 from jsonb_path_query(p_later, '$.thread[*].media[*]') m
+		where (m #>> '{}')::int = c.place + 1)
+	order by c.n)
+$_$;
+
+
+--
 -- Name: fitting_length(text, boolean, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10491,8 +12614,8 @@ CREATE FUNCTION autopost.follow_clock(p_workspace_id text) RETURNS interval
 --          times further ahead than v_slack. Times within v_slack of now stay: the new clock may
 --          have set them. Dates set by people stay.
 -- Returns: the jump; null without one.
--- Locks:   workspace_endpoints, pull_cursors, submissions, credential_health, platform_limits,
---          channels, deliveries, post_acts, bot_subscriptions, discovered_chats, webhook_cursors,
+-- Locks:   workspace_endpoints, pull_cursors, submissions, moderation_chats, moderation_messages,
+--          moderation_presses, credential_health, platform_limits, channels, deliveries, post_acts, bot_subscriptions, discovered_chats, webhook_cursors,
 --          result_webhooks, webhook_sends, in this order; gates as rearm_gates.
 -- Writes:  the locked tables; clock_debts.
 declare
@@ -10521,6 +12644,11 @@ begin
 			(2, 'pull_cursors', '{source_id}', 'next_poll_at', null),
 			(3, 'submissions', '{submission_id}', 'next_attempt_at', '{fetching}'),
 			(4, 'submissions', '{submission_id}', 'lease_until', '{fetching}'),
+			(4.1, 'moderation_chats', '{chat_id}', 'next_at', null),
+			(4.2, 'moderation_chats', '{chat_id}', 'paid_until', null),
+			(4.3, 'moderation_messages', '{message_id}', 'lease_until', '{sending, closing}'),
+			(4.4, 'moderation_presses', '{press_id}', 'due_at', '{pending, sending}'),
+			(4.5, 'moderation_presses', '{press_id}', 'lease_until', '{sending}'),
 			(5, 'fanout_jobs', '{job_id}', 'next_attempt_at', null),
 			(6, 'credential_health', '{auth_ref}', 'next_refresh_at', null),
 			(7, 'credential_health', '{auth_ref}', 'lease_until', null),
@@ -10556,6 +12684,86 @@ $$;
 
 
 --
+-- Name: follow_job(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.follow_job(p_job autopost.publish_jobs) RETURNS autopost.publish_jobs
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: takes the status of the delivery into a locked job.
+-- Reads:   deliveries.
+-- Writes:  as save_job.
+declare
+	v_job autopost.publish_jobs := p_job;
+	v_delivery autopost.deliveries;
+begin
+	if v_job.delivery_id is null or v_job.status not in ('publishing', 'unknown', 'failed') then
+		return v_job;
+	end if;
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = v_job.workspace_id and d.delivery_id = v_job.delivery_id;
+	if v_delivery.delivery_id is null or autopost.job_status_of(v_delivery) = v_job.status then
+		return v_job;
+	end if;
+	v_job.status := autopost.job_status_of(v_delivery);
+	v_job.error := case when v_job.status in ('failed', 'unknown') then jsonb_build_object('code',
+		coalesce(v_delivery.last_error -> 'code', '"failed"'), 'message', coalesce(v_delivery.last_error -> 'message',
+		to_jsonb(autopost.failure_text(v_delivery.last_error)))) end;
+	if v_job.status = 'published' then
+		v_job.platform_post_id := v_delivery.provider_message_id;
+		v_job.post_url := autopost.post_url(v_job.platform, (select c.target_id from autopost.channels c
+			where c.workspace_id = v_job.workspace_id and c.channel_id = v_delivery.channel_id),
+			v_delivery.provider_message_id);
+		v_job.published_at := v_delivery.sent_at;
+	end if;
+	return autopost.save_job(v_job, jsonb_build_object('delivery_id', v_job.delivery_id));
+end
+$$;
+
+
+--
+-- Name: follow_publish_jobs(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.follow_publish_jobs(p_workspace_id text, p_source_id text, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: takes the outcomes of deliveries into the jobs of a source, and lists the jobs with work for the engine: to
+--          write a payload, to start, to ask the platform about, or with files to write.
+-- Returns: [{job}] as job_document, ordered by job.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   publish_jobs (skip locked).
+-- Reads:   pull_sources, deliveries.
+-- Writes:  publish_jobs, events (filebus_*).
+declare
+	v_job autopost.publish_jobs;
+	v_jobs jsonb := '[]';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('limit', p_limit > 0);
+	for v_job in
+		select j.* from autopost.publish_jobs j
+		left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
+		where j.workspace_id = p_workspace_id and j.source_id = p_source_id
+			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
+				or j.prepared is not null)
+			and (j.status = 'approved' or j.files_at is distinct from j.updated_at or j.prepared is not null
+				or (j.status = 'unknown' and j.delivery_id is null)
+				or autopost.job_status_of(d) <> j.status and d.delivery_id is not null)
+		order by j.job_id, j.platform
+		limit p_limit
+		for no key update of j skip locked
+	loop
+		v_jobs := v_jobs || autopost.job_document(autopost.follow_job(v_job));
+	end loop;
+	return v_jobs;
+end
+$$;
+
+
+--
 -- Name: follow_rights(text, autopost.discovered_chats); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10585,20 +12793,10 @@ CREATE FUNCTION autopost.follow_x_channel() RETURNS trigger
     AS $$
 -- Purpose: moves the caps and the hold of Global X when an X channel gets or loses its avatar.
 -- Locks:   as apply_x_config.
--- Writes:  as apply_x_config and release_x_channel.
-declare
-	v_avatar text := (select s.value #>> '{}' from autopost.settings s where s.key = 'global_x_account_avatar_id');
-	v_config jsonb := (select c.config from autopost.x_post_config c
-		where c.workspace_id = new.workspace_id and c.key = 'global');
+-- Writes:  as apply_x_config.
 begin
-	if v_config is null then
-		return null;
-	end if;
-	if tg_op = 'UPDATE' and not v_config ? 'channel_id' and old.settings ->> 'avatar_id' = v_avatar
-		and new.settings ->> 'avatar_id' is distinct from v_avatar then
-		perform autopost.release_x_channel(new.workspace_id, new.channel_id);
-	end if;
-	perform autopost.apply_x_config(new.workspace_id);
+	perform autopost.apply_x_config(new.workspace_id) where exists (select 1 from autopost.x_post_config c
+		where c.workspace_id = new.workspace_id);
 	return null;
 end
 $$;
@@ -10748,6 +12946,43 @@ $$;
 
 
 --
+-- Name: free_slot(autopost.channels, timestamp with time zone, integer, bigint, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.free_slot(p_channel autopost.channels, p_after timestamp with time zone, p_posts integer, p_price bigint, p_without uuid[]) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the first free slot of a channel from p_after on for a delivery with so many posts and
+--          this price: after its pause, in its posting window, with slot_gap to all that is planned,
+--          within its quotas and budget. Null if there is none within slot_horizon_days. p_without:
+--          deliveries that count as not planned. It reserves nothing: lock_slots keeps others out.
+-- Reads:   deliveries, channel_gates, quotas, quota_uses, budgets, charges, channels, platforms.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_gap interval := autopost.slot_gap(p_channel);
+	v_latest timestamptz := v_now + make_interval(days => autopost.slot_horizon_days());
+	v_at timestamptz := greatest(p_after, v_now, nullif(p_channel.paused_until, 'infinity'), p_channel.cooldown_until);
+	v_asked timestamptz;
+begin
+	for v_try in 1..10000 loop
+		v_asked := v_at;
+		v_at := autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, v_at);
+		if v_at > v_latest then
+			return null;
+		end if;
+		v_at := autopost.after_gap(p_channel, v_at, v_gap, p_without, v_now);
+		v_at := autopost.after_quotas(p_channel, v_at, p_posts, p_without, v_now);
+		v_at := autopost.after_budget(p_channel, v_at, p_price, p_without, v_now);
+		if v_at = v_asked then
+			return v_at;
+		end if;
+	end loop;
+	return null;
+end
+$$;
+
+
+--
 -- Name: frozen_post(jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10756,10 +12991,11 @@ CREATE FUNCTION autopost.frozen_post(p_post jsonb, p_run_id uuid, p_now timestam
     AS $$
 -- Purpose: a prepared post with its message, as fan-out takes it now or later: {"payload",
 --          "content_hash", "message_id", "run_id", "trace_id", "tags", "include", "exclude",
---          "scheduled_for", "not_before", "remove_at" if set, "urls" of source_urls, "decided",
---          "approved"}. "tags" are those of the post and of its source. "include" and "exclude" are
---          null if unset. A decided post also goes to moderated channels. "approved" has the digest
---          of each approved text by rendering.
+--          "scheduled_for", "not_before", "remove_at", "slot" and "fixed" if set, "urls" of
+--          source_urls, "decided", "approved"}. "tags" are those of the post and of its source.
+--          "include" and "exclude" are null if unset. A decided post also goes to moderated channels;
+--          a fixed one goes to all of "include", whatever their filters. "approved" has the digest of
+--          each approved text by rendering.
 select jsonb_build_object(
 	'payload', p_post -> 'payload', 'content_hash', p_post -> 'content_hash', 'message_id', p_post -> 'message_id',
 	'run_id', p_run_id, 'trace_id', p_post -> 'trace_id',
@@ -10770,6 +13006,8 @@ select jsonb_build_object(
 	'scheduled_for', autopost.timestamp_of(p_post -> 'raw' ->> 'scheduled_for'), 'not_before', p_now)
 	|| case when p_post -> 'raw' ? 'remove_at' then jsonb_build_object('remove_at',
 		autopost.timestamp_of(p_post -> 'raw' ->> 'remove_at')) else '{}' end
+	|| case when p_post -> 'raw' ? 'slot' then jsonb_build_object('slot', p_post -> 'raw' -> 'slot') else '{}' end
+	|| case when p_post ? 'fixed' then '{"fixed": true}' else '{}'::jsonb end
 	|| autopost.source_urls(p_post -> 'raw')
 $$;
 
@@ -11020,6 +13258,61 @@ $$;
 
 
 --
+-- Name: get_invitation(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_invitation(p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: finds the invitation, or the first link, with this SHA-256 of a token. Works across
+--          workspaces.
+-- Returns: {"kind": "first"}; {"kind": "invitation", "workspace_id", "workspace", "email", "role",
+--          "user_id" and "password_hash" of a person who exists}; null without one.
+-- Reads:   first_links, users, invitations, workspaces.
+declare
+	v_answer jsonb;
+begin
+	perform autopost.enter_all_workspaces();
+	if exists (select 1 from autopost.first_links l
+		where l.token_hash = p_token_hash and l.expires_at > autopost.now_ts())
+		and not exists (select 1 from autopost.users u) then
+		return '{"kind": "first"}';
+	end if;
+	select jsonb_build_object('kind', 'invitation', 'workspace_id', i.workspace_id, 'workspace',
+		coalesce(nullif(w.name, ''), w.workspace_id), 'email', i.email, 'role', i.role, 'user_id', u.user_id,
+		'password_hash', u.password_hash) into v_answer
+	from autopost.invitations i
+	join autopost.workspaces w on w.workspace_id = i.workspace_id
+	left join autopost.users u on u.email = i.email
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+	limit 1;
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: get_login(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_login(p_email text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the password hash of the enabled person with this e-mail address.
+-- Returns: {"user_id", "password_hash"}; null without such a person or without a password.
+-- Reads:   users.
+begin
+	return (
+		select jsonb_build_object('user_id', u.user_id, 'password_hash', u.password_hash)
+		from autopost.users u
+		where u.email = lower(btrim(p_email)) and u.enabled and u.password_hash is not null);
+end
+$$;
+
+
+--
 -- Name: get_media_blob(text, text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -11115,6 +13408,55 @@ begin
 	join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = p_message_id
 	where v.workspace_id = p_workspace_id and v.message_id = p_message_id;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: get_publish_job(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_publish_job(p_workspace_id text, p_job_id text, p_platform text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: returns a file job with its payload, artifacts, decisions and what it waits for. Decisions about a job
+--          without a
+--          payload are shown with the status "unseen".
+-- Returns: {row of list_publish_jobs, "payload", "artifacts", "doubt", "prepared_by", "approvals": [{"by", "decision",
+--          "at", "source", "nonce", "stated_by", "void"}], "needed", "now": {"sentence", "lifts"}}; null for an unknown
+--          job.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   list_publish_jobs (view), publish_jobs, approvals, pull_sources, platforms, workspaces.
+declare
+	v_job autopost.publish_jobs;
+	v_row jsonb;
+	v_approvals jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_job_name(p_job_id, p_platform);
+	select j.* into v_job from autopost.publish_jobs j
+	where j.workspace_id = p_workspace_id and j.job_id = p_job_id and j.platform = p_platform;
+	select jsonb_agg(jsonb_build_object('by', a.approver, 'decision', a.decision, 'at', a.decided_at, 'source',
+		a.source,
+		'nonce', a.nonce, 'stated_by', a.stated_by, 'void', a.voided_at is not null) order by a.decided_at,
+			a.approval_id)
+	into v_approvals
+	from autopost.approvals a
+	where a.workspace_id = p_workspace_id and a.subject = 'job:' || p_job_id and a.platform = p_platform;
+	if v_job.job_id is null and v_approvals is null then
+		return null;
+	end if;
+	v_row := case when v_job.job_id is null then jsonb_build_object('job_id', p_job_id, 'platform', p_platform,
+		'status',
+		'unseen', 'now', jsonb_build_object('sentence', 'a decision waits for the payload of the job', 'lifts',
+		format('its payload file, or: autopost filebus prepare %s --platform %s', p_job_id, p_platform)))
+		else (select to_jsonb(v) - 'workspace_id' from autopost.list_publish_jobs_rows v
+			where v.workspace_id = p_workspace_id and v.job_id = p_job_id and v.platform = p_platform)
+			|| jsonb_build_object('now', autopost.job_sentence(v_job)) end;
+	return v_row || jsonb_build_object('payload', coalesce(v_job.payload, v_job.prepared), 'artifacts',
+		coalesce(v_job.artifacts, '{}'), 'doubt', v_job.doubt, 'prepared_by', v_job.prepared_by, 'approvals',
+		coalesce(v_approvals, '[]'), 'needed', autopost.approvals_needed(p_workspace_id));
 end
 $$;
 
@@ -11355,10 +13697,10 @@ $_$;
 
 
 --
--- Name: group_ahead(text, autopost.platform_limits, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: group_ahead(text, autopost.platform_limits, timestamp with time zone, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamp with time zone, p_delivery_id uuid) RETURNS jsonb
+CREATE FUNCTION autopost.group_ahead(p_workspace_id text, p_limit autopost.platform_limits, p_due_at timestamp with time zone, p_key_at timestamp with time zone, p_delivery_id uuid) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: queue_ahead of all channels of a rate group; null for a group without a limit.
@@ -11370,7 +13712,7 @@ begin
 	return autopost.queue_ahead(p_workspace_id, array(
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.platform = p_limit.platform and c.rate_group = p_limit.rate_group),
-		p_due_at, p_delivery_id, autopost.slot_step(p_limit.rate_rps, 1));
+		p_due_at, p_key_at, p_delivery_id, autopost.slot_step(p_limit.rate_rps, 1));
 end
 $$;
 
@@ -11570,7 +13912,7 @@ CREATE FUNCTION autopost.guard_setting() RETURNS trigger
 -- Raises:  AP001.
 declare
 	v_kind text := coalesce(jsonb_typeof(new.default_value), 'number');
-	v_unit text := (regexp_match(new.key, '_(seconds|ms|hours|days|bytes)(_|$)'))[1];
+	v_unit text := (regexp_match(new.key, '_(seconds|ms|minutes|hours|days|bytes)(_|$)'))[1];
 	v_good boolean := jsonb_typeof(new.value) = v_kind;
 begin
 	if v_good and v_kind = 'number' then
@@ -11972,11 +14314,13 @@ begin
 			and s.status = 'pending' order by 1);
 	if v_new = '{}' then
 		select s.submission_id into v_id from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid and s.status = 'pending'
+		where s.workspace_id = p_workspace_id and s.message_id = (p_post ->> 'message_id')::uuid
+			and s.status = 'pending'
 		order by s.submission_id limit 1;
 	else
 		v_id := autopost.new_id();
-		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+		insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload,
+			route_tags,
 			source_ref, run_id, trace_id, message_id, moderated, channels, author, created_at, updated_at)
 		select p_workspace_id, v_id, r.endpoint_id, r.kind, 'new', p_prepared -> 'raw',
 			array(select jsonb_array_elements_text(coalesce(p_prepared -> 'route_tags', '[]'))),
@@ -11987,6 +14331,56 @@ begin
 		perform autopost.await_decision(p_workspace_id, v_id, p_prepared -> 'raw');
 	end if;
 	return jsonb_build_object('pending', cardinality(v_all), 'submission_id', v_id);
+end
+$$;
+
+
+--
+-- Name: messages; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.messages (
+    workspace_id text NOT NULL,
+    message_id uuid NOT NULL,
+    hash_version integer DEFAULT 1 NOT NULL,
+    content_hash text NOT NULL,
+    normalization_version integer,
+    payload jsonb NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    source jsonb,
+    source_ref text,
+    first_seen_trace_id uuid,
+    first_ingest_run_id uuid,
+    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_ingest_run_id uuid,
+    seen_count bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY autopost.messages ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.messages FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: hold_replacement(text, autopost.messages, jsonb, text[], text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hold_replacement(p_workspace_id text, p_message autopost.messages, p_raw jsonb, p_channel_ids text[], p_operator text, p_run_id uuid) RETURNS uuid
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: keeps the new content of a post for moderated channels until a person decides.
+-- Returns: the submission.
+-- Writes:  submissions, events (submission_pending).
+declare
+	v_id uuid := autopost.new_id();
+begin
+	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, source_ref,
+		run_id, trace_id, moderated, channels, replaces, author, created_at, updated_at)
+	values (p_workspace_id, v_id, p_message.source ->> 'endpoint_id', 'api', 'new', p_raw, p_raw ->> 'source_ref',
+		p_run_id,
+		autopost.new_id(), true, p_channel_ids, p_message.message_id, p_operator, autopost.now_ts(), autopost.now_ts());
+	perform autopost.await_decision(p_workspace_id, v_id, p_raw);
+	return v_id;
 end
 $$;
 
@@ -12189,6 +14583,93 @@ begin
 				or (p_error ->> 'retry_after_ms')::numeric not between 0 and autopost.longest_wait_ms()
 					then left(p_error ->> 'retry_after_ms', 100) end)), '{}'));
 end
+$$;
+
+
+--
+-- Name: import_publish_state(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.import_publish_state(p_workspace_id text, p_source_id text, p_state jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: takes a state file of a file job. A readable one, {"job_id", "platform", "status": "PUBLISHED",
+--          "published_at", "platform_post_id", "post_url"}, makes the job published; a delivery that was not called is
+--          withdrawn. An unreadable one, {"job_id", "platform", "damaged": reason, "digest": of the bytes}, is an
+--          unknown outcome: the platform is asked before anything is sent. The engine adds the answer as "asked":
+--          "absent".
+-- Returns: {"applied", "reason": "known" or "publishing", and the job}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, channels, deliveries, audit_heads, in this order.
+-- Reads:   pull_sources, platforms.
+-- Writes:  publish_jobs, events (filebus_*); as skip_deliveries.
+declare
+	v_job autopost.publish_jobs;
+	v_fresh boolean;
+	v_at timestamptz := autopost.timestamp_of(p_state ->> 'published_at');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('state', jsonb_typeof(p_state) = 'object');
+	perform autopost.check_job_name(p_state ->> 'job_id', p_state ->> 'platform');
+	if not p_state ? 'damaged' and (p_state -> 'status' is distinct from '"PUBLISHED"' or v_at is null
+		or coalesce(p_state ->> 'platform_post_id', '') = '') then
+		perform autopost.raise_argument('state', 'must have status PUBLISHED, published_at and platform_post_id',
+			'pass "damaged" with the reason for a file without them');
+	end if;
+	v_job := autopost.lock_job(p_workspace_id, p_state ->> 'job_id', p_state ->> 'platform');
+	v_fresh := v_job.job_id is null;
+	if v_job.status = 'published' or p_state ? 'damaged' and (v_job.status = 'publishing' or v_job.delivery_id is not
+		null
+		and v_job.status = 'unknown' or v_job.doubt ->> 'digest' = p_state ->> 'digest' and (v_job.doubt ? 'asked'
+		or not p_state ? 'asked')) then
+		return '{"applied": false, "reason": "known"}'::jsonb || autopost.job_document(v_job);
+	elsif not v_fresh and not p_state ? 'damaged' and not autopost.withdraw_job(v_job,
+		'a state file says that it is published') then
+		return '{"applied": false, "reason": "publishing"}'::jsonb || autopost.job_document(v_job);
+	end if;
+	v_job.workspace_id := p_workspace_id;
+	v_job.job_id := p_state ->> 'job_id';
+	v_job.platform := p_state ->> 'platform';
+	v_job.source_id := coalesce(v_job.source_id, p_source_id);
+	if p_state ? 'damaged' then
+		v_job.doubt := jsonb_build_object('digest', p_state -> 'digest', 'reason', p_state -> 'damaged') || case
+			when p_state ? 'asked' and autopost.is_engine_login() then jsonb_build_object('asked', p_state -> 'asked',
+				'asked_at', autopost.now_ts()) else '{}' end;
+		v_job.status := case when v_job.doubt ? 'asked' then 'waiting' else 'unknown' end;
+		v_job.error := case when v_job.status = 'unknown' then autopost.job_error('state_damaged', format(
+			'the state file is unreadable: %s; look for the post on the platform, then correct or remove the file',
+			p_state ->> 'damaged')) end;
+	else
+		v_job.status := 'published';
+		v_job.imported := true;
+		v_job.error := null;
+		v_job.doubt := null;
+		v_job.prepared := null;
+		v_job.delivery_id := null;
+		v_job.submission_id := null;
+		v_job.published_at := v_at;
+		v_job.platform_post_id := left(p_state ->> 'platform_post_id', 200);
+		v_job.post_url := left(p_state ->> 'post_url', 2000);
+	end if;
+	v_job := autopost.save_job(v_job, '{"state_file": true}');
+	return '{"applied": true}'::jsonb || autopost.job_document(autopost.settle_job(v_job));
+end
+$$;
+
+
+--
+-- Name: in_html(jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.in_html(p_body jsonb, p_html boolean) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a rendered text as HTML if p_html; all texts of a delivery have one form.
+select case when p_html and p_body -> 'html' = 'false' then p_body || jsonb_build_object('html', true,
+	'text', autopost.html_escape(p_body ->> 'text'),
+	'length', autopost.length_in(autopost.html_escape(p_body ->> 'text'), true, p_body ->> 'unit')) else p_body end
 $$;
 
 
@@ -12428,6 +14909,52 @@ $$;
 
 
 --
+-- Name: invite_user(text, jsonb, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.invite_user(p_workspace_id text, p_fields jsonb, p_token_hash text, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: invites a person by the SHA-256 of the token of a link. p_fields: {"email", "role"}. The link
+--          works once, for a week. It replaces an earlier one for the same address.
+-- Returns: {"applied": true, "id", "email", "expires_at"}; or {"applied": false, "reason":
+--          "already_member"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  invitations, admin_audit_log.
+declare
+	v_act jsonb;
+	v_email text;
+	v_row autopost.invitations;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require_argument('fields', jsonb_typeof(p_fields) = 'object');
+	v_email := autopost.email_of(p_fields ->> 'email');
+	perform autopost.check_role(p_fields ->> 'role');
+	perform autopost.check_token_hash(p_token_hash);
+	perform autopost.take_turn('people');
+	if exists (select 1 from autopost.memberships m join autopost.users u on u.user_id = m.user_id
+		where m.workspace_id = p_workspace_id and u.email = v_email) then
+		return '{"applied": false, "reason": "already_member"}';
+	end if;
+	delete from autopost.invitations i where i.workspace_id = p_workspace_id
+		and (i.email = v_email or i.expires_at <= autopost.now_ts());
+	insert into autopost.invitations (workspace_id, invitation_id, email, role, token_hash, invited_by, created_at,
+		expires_at)
+	values (p_workspace_id, autopost.new_id(), v_email, p_fields ->> 'role', p_token_hash, p_operator,
+		autopost.now_ts(), autopost.now_ts() + interval '7 days')
+	returning * into v_row;
+	perform autopost.audit(p_workspace_id, 'invite_user', 'invitation:' || v_row.invitation_id, v_act, '{}',
+		jsonb_build_object('email', v_email, 'role', v_row.role, 'expires_at', v_row.expires_at));
+	return jsonb_build_object('applied', true, 'id', v_row.invitation_id, 'email', v_email, 'expires_at',
+		v_row.expires_at);
+end
+$$;
+
+
+--
 -- Name: is_altered(jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12462,6 +14989,25 @@ $$;
 
 
 --
+-- Name: is_asked(autopost.moderation_messages, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_asked(p_message autopost.moderation_messages, p_enabled boolean) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true while the submission of a message waits with the plan that it shows, and the chat is
+--          enabled.
+-- Reads:   submissions.
+begin
+	return p_enabled and exists (
+		select 1 from autopost.submissions s
+		where s.workspace_id = p_message.workspace_id and s.submission_id = p_message.submission_id
+		and s.status = 'pending' and s.digest = p_message.digest);
+end
+$$;
+
+
+--
 -- Name: is_auth_lost(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12476,6 +15022,18 @@ select coalesce(p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = '
 		'^([a-z0-9]+[._])?(auth_lost|401|unauthorized|token_revoked|invalid_grant)$|^tg_(bad_token_or_method|frozen)$',
 		false)
 $_$;
+
+
+--
+-- Name: is_blank(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_blank(p_body jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a rendered text shows nothing.
+select btrim(autopost.visible_text(p_body ->> 'text', (p_body -> 'html')::boolean), E' \n') = ''
+$$;
 
 
 --
@@ -12545,6 +15103,18 @@ $$;
 
 
 --
+-- Name: is_of_chat(autopost.moderation_messages, autopost.moderation_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_of_chat(p_message autopost.moderation_messages, p_chat autopost.moderation_chats) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a message is in the present chat of an enabled row, through its present bot.
+select p_chat.enabled and p_message.auth_ref = p_chat.auth_ref and p_message.target_id = p_chat.target_id
+$$;
+
+
+--
 -- Name: is_outage(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12593,6 +15163,39 @@ $$;
 
 
 --
+-- Name: pull_cursors; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.pull_cursors (
+    workspace_id text NOT NULL,
+    source_id text NOT NULL,
+    cursor_json jsonb DEFAULT '{}'::jsonb NOT NULL,
+    next_poll_at timestamp with time zone DEFAULT now() NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    last_error jsonb,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_poll_at timestamp with time zone,
+    leased_by text,
+    leased_until timestamp with time zone
+);
+
+ALTER TABLE ONLY autopost.pull_cursors FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: is_polled(autopost.pull_cursors, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_polled(p_cursor autopost.pull_cursors, p_now timestamp with time zone) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a daemon polls the source now.
+select coalesce(p_cursor.leased_by is not null and p_cursor.leased_until > p_now
+	and p_cursor.next_poll_at = p_cursor.leased_until, false)
+$$;
+
+
+--
 -- Name: is_possible_host(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12604,6 +15207,28 @@ CREATE FUNCTION autopost.is_possible_host(p_domain text) RETURNS boolean
 select not exists (
 	select 1 from regexp_split_to_table(p_domain, '[.。．｡]') l (label)
 	where char_length(l.label) + case when l.label ~ '[^\u0001-\u007E]' then 11 else 0 end > 63)
+$$;
+
+
+--
+-- Name: is_press_of(autopost.moderation_messages, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_press_of(p_message autopost.moderation_messages, p_auth_ref text, p_press jsonb) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a press came through the bot and from the chat of the message. A chat with a name, or
+--          one that became a supergroup, has another id in presses.
+-- Reads:   discovered_chats.
+declare
+	v_target text := split_part(p_message.target_id, ':', 1);
+begin
+	return p_message.auth_ref = p_auth_ref and p_press ? 'chat' and (v_target = p_press ->> 'chat' or exists (
+		select 1 from autopost.discovered_chats h
+		where h.workspace_id = p_message.workspace_id and h.platform = p_message.platform and h.auth_ref = p_auth_ref
+		and (h.target_id = p_press ->> 'chat' and '@' || lower(h.username) = lower(v_target)
+			or h.target_id = v_target and h.migrated_to = p_press ->> 'chat')));
+end
 $$;
 
 
@@ -12784,6 +15409,260 @@ $$;
 
 
 --
+-- Name: job_channel(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_channel(p_job autopost.publish_jobs) RETURNS autopost.channels
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the channel of a job by the configuration of its source; null if it has none.
+-- Reads:   pull_sources, channels.
+select c from autopost.pull_sources s
+join autopost.channels c on c.workspace_id = s.workspace_id
+	and c.channel_id = s.config_json -> 'channels' ->> p_job.platform and c.platform = p_job.platform
+where s.workspace_id = p_job.workspace_id and s.source_id = p_job.source_id
+$$;
+
+
+--
+-- Name: job_digest(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_digest(p_payload_digest text, p_artifacts jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the digest of a complete job: what an approval is about.
+select encode(sha256(convert_to(jsonb_build_array(p_payload_digest, (
+	select jsonb_object_agg(a.key, a.value -> 'blob_ref') from jsonb_each(p_artifacts) a))::text, 'UTF8')), 'hex')
+$$;
+
+
+--
+-- Name: job_document(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_document(p_job autopost.publish_jobs) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: a job as the stage of files needs it. "file" is the content of its state file if it is published, else
+--          of its status file.
+select jsonb_build_object('job_id', p_job.job_id, 'platform', p_job.platform, 'source_id', p_job.source_id, 'status',
+	p_job.status, 'digest', p_job.digest, 'payload_digest', p_job.payload_digest, 'artifacts', p_job.artifacts, 'doubt',
+	p_job.doubt, 'prepared', p_job.prepared, 'complete', p_job.digest is not null, 'updated_at', p_job.updated_at,
+	'files_at', p_job.files_at, 'file', case when p_job.status = 'published' then jsonb_build_object('job_id',
+		p_job.job_id, 'platform', p_job.platform, 'idempotency_key', autopost.job_key(p_job.job_id, p_job.platform),
+		'status', 'PUBLISHED', 'published_at', autopost.utc(p_job.published_at), 'platform_post_id',
+		p_job.platform_post_id, 'post_url', p_job.post_url)
+	else jsonb_build_object('job_id', p_job.job_id, 'platform', p_job.platform, 'idempotency_key',
+		autopost.job_key(p_job.job_id, p_job.platform), 'status', p_job.status, 'error', p_job.error, 'updated_at',
+		autopost.utc(p_job.updated_at)) end)
+$$;
+
+
+--
+-- Name: job_error(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_error(p_code text, p_message text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the error of a job.
+select jsonb_build_object('code', p_code, 'message', p_message)
+$$;
+
+
+--
+-- Name: job_key(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_key(p_job_id text, p_platform text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the idempotency key of a job.
+select p_job_id || '_' || p_platform
+$$;
+
+
+--
+-- Name: job_obstacle(autopost.publish_jobs, text, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_obstacle(p_job autopost.publish_jobs, p_digest text, p_channel autopost.channels) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the reason why an approved job does not start now, as {"code", "message"}; null if it starts. A channel
+--          that is
+--          missing or disabled makes the job wait.
+-- Reads:   pull_sources, workspace_endpoints.
+begin
+	return case
+		when p_job.status is distinct from 'approved' then autopost.job_error('not_approved', 'the job is not approved')
+		when p_job.digest is distinct from p_digest then autopost.job_error('digest_changed',
+			'the job has other content')
+		when p_channel.channel_id is null then autopost.job_error('no_channel', format(
+			'the source names no channel of %s that exists; set channels.%s of source %s', p_job.platform,
+				p_job.platform,
+			p_job.source_id))
+		when not p_channel.enabled then autopost.job_error('channel_disabled', format(
+			'channel %s is disabled; run: autopost channel resume %s', p_channel.channel_id, p_channel.channel_id))
+		when not exists (select 1 from autopost.workspace_endpoints e
+			where e.workspace_id = p_job.workspace_id and e.source_id = p_job.source_id and e.kind = 'pull_source'
+				and e.enabled)
+			then autopost.job_error('no_endpoint', format('source %s has no enabled endpoint', p_job.source_id)) end;
+end
+$$;
+
+
+--
+-- Name: job_post(autopost.publish_jobs, autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_post(p_job autopost.publish_jobs, p_channel autopost.channels) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the raw payload of a job. On platforms for videos publish_config is the variant; subtitles without a
+--          language are left out. Elsewhere the text is title, blank line, description.
+declare
+	v_config jsonb := coalesce(p_job.payload -> 'publish_config', '{}');
+	v_media jsonb := jsonb_build_array(jsonb_build_object('type', 'video', 'blob_ref',
+		p_job.artifacts #> '{video,blob_ref}'));
+	v_variant jsonb;
+	v_language jsonb := coalesce(v_config -> 'subtitles_language', v_config -> 'language');
+begin
+	if (select p.takes from autopost.platforms p where p.platform = p_job.platform) <> 'videos' then
+		return jsonb_build_object('source_ref', autopost.job_key(p_job.job_id, p_job.platform), 'media', v_media,
+			'text', concat_ws(E'\n\n', nullif(v_config ->> 'title', ''), nullif(v_config ->> 'description', '')),
+			'routing', jsonb_build_object('include_channels', jsonb_build_array(p_channel.channel_id)));
+	end if;
+	select coalesce(jsonb_object_agg(f.key, f.value), '{}') into v_variant
+	from jsonb_each(v_config) f
+	where f.key = any (autopost.video_fields()) and f.key not in ('thumbnail', 'captions') and f.value <> 'null';
+	if p_job.artifacts ? 'thumbnail' then
+		v_variant := v_variant || jsonb_build_object('thumbnail', jsonb_array_length(v_media));
+		v_media := v_media || jsonb_build_object('type', 'image', 'blob_ref', p_job.artifacts #>
+			'{thumbnail,blob_ref}');
+	end if;
+	if p_job.artifacts ? 'subtitles' and (v_language is not null
+		or p_channel.settings #> '{youtube,captions_language}' is not null) then
+		v_variant := v_variant || jsonb_build_object('captions', jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
+			'media', jsonb_array_length(v_media), 'language', v_language))));
+		v_media := v_media || jsonb_build_object('type', 'file', 'blob_ref', p_job.artifacts #> '{subtitles,blob_ref}');
+	end if;
+	return jsonb_build_object('source_ref', autopost.job_key(p_job.job_id, p_job.platform), 'media', v_media, 'text',
+		coalesce(nullif(v_config ->> 'description', ''), v_config ->> 'title'), 'variants',
+		jsonb_build_object(p_job.platform, v_variant), 'routing',
+		jsonb_build_object('include_channels', jsonb_build_array(p_channel.channel_id)));
+end
+$$;
+
+
+--
+-- Name: job_refusal(autopost.publish_jobs, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_refusal(p_job autopost.publish_jobs, p_payload_digest text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: the reason why a job takes no decision now; null if it does. A job without a row takes one, and so
+--          does one with an unreadable state file: the decision waits.
+select case
+	when p_job.status in ('publishing', 'published', 'rejected') then p_job.status
+	when p_job.status = 'unknown' and p_job.delivery_id is not null then 'unknown_outcome'
+	when p_job.payload_digest <> p_payload_digest then 'digest_changed' end
+$$;
+
+
+--
+-- Name: job_sentence(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_sentence(p_job autopost.publish_jobs) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: says in one sentence what a file job waits for, and what helps: {"sentence", "lifts"}.
+-- Reads:   approvals, pull_sources, pull_cursors, workspaces.
+declare
+	v_given int := (select count(distinct a.approver) from autopost.approvals a
+		where a.workspace_id = p_job.workspace_id and a.subject = 'job:' || p_job.job_id and a.platform = p_job.platform
+			and a.decision = 'approve' and a.voided_at is null and a.digest = p_job.digest);
+	v_source autopost.pull_sources;
+begin
+	select s.* into v_source from autopost.pull_sources s
+	where s.workspace_id = p_job.workspace_id and s.source_id = p_job.source_id;
+	return jsonb_strip_nulls(case
+		when p_job.status in ('waiting', 'approved') and not v_source.enabled then jsonb_build_object('sentence',
+			format('waits: source %s is disabled', p_job.source_id), 'lifts', 'autopost source set ' || p_job.source_id
+			|| ' --enabled')
+		when p_job.status in ('waiting', 'approved') and p_job.error is not null then jsonb_build_object('sentence',
+			'waits: ' || autopost.failure_text(p_job.error), 'lifts',
+				'correct it; the folder is read again automatically')
+		when p_job.status = 'waiting' and p_job.prepared is not null then jsonb_build_object('sentence',
+			'waits: its payload file is being written', 'lifts', 'a daemon with the stage ingest that sees the folder')
+		when p_job.status = 'waiting' and p_job.digest is null then jsonb_build_object('sentence',
+			'waits: its artifacts are being copied', 'lifts', 'a daemon with the stage ingest that sees the folder')
+		when p_job.status = 'waiting' then jsonb_build_object('sentence',
+			format('waits for an approval: %s of %s given',
+			v_given, autopost.approvals_needed(p_job.workspace_id)), 'lifts',
+				format('an approval file, or: autopost filebus '
+			'approve %s --platform %s', p_job.job_id, p_job.platform))
+		when p_job.status = 'approved' then jsonb_build_object('sentence',
+			'approved: the folder is read once more, then it is queued',
+			'lifts', 'a daemon with the stage ingest that sees the folder')
+		when p_job.status = 'publishing' then jsonb_build_object('sentence', format('queued as delivery %s',
+			p_job.delivery_id),
+			'lifts', 'autopost why ' || p_job.delivery_id)
+		when p_job.status = 'published' then jsonb_build_object('sentence', format('published at %s as %s%s',
+			autopost.instant_text(p_job.published_at), p_job.platform_post_id, case when p_job.imported
+			then ', by something else: its state file was imported' else '' end))
+		when p_job.status = 'rejected' then jsonb_build_object('sentence', autopost.failure_text(p_job.error), 'lifts',
+			'change the payload: the job then waits for a new approval')
+		when p_job.status = 'failed' then jsonb_build_object('sentence', autopost.failure_text(p_job.error), 'lifts',
+			format('autopost filebus approve %s --platform %s tries it again', p_job.job_id, p_job.platform))
+		when p_job.delivery_id is not null then jsonb_build_object('sentence', 'it is unknown if the post exists: '
+			|| autopost.failure_text(p_job.error), 'lifts',
+				format('look at the channel, then: autopost deliveries resolve %s '
+			'--found ID, or --absent', p_job.delivery_id))
+		else jsonb_build_object('sentence', 'it is unknown if the post exists: ' || autopost.failure_text(p_job.error),
+			'lifts', 'correct or remove its state file') end);
+end
+$$;
+
+
+--
+-- Name: job_status_of(autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_status_of(p_delivery autopost.deliveries) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: the status of a job by that of its delivery.
+select case
+	when p_delivery.status = 'sent' then 'published'
+	when p_delivery.status = 'retry' and p_delivery.next_retry_at = 'infinity' and p_delivery.outcome_unknown_at is
+		not null
+		then 'unknown'
+	when p_delivery.status in ('failed_permanent', 'dead') then case
+		when p_delivery.last_error ->> 'code' = 'unknown_outcome' or p_delivery.last_error -> 'known' = 'false'
+			then 'unknown' else 'failed' end
+	when p_delivery.status = 'deduped' then 'failed'
+	else 'publishing' end
+$$;
+
+
+--
+-- Name: job_tags(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.job_tags(p_job autopost.publish_jobs) RETURNS text[]
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: the tags of a job, for the route filter of its channel.
+select case when jsonb_typeof(p_job.payload #> '{publish_config,tags}') = 'array'
+	then array(select jsonb_array_elements_text(p_job.payload #> '{publish_config,tags}')) else '{}' end
+$$;
+
+
+--
 -- Name: join_flood(text, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12837,6 +15716,36 @@ begin
 			having sum(c.value::bigint) > 0) k)
 	where r.workspace_id = p_workspace_id and r.run_id = v_flood.run_id;
 	return v_flood.run_id;
+end
+$$;
+
+
+--
+-- Name: joined_steps(jsonb, jsonb, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.joined_steps(p_first jsonb, p_later jsonb, p_platform autopost.platforms) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: all steps of a post, from those of part 1 and render_later. On a platform with reply chains each
+--          step replies to the one before; elsewhere the first step of a part replies to that of the part
+--          before. The first comment replies to the first message.
+declare
+	v_steps jsonb := p_first;
+	v_before jsonb := p_first -> 0 -> 'step';
+	v_part jsonb;
+begin
+	for v_part in select e.value
+		from jsonb_array_elements(p_later -> 'parts') with ordinality e order by e.ordinality loop
+		v_steps := v_steps || case when p_platform.replies then jsonb_set(v_part, '{0,reply_to}', v_before)
+			else v_part end;
+		v_before := v_part -> 0 -> 'step';
+	end loop;
+	if p_platform.threads then
+		v_steps := autopost.threaded(v_steps);
+	end if;
+	return v_steps || case when p_later ? 'comment' then jsonb_build_array(
+		p_later -> 'comment' || jsonb_build_object('reply_to', p_first -> 0 -> 'step')) else '[]' end;
 end
 $$;
 
@@ -13183,6 +16092,21 @@ $$;
 
 
 --
+-- Name: lacks_only_comment(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lacks_only_comment(p_render_meta jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: true if the platform has all of a post but its first comment.
+select p_render_meta @? '$.steps[*] ? (@.comment == true)' and not exists (
+	select 1 from jsonb_array_elements(p_render_meta -> 'steps') s
+	where coalesce(s.value -> 'comment' = 'true', false)
+		= coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false))
+$_$;
+
+
+--
 -- Name: lapsed_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13193,7 +16117,7 @@ CREATE FUNCTION autopost.lapsed_workspaces(p_at timestamp with time zone, p_limi
     AS $$
 -- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Only
 --          claims older than the shortest of these times are read.
--- Reads:   deliveries, pull_cursors, submissions, post_acts, dispatch_runs, workspaces.
+-- Reads:   deliveries, workspaces; as silent_leases.
 declare
 	v_all boolean := autopost.may_access('*');
 	v_silent timestamptz := p_at - autopost.run_silence();
@@ -13226,6 +16150,52 @@ begin
 	and (v_all or autopost.may_access(l.workspace_id))
 	limit p_limit;
 end
+$$;
+
+
+--
+-- Name: webhook_sends; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.webhook_sends (
+    workspace_id text NOT NULL,
+    webhook_id text NOT NULL,
+    event_id uuid NOT NULL,
+    event_type text NOT NULL,
+    event_at timestamp with time zone NOT NULL,
+    body text NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    claim_token text,
+    http_status integer,
+    error text,
+    created_at timestamp with time zone NOT NULL,
+    attempted_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    CONSTRAINT webhook_sends_attempt_check CHECK ((attempt >= 0)),
+    CONSTRAINT webhook_sends_check CHECK (((status = 'sending'::text) = (claim_token IS NOT NULL))),
+    CONSTRAINT webhook_sends_check1 CHECK (((status = ANY (ARRAY['delivered'::text, 'dead'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT webhook_sends_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'delivered'::text, 'dead'::text])))
+);
+
+ALTER TABLE ONLY autopost.webhook_sends FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: last_answer(autopost.webhook_sends); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.last_answer(p_send autopost.webhook_sends) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the last answer to a call in words; null before the first one.
+select case
+	when p_send.attempted_at is null or p_send.status = 'sending' and p_send.attempt = 1 then null
+	when p_send.http_status between 200 and 299 then 'the answer was ' || p_send.http_status
+	when p_send.http_status is not null then 'the last answer was ' || concat_ws(': ', p_send.http_status,
+		nullif(p_send.error, 'the answer was ' || p_send.http_status))
+	else 'no answer arrived' || coalesce(': ' || p_send.error, '') end
 $$;
 
 
@@ -13297,6 +16267,76 @@ $$;
 
 
 --
+-- Name: later_bodies(jsonb, autopost.platforms, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.later_bodies(p_later jsonb, p_platform autopost.platforms, p_choice jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the rendered texts of the parts of a thread and, last, of the first comment. The template and
+--          the links of the post belong to part 1.
+-- Returns: an array of bodies (render_body), or {"refusal"}.
+declare
+	v_choice jsonb := p_choice - '{body,body_mode,template_version,max_length,variant}'::text[];
+	v_bodies jsonb := '[]';
+	v_text record;
+	v_body jsonb;
+	v_refusal text;
+begin
+	for v_text in
+		select format('thread[%s]', e.ordinality - 1) as field, e.value ->> 'text' as said, e.ordinality as n
+		from jsonb_array_elements(p_later -> 'thread') with ordinality e
+		union all
+		select 'first_comment', p_later ->> 'comment', 1000 where p_later ? 'comment'
+		order by n
+	loop
+		v_body := autopost.render_body(jsonb_build_object('text', v_text.said), p_platform, v_choice);
+		v_refusal := case when v_body ? 'error'
+			then format('%s: can''t parse the markup: %s', v_text.field, v_body ->> 'error')
+			when v_text.field = 'first_comment' and autopost.is_blank(v_body) then 'first_comment shows nothing'
+			else autopost.text_refusal(v_body, p_platform, case when v_text.field <> 'first_comment'
+				then p_choice ->> 'long_text' end, v_text.field) end;
+		if v_refusal is not null then
+			return jsonb_build_object('refusal', v_refusal);
+		end if;
+		v_bodies := v_bodies || v_body;
+	end loop;
+	return v_bodies;
+end
+$$;
+
+
+--
+-- Name: later_content(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.later_content(p_payload jsonb, p_variant jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the thread and the first comment of a post with its variant: {"thread", "comment"}, without
+--          missing ones.
+select jsonb_strip_nulls(jsonb_build_object(
+	'thread', nullif(coalesce(p_variant -> 'thread', p_payload -> 'thread'), '[]'),
+	'comment', nullif(coalesce(p_variant ->> 'first_comment', p_payload ->> 'first_comment'), '')))
+$$;
+
+
+--
+-- Name: later_texts(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.later_texts(p_meta jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: what a rendering shows after part 1: [{"step", "text", "items"}]; null if nothing.
+select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step', s.value -> 'step', 'text', s.value -> 'body',
+	'items', s.value -> 'items')) order by s.ordinality)
+from jsonb_array_elements(p_meta -> 'steps') with ordinality s
+where s.value ?| '{part,comment}'
+$$;
+
+
+--
 -- Name: lead_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13318,7 +16358,7 @@ $$;
 CREATE FUNCTION autopost.lease_sources(p_workspace_id text, p_run_id text, p_limit integer) RETURNS SETOF autopost.due_source
     LANGUAGE plpgsql
     AS $$
--- Purpose: leases due sources to a run; null: to an unknown caller.
+-- Purpose: leases due sources to a run; null: to an unknown caller. Folders have claim_file_source.
 -- Locks:   pull_cursors (skip locked).
 -- Writes:  pull_cursors.
 declare
@@ -13336,7 +16376,7 @@ begin
 	from (
 		select c.source_id from autopost.pull_cursors c
 		join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id
-		where c.workspace_id = p_workspace_id and s.enabled and c.next_poll_at <= v_now
+		where c.workspace_id = p_workspace_id and s.enabled and s.kind <> 'filebus' and c.next_poll_at <= v_now
 		order by c.next_poll_at
 		limit p_limit
 		for no key update of c skip locked) l;
@@ -13503,7 +16543,7 @@ begin
 	return (
 		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
 			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, l, p_due_at,
-				p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
+				p_due_at, p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
 end
@@ -14267,19 +17307,20 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
 --          (itself), channel, group (id "platform/rate_group"), chat (id
 --          "platform/auth_ref/target_id"), endpoint, source, credential (name and health), quota
 --          (id "subject/window_seconds"), budget, retry_policy (id "platform/code"), webhook (result webhook), alert (open ones),
---          alert_target, setting (of the installation). All keys of p_filter are optional: id,
+--          alert_target, avatar (name for {avatar_name}), moderation_chat, setting (of the installation). All keys of p_filter are optional: id,
 --          after (ids after this one: the next page). Secrets and their hashes are not shown.
 -- Raises:  AP001 for an unknown kind or key, or a limit outside 1 to 10000.
 -- Reads:   workspaces, channels, channel_gates, channel_auth, discovered_chats, platform_limits,
 --          workspace_endpoints, pull_sources, pull_cursors, credential_bindings, quotas,
---          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets, settings.
+--          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets,
+--          moderation_chats, avatars, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read(p_filter, '{id,after}', p_limit);
 	if coalesce(p_kind not in ('workspace', 'channel', 'chat', 'group', 'endpoint', 'source', 'credential', 'quota',
-		'budget', 'retry_policy', 'webhook', 'alert', 'alert_target', 'setting'), true) then
+		'budget', 'retry_policy', 'webhook', 'alert', 'alert_target', 'avatar', 'moderation_chat', 'setting'), true) then
 		perform autopost.raise_argument('kind', format('%s is unknown', coalesce(p_kind, 'null')),
-			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, retry_policy, webhook, alert, alert_target or setting');
+			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, retry_policy, webhook, alert, alert_target, avatar, moderation_chat or setting');
 	end if;
 	return query
 	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
@@ -14323,6 +17364,7 @@ CREATE TABLE autopost.credential_health (
     failures integer DEFAULT 0 NOT NULL,
     lease_token text,
     lease_until timestamp with time zone,
+    leased_by text,
     checked_at timestamp with time zone,
     account text,
     rights jsonb DEFAULT '[]'::jsonb NOT NULL,
@@ -14900,6 +17942,58 @@ $$;
 
 
 --
+-- Name: list_file_sources(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_file_sources() RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the enabled sources of kind filebus of all active workspaces of the role, and which of them have
+--          work: a due scan, a job to start or to follow, files to write. Only the engine may call it.
+-- Returns: [{"workspace_id", "source_id", "root", "due"}].
+-- Reads:   as file_source_work.
+begin
+	perform autopost.enter_all_workspaces();
+	return (select coalesce(jsonb_agg(jsonb_build_object('workspace_id', w.workspace_id, 'source_id', w.source_id,
+		'root',
+		w.root, 'due', w.due_at <= autopost.now_ts()) order by w.workspace_id, w.source_id), '[]')
+	from autopost.file_source_work() w);
+end
+$$;
+
+
+--
+-- Name: list_invitations(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_invitations(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the open invitations of a workspace, newest first. p_filter may have before_id (older
+--          than this id: the next page).
+-- Returns: rows {"invitation_id", "email", "role", "invited_by", "created_at", "expires_at"}.
+-- Raises:  AP001 for an unknown key, a malformed id, or a limit outside 1 to 10000.
+-- Reads:   invitations.
+declare
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{before_id}', p_limit);
+	return query
+	select jsonb_build_object('invitation_id', i.invitation_id, 'email', i.email, 'role', i.role, 'invited_by',
+		i.invited_by, 'created_at', i.created_at, 'expires_at', i.expires_at)
+	from autopost.invitations i
+	where i.workspace_id = p_workspace_id and i.expires_at > autopost.now_ts()
+	and (v_before_id is null or i.invitation_id < v_before_id)
+	order by i.invitation_id desc
+	limit p_limit;
+end
+$$;
+
+
+--
 -- Name: list_master_keys(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -14987,29 +18081,36 @@ $$;
 
 
 --
--- Name: messages; Type: TABLE; Schema: autopost; Owner: -
+-- Name: list_members(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE TABLE autopost.messages (
-    workspace_id text NOT NULL,
-    message_id uuid NOT NULL,
-    hash_version integer DEFAULT 1 NOT NULL,
-    content_hash text NOT NULL,
-    normalization_version integer,
-    payload jsonb NOT NULL,
-    tags text[] DEFAULT '{}'::text[] NOT NULL,
-    source jsonb,
-    source_ref text,
-    first_seen_trace_id uuid,
-    first_ingest_run_id uuid,
-    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_ingest_run_id uuid,
-    seen_count bigint DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-ALTER TABLE ONLY autopost.messages ALTER COLUMN workspace_id SET STATISTICS 0;
-
-ALTER TABLE ONLY autopost.messages FORCE ROW LEVEL SECURITY;
+CREATE FUNCTION autopost.list_members(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the people of a workspace, newest account first. All keys of p_filter are optional:
+--          user_id, before_id (older than this id: the next page).
+-- Returns: rows {"user_id", "email", "name", "role", "enabled", "since"}.
+-- Raises:  AP001 for an unknown key, a malformed id, or a limit outside 1 to 10000.
+-- Reads:   memberships, users.
+declare
+	v_user_id uuid := autopost.uuid_in(p_filter, 'user_id');
+	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{user_id,before_id}', p_limit);
+	return query
+	select jsonb_build_object('user_id', u.user_id, 'email', u.email, 'name', u.name, 'role', m.role, 'enabled',
+		u.enabled, 'since', m.created_at)
+	from autopost.memberships m
+	join autopost.users u on u.user_id = m.user_id
+	where m.workspace_id = p_workspace_id
+	and (v_user_id is null or m.user_id = v_user_id)
+	and (v_before_id is null or m.user_id < v_before_id)
+	order by m.user_id desc
+	limit p_limit;
+end
+$$;
 
 
 --
@@ -15076,24 +18177,35 @@ CREATE FUNCTION autopost.list_messages(p_workspace_id text, p_filter jsonb, p_li
     SET enable_bitmapscan TO 'off'
     AS $$
 -- Purpose: lists messages, newest first by the first sight of their content. All keys of p_filter
---          are optional: status and channel_id (of one delivery), since (inclusive) and until
---          (exclusive) of the first sight, before_id (older than this id: the next page). The plan
---          is made per call, so that a missing key does not disable an index.
+--          are optional: status and channel_id (of one delivery), text (see messages_like), since
+--          (inclusive) and until (exclusive) of the first sight, before_id (older than this id: the
+--          next page). The plan is made per call, so that a missing key does not disable an index.
 -- Raises:  AP001 for an unknown key or status, a malformed id or instant, or a limit outside 1 to
 --          10000.
 -- Reads:   list_messages (view), deliveries.
 declare
 	v_ids uuid[];
+	v_found uuid[];
 	v_id uuid;
 	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
 	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
 	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, '{status,channel_id,since,until,before_id}', p_limit);
+	perform autopost.check_read(p_filter, '{status,channel_id,text,since,until,before_id}', p_limit);
 	perform autopost.check_status(p_filter, autopost.delivery_statuses());
 	if p_filter ?| '{status,channel_id}' then
 		v_ids := autopost.messages_with(p_workspace_id, p_filter ->> 'status', p_filter ->> 'channel_id');
+	end if;
+	if p_filter ? 'text' then
+		v_found := autopost.messages_like(p_workspace_id, p_filter ->> 'text', v_before_id, v_from, v_until);
+		v_ids := array(select f.id from unnest(v_found) f (id)
+			where case when v_ids is not null then f.id = any (v_ids)
+				else not p_filter ?| '{status,channel_id}' or exists (
+					select 1 from autopost.deliveries d
+					where d.workspace_id = p_workspace_id and d.message_id = f.id
+					and (not p_filter ? 'status' or d.status = p_filter ->> 'status')
+					and (not p_filter ? 'channel_id' or d.channel_id = p_filter ->> 'channel_id')) end);
 	end if;
 	if v_ids is not null then
 		-- One by one: a plan for all would scan the workspace.
@@ -15123,6 +18235,27 @@ begin
 	and (v_until is null or v.message_id < v_until)
 	order by v.message_id desc
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_moderation_chats(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_moderation_chats(p_workspace_id text, p_limit integer) RETURNS TABLE(chat_id text, platform text, auth_ref text, target_id text, users text[], enabled boolean, waiting bigint, sent_at timestamp with time zone, failures integer, last_error jsonb, fault text, created_at timestamp with time zone, updated_at timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the moderators' chats by id. fault says why nobody can be asked or decide there. Only
+--          the engine may call it.
+-- Raises:  AP001 for a limit outside 1 to 10000.
+-- Reads:   as moderation_chats_shown.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select t.* from autopost.moderation_chats_shown(p_workspace_id) t order by t.chat_id limit p_limit;
 end
 $$;
 
@@ -15159,6 +18292,89 @@ begin
 	where o.workspace_id = p_workspace_id and o.recurrence_id = v_id
 	and o.at >= v_from and o.at < v_until and (o.at, o.occurrence_id) > (v_after_at, v_after_id)
 	order by o.at, o.occurrence_id
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_publish_jobs_rows; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_publish_jobs_rows AS
+ SELECT j.workspace_id,
+    j.job_id,
+    j.platform,
+    j.source_id,
+    j.status,
+    (j.payload #>> '{publish_config,title}'::text[]) AS title,
+    j.payload_digest,
+    j.digest,
+    j.error,
+    j.submission_id,
+    j.delivery_id,
+    j.platform_post_id,
+    j.post_url,
+    j.published_at,
+    j.imported,
+    j.created_at,
+    j.updated_at
+   FROM autopost.publish_jobs j;
+
+
+--
+-- Name: list_publish_jobs; Type: VIEW; Schema: autopost; Owner: -
+--
+
+CREATE VIEW autopost.list_publish_jobs WITH (security_barrier='true') AS
+ SELECT v.workspace_id,
+    v.job_id,
+    v.platform,
+    v.source_id,
+    v.status,
+    v.title,
+    v.payload_digest,
+    v.digest,
+    v.error,
+    v.submission_id,
+    v.delivery_id,
+    v.platform_post_id,
+    v.post_url,
+    v.published_at,
+    v.imported,
+    v.created_at,
+    v.updated_at
+   FROM autopost.list_publish_jobs_rows v
+  WHERE (v.workspace_id = ANY (ARRAY( SELECT r.workspace_id
+           FROM autopost.readable_workspaces r)));
+
+
+--
+-- Name: list_publish_jobs(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_publish_jobs(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS SETOF autopost.list_publish_jobs
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists file jobs by job and platform. All keys of p_filter are optional: status, source_id, job_id, platform,
+--          after_job and after_platform (the last row of the page before).
+-- Raises:  AP001 for an unknown key or status, or a limit outside 1 to 10000.
+-- Reads:   list_publish_jobs (view).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{status,source_id,job_id,platform,after_job,after_platform}', p_limit);
+	perform autopost.check_status(p_filter, autopost.publish_job_statuses());
+	return query
+	select v.* from autopost.list_publish_jobs_rows v
+	where v.workspace_id = p_workspace_id
+	and (not p_filter ? 'status' or v.status = p_filter ->> 'status')
+	and (not p_filter ? 'source_id' or v.source_id = p_filter ->> 'source_id')
+	and (not p_filter ? 'job_id' or v.job_id = p_filter ->> 'job_id')
+	and (not p_filter ? 'platform' or v.platform = p_filter ->> 'platform')
+	and (not p_filter ? 'after_job' or (v.job_id, v.platform) > (p_filter ->> 'after_job',
+		coalesce(p_filter ->> 'after_platform', '')))
+	order by v.job_id, v.platform
 	limit p_limit;
 end
 $$;
@@ -15419,23 +18635,6 @@ $$;
 
 
 --
--- Name: settings; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.settings (
-    key text NOT NULL,
-    value jsonb NOT NULL,
-    meaning text NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    default_value jsonb,
-    "least" bigint,
-    most bigint,
-    internal boolean DEFAULT false NOT NULL,
-    CONSTRAINT settings_check CHECK (("least" <= most))
-);
-
-
---
 -- Name: list_settings(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15443,34 +18642,15 @@ CREATE FUNCTION autopost.list_settings() RETURNS SETOF autopost.settings
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: lists the settings of the installation, with meaning and default.
--- Reads:   settings.
+-- Purpose: lists the settings of the installation, with meaning and default. The settings
+--          upload_policy_PLATFORM are the upload policies of the platforms.
+-- Reads:   settings, platforms.
 begin
 	return query
-	select s.* from autopost.settings s
+	select s.* from autopost.all_settings() s
 	order by s.key;
 end
 $$;
-
-
---
--- Name: pull_cursors; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.pull_cursors (
-    workspace_id text NOT NULL,
-    source_id text NOT NULL,
-    cursor_json jsonb DEFAULT '{}'::jsonb NOT NULL,
-    next_poll_at timestamp with time zone DEFAULT now() NOT NULL,
-    failures integer DEFAULT 0 NOT NULL,
-    last_error jsonb,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    last_poll_at timestamp with time zone,
-    leased_by text,
-    leased_until timestamp with time zone
-);
-
-ALTER TABLE ONLY autopost.pull_cursors FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -15487,27 +18667,6 @@ CREATE TABLE autopost.pull_receipts (
 );
 
 ALTER TABLE ONLY autopost.pull_receipts FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: pull_sources; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.pull_sources (
-    workspace_id text NOT NULL,
-    source_id text NOT NULL,
-    kind text NOT NULL,
-    config_json jsonb DEFAULT '{}'::jsonb NOT NULL,
-    enabled boolean DEFAULT true NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    stopped jsonb,
-    CONSTRAINT pull_sources_config_json_check CHECK ((jsonb_typeof(config_json) = 'object'::text)),
-    CONSTRAINT pull_sources_kind_check CHECK ((kind = ANY (ARRAY['rss'::text, 'api'::text, 'db'::text, 'filebus'::text]))),
-    CONSTRAINT pull_sources_source_id_check CHECK ((source_id <> ''::text))
-);
-
-ALTER TABLE ONLY autopost.pull_sources FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -15869,32 +19028,33 @@ $$;
 
 
 --
--- Name: webhook_sends; Type: TABLE; Schema: autopost; Owner: -
+-- Name: list_users(jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE TABLE autopost.webhook_sends (
-    workspace_id text NOT NULL,
-    webhook_id text NOT NULL,
-    event_id uuid NOT NULL,
-    event_type text NOT NULL,
-    event_at timestamp with time zone NOT NULL,
-    body text NOT NULL,
-    status text DEFAULT 'pending'::text NOT NULL,
-    attempt integer DEFAULT 0 NOT NULL,
-    due_at timestamp with time zone NOT NULL,
-    claim_token text,
-    http_status integer,
-    error text,
-    created_at timestamp with time zone NOT NULL,
-    attempted_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    CONSTRAINT webhook_sends_attempt_check CHECK ((attempt >= 0)),
-    CONSTRAINT webhook_sends_check CHECK (((status = 'sending'::text) = (claim_token IS NOT NULL))),
-    CONSTRAINT webhook_sends_check1 CHECK (((status = ANY (ARRAY['delivered'::text, 'dead'::text])) = (finished_at IS NOT NULL))),
-    CONSTRAINT webhook_sends_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'delivered'::text, 'dead'::text])))
-);
-
-ALTER TABLE ONLY autopost.webhook_sends FORCE ROW LEVEL SECURITY;
+CREATE FUNCTION autopost.list_users(p_filter jsonb, p_limit integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the people of the installation by e-mail address. All keys of p_filter are optional:
+--          email, after (an address: the next page). Works across workspaces.
+-- Returns: rows {"user_id", "email", "name", "language", "installation_owner", "enabled",
+--          "has_password", "created_at", "roles": {workspace: role}}.
+-- Raises:  AP001 for an unknown key or a limit outside 1 to 10000.
+-- Reads:   users, memberships.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.check_read(p_filter, '{email,after}', p_limit);
+	return query
+	select autopost.user_shown(u) || jsonb_build_object('created_at', u.created_at, 'roles', (
+		select coalesce(jsonb_object_agg(m.workspace_id, m.role), '{}') from autopost.memberships m
+		where m.user_id = u.user_id and autopost.may_access(m.workspace_id)))
+	from autopost.users u
+	where (not p_filter ? 'email' or u.email = lower(btrim(p_filter ->> 'email')))
+	and (not p_filter ? 'after' or u.email > p_filter ->> 'after')
+	order by u.email
+	limit p_limit;
+end
+$$;
 
 
 --
@@ -16180,7 +19340,8 @@ CREATE FUNCTION autopost.local_time_of(p_value text) RETURNS timestamp without t
     AS $_$
 -- Purpose: a local time such as 2026-12-01T10:00, without seconds and offset; null for anything else.
 begin
-	return case when p_value ~ '^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$' then to_timestamp(p_value, 'YYYY-MM-DD"T"HH24:MI')::timestamp end;
+	return case when p_value ~ '^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$'
+		then to_timestamp(p_value, 'YYYY-MM-DD"T"HH24:MI')::timestamp end;
 exception when data_exception or datetime_field_overflow then
 	return null;
 end
@@ -16488,8 +19649,9 @@ CREATE FUNCTION autopost.lock_items(p_workspace_id text, p_items jsonb) RETURNS 
 -- Purpose: locks all rows that items of a configuration file may change, in the lock order of the
 --          installation. The items are then written in the order of their references, and each ends
 --          with the audit log, which is locked last.
--- Locks:   workspaces, workspace_endpoints, pull_sources, pull_cursors, platform_limits, quotas,
---          budgets, channels, settings (shared), channel_gates, result_webhooks, alert_targets.
+-- Locks:   workspaces, workspace_endpoints, pull_sources, pull_cursors, moderation_chats,
+--          platform_limits, quotas, budgets, channels, settings (shared), channel_gates,
+--          result_webhooks, alert_targets.
 declare
 	v_refs text[] := array(select i.value ->> 'id' from jsonb_array_elements(p_items) i
 		where i.value ->> 'kind' = 'budget');
@@ -16511,6 +19673,10 @@ begin
 	where s.workspace_id = p_workspace_id and s.source_id = any (v_sources) order by s.source_id for no key update of s;
 	perform 1 from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = any (v_sources) order by c.source_id for no key update of c;
+	perform 1 from autopost.moderation_chats t
+	where t.workspace_id = p_workspace_id and t.chat_id in (select i.value ->> 'id'
+		from jsonb_array_elements(p_items) i where i.value ->> 'kind' = 'moderation_chat')
+	order by t.chat_id for no key update of t;
 	perform 1 from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and autopost.group_subject(l.platform, l.rate_group) = any (v_subjects)
 	order by l.platform, l.rate_group for no key update of l;
@@ -16547,6 +19713,54 @@ $_$;
 
 
 --
+-- Name: lock_job(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_job(p_workspace_id text, p_job_id text, p_platform text) RETURNS autopost.publish_jobs
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks a job, also one without a row, and returns its row.
+-- Locks:   an advisory lock of the job, publish_jobs.
+declare
+	v_job autopost.publish_jobs;
+begin
+	perform pg_advisory_xact_lock(hashtextextended(concat_ws('|', 'job', p_workspace_id, p_platform, p_job_id), 0));
+	select j.* into v_job from autopost.publish_jobs j
+	where j.workspace_id = p_workspace_id and j.job_id = p_job_id and j.platform = p_platform
+	for no key update of j;
+	return v_job;
+end
+$$;
+
+
+--
+-- Name: lock_pressed(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_pressed(p_workspace_id text, p_auth_ref text, p_press jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks what a press may change, in the order of locks. A press brings the id of a message
+--          that was sent with an unknown outcome.
+-- Locks:   submissions, moderation_messages.
+-- Writes:  moderation_messages.
+declare
+	v_message autopost.moderation_messages := autopost.pressed_message(p_workspace_id, p_press ->> 'nonce');
+begin
+	perform 1 from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = v_message.submission_id
+	for no key update of s;
+	update autopost.moderation_messages m
+	set provider_ids = m.provider_ids || (p_press ->> 'message_id'),
+		status = case m.status when 'closed' then 'open' else m.status end
+	where m.workspace_id = p_workspace_id and m.message_id = v_message.message_id and m.auth_ref = p_auth_ref
+	and p_press ? 'message_id' and p_press ->> 'message_id' <> all (m.provider_ids)
+	and autopost.is_press_of(m, p_auth_ref, p_press);
+end
+$$;
+
+
+--
 -- Name: quotas; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -16565,6 +19779,7 @@ END) STORED NOT NULL,
     rate_group text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    global_x boolean DEFAULT false NOT NULL,
     CONSTRAINT quotas_check CHECK (
 CASE
     WHEN (channel_id IS NOT NULL) THEN ((platform IS NULL) AND (rate_group IS NULL))
@@ -16595,6 +19810,95 @@ begin
 	perform 1 from autopost.quotas q
 	where q.workspace_id = p_workspace_id and q.subject = p_quota.subject
 		order by q.window_seconds for no key update of q;
+end
+$$;
+
+
+--
+-- Name: lock_replaced(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_replaced(p_workspace_id text, p_message_id uuid, p_post jsonb) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks everything that a replacement reads and changes, in the common order.
+-- Returns: the deliveries of the post that are not over.
+-- Locks:   submissions, media_origin (shared), channels, messages (of the new content), deliveries,
+--          in this order.
+declare
+	v_ids uuid[];
+begin
+	perform 1 from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.message_id = p_message_id and s.status = 'pending'
+	order by s.submission_id
+	for no key update of s;
+	perform autopost.hold_origins(p_workspace_id, jsonb_build_array(p_post));
+	v_ids := array(select (r.delivery).delivery_id from autopost.replaceable(p_workspace_id, p_message_id) r);
+	perform autopost.lock_channels(p_workspace_id, array(select d.channel_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
+	perform 1 from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.hash_version = autopost.hash_version()
+		and m.content_hash = p_post ->> 'content_hash'
+	for no key update of m;
+	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
+	return v_ids;
+end
+$$;
+
+
+--
+-- Name: lock_slots(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_slots(p_workspace_id text, p_channel_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks what decides about the free slots of channels: two callers never get the same one.
+-- Locks:   quotas (subject, window_seconds), budgets (auth_ref), channels (channel_id), in this
+--          order.
+declare
+	v_subjects text[];
+	v_refs text[];
+begin
+	select array_agg(distinct s.subject), array_agg(distinct autopost.current_auth_ref(p_workspace_id, c))
+	into v_subjects, v_refs
+	from autopost.channels c
+	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform,
+		c.rate_group))) s (subject)
+	where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids);
+	perform 1 from autopost.quotas q
+	where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
+	order by q.subject, q.window_seconds
+	for no key update of q;
+	perform 1 from autopost.budgets b
+	where b.workspace_id = p_workspace_id and b.auth_ref = any (v_refs)
+	order by b.auth_ref
+	for no key update of b;
+	perform autopost.lock_channels(p_workspace_id, p_channel_ids);
+end
+$$;
+
+
+--
+-- Name: lock_slots_of(text, jsonb[], uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_slots_of(p_workspace_id text, p_posts jsonb[], p_run_id uuid, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks the slots of all channels of posts that take the next free one, before any message.
+--          A post with more channels than one transaction takes locks them in its job.
+-- Locks:   as lock_slots.
+-- Reads:   channels.
+declare
+	v_most int := case when autopost.planning() then 1000000000 else autopost.setting('fanout_chunk_channels')::int end;
+begin
+	perform autopost.lock_slots(p_workspace_id, array(
+		select distinct c.id from unnest(p_posts) p (post)
+		cross join lateral autopost.route_post(p_workspace_id, autopost.frozen_post(p.post, p_run_id, p_now)
+			|| '{"decided": true}', '', v_most + 1) r
+		cross join lateral unnest(r.ids) c (id)
+		where p.post -> 'raw' ? 'slot' and not p.post ? 'errors' and cardinality(r.ids) <= v_most));
 end
 $$;
 
@@ -16864,7 +20168,8 @@ begin
 		group by d.duty) c
 	cross join lateral autopost.finding('duty_failing', 'duty:' || c.duty,
 		c.failures, (p_level ->> 'alert_duty_failures')::numeric,
-		format('%s failed %s in a row: %s', c.duty, autopost.counted(c.failures, 'time', 'times'), left(c.error, 300))) f;
+		format('%s failed %s in a row: %s', c.duty, autopost.counted(c.failures, 'time', 'times'), left(c.error,
+			300))) f;
 	return query select f.* from (
 		select d.duty, sum(d.failures) as failures, max(d.error) as error from autopost.monitor_duties d
 		where d.duty like 'stage:%' and d.failures > 0 and d.reported_at > p_now - v_late
@@ -16885,7 +20190,8 @@ begin
 	from (
 		select d.skew_ms, r.host from autopost.monitor_duties d
 		left join autopost.dispatch_runs r on r.run_id = d.run_id
-		where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)
+		where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at,
+			p_now)
 		order by abs(d.skew_ms) desc limit 1) c;
 	return query select autopost.finding('clock_jumped', 'clocks', abs(autopost.milliseconds(j.jump)), 1,
 		format('the clock of the database jumped by %s', j.jump))
@@ -16896,7 +20202,8 @@ begin
 		format('%s daemons have %s configurations', c.runs, c.n))
 	from (
 		select count(distinct d.config) as n, count(distinct d.run_id) as runs from autopost.monitor_duties d
-			where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id, d.reported_at, p_now)) c;
+			where d.duty = 'watch' and d.reported_at > p_now - v_late and not autopost.is_over(d.run_id,
+				d.reported_at, p_now)) c;
 	return query select f.* from autopost.unheard_workspaces() f;
 	return query select autopost.finding('partitions_missing', 'events', count(*), 1,
 		format('%s of the next days have no partition of events', count(*)))
@@ -16962,7 +20269,7 @@ CREATE FUNCTION autopost.look_at_submissions(p_workspace_id text, p_level jsonb,
     AS $$
 -- Purpose: finds posts that failed before they had deliveries, and those without progress although
 --          their time has come: submissions, post changes, and what left_work finds.
--- Reads:   submissions, post_acts, channels, alerts; as left_work.
+-- Reads:   submissions, publish_jobs, post_acts, channels, alerts; as left_work.
 declare
 	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'submission_failed');
 	v_late constant interval := (p_level ->> 'alert_oldest_due_seconds')::numeric * interval '1 second';
@@ -16975,6 +20282,16 @@ begin
 			select s.last_error from autopost.submissions s
 			where s.workspace_id = p_workspace_id and s.status = 'failed' and s.updated_at > v_seen limit 1000) x) f
 	where f.n > 0;
+	return query select f.* from (
+		select distinct on (j.status, j.job_id) j.status, j.job_id, j.platform, j.error from autopost.publish_jobs j
+		where j.workspace_id = p_workspace_id and j.status in ('failed', 'unknown')
+			and j.updated_at > autopost.seen_until(p_workspace_id, 'publish_job_' || j.status)
+		order by j.status, j.job_id, j.platform
+		limit 100) c
+	cross join lateral autopost.finding('publish_job_' || c.status, 'job:' || c.job_id, 1, 1, format('job %s on %s: %s',
+		c.job_id, c.platform, concat_ws(': ', c.error ->> 'code', left(c.error ->> 'message', 200))),
+			jsonb_build_object(
+		'platform', c.platform)) f;
 	return query select autopost.finding('oldest_due', 'submissions', floor(extract(epoch from p_now - o.since)),
 		extract(epoch from v_late), format('submission %s has made no progress for %s', o.submission_id,
 			autopost.minutes_text(p_now - o.since)))
@@ -16990,7 +20307,8 @@ begin
 	from (
 		select a.act_id, a.channel_id, a.next_at from autopost.post_acts a
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
-			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), '-infinity') <= p_now - v_late * 0.8
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until), '-infinity') <= p_now -
+				v_late * 0.8
 		where a.workspace_id = p_workspace_id and a.status in ('queued', 'sending', 'retry')
 			and a.next_at <= p_now - v_late * 0.8
 		order by a.next_at limit 1) o
@@ -17576,6 +20894,18 @@ $$;
 
 
 --
+-- Name: media_at(jsonb, integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.media_at(p_media jsonb, p_places integer[]) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the media at these indexes, in their order.
+select coalesce(jsonb_agg(p_media -> p.place order by p.n), '[]') from unnest(p_places) with ordinality p (place, n)
+$$;
+
+
+--
 -- Name: media_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17638,23 +20968,23 @@ $_$;
 
 
 --
--- Name: media_refusal(jsonb, autopost.platforms, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: media_refusal(jsonb, integer[], autopost.platforms, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.media_refusal(p_media jsonb, p_platform autopost.platforms, p_sizes jsonb, p_auth_ref text) RETURNS text
+CREATE FUNCTION autopost.media_refusal(p_media jsonb, p_places integer[], p_platform autopost.platforms, p_sizes jsonb, p_auth_ref text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: why the platform would refuse a medium by type, id or size, else null. p_sizes: blob_ref
---          -> bytes, as far as known.
+-- Purpose: why the platform would refuse one of the media at these indexes by type, id or size, else
+--          null. p_sizes: blob_ref -> bytes, as far as known.
 select min(case
-	when not p_platform.media_bytes ? (e.value ->> 'type')
-		then format('media[%s]: %s takes no %s', e.ordinality - 1, p_platform.platform, e.value ->> 'type')
-	when (p_sizes ->> (e.value ->> 'blob_ref'))::bigint > (p_platform.media_bytes ->> (e.value ->> 'type'))::bigint
-		then format('media[%s]: %s bytes, %s takes at most %s', e.ordinality - 1, p_sizes ->> (e.value ->> 'blob_ref'),
-			p_platform.platform, p_platform.media_bytes ->> (e.value ->> 'type'))
-	else format('media[%s]: ', e.ordinality - 1) || autopost.id_refusal(e.value, p_platform, p_auth_ref)
+	when not p_platform.media_bytes ? (e.medium ->> 'type')
+		then format('media[%s]: %s takes no %s', e.place, p_platform.platform, e.medium ->> 'type')
+	when (p_sizes ->> (e.medium ->> 'blob_ref'))::bigint > (p_platform.media_bytes ->> (e.medium ->> 'type'))::bigint
+		then format('media[%s]: %s bytes, %s takes at most %s', e.place, p_sizes ->> (e.medium ->> 'blob_ref'),
+			p_platform.platform, p_platform.media_bytes ->> (e.medium ->> 'type'))
+	else format('media[%s]: ', e.place) || autopost.id_refusal(e.medium, p_platform, p_auth_ref)
 	end)
-from jsonb_array_elements(p_media) with ordinality e
+from (select p.place, p_media -> p.place as medium from unnest(p_places) p (place)) e
 $$;
 
 
@@ -17717,7 +21047,8 @@ select case
 	when jsonb_typeof(p_meta) <> 'object'
 		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}')
 	else (
-		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key), '[]')
+		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key),
+			'[]')
 		from (values
 			('filename', 'must be a name of 1 to 255 characters without slashes', 'write "price.pdf"',
 				jsonb_typeof(p_meta -> 'filename') = 'string' and p_meta ->> 'filename' ~ '^[^/\\[:cntrl:]]{1,255}$'
@@ -17730,6 +21061,56 @@ select case
 				p_meta @? '$.duration ? (@ >= 0 && @ <= 1000000)')) r (key, rule, remedy, ok)
 		where p_meta ? r.key and not r.ok) end
 $_$;
+
+
+--
+-- Name: messages_like(text, text, uuid, uuid, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.messages_like(p_workspace_id text, p_text text, p_before_id uuid, p_from uuid, p_until uuid) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: the messages with this text, source_ref or tag among the newest 5,000 of a range, newest
+--          first. The bound keeps the cost the same whatever the size of the workspace.
+-- Reads:   messages.
+declare
+	v_text text := lower(btrim(p_text));
+begin
+	return array(
+		select x.message_id
+		from (
+			select m.message_id, m.payload ->> 'text' as text, m.source_ref, m.tags from autopost.messages m
+			where m.workspace_id = p_workspace_id
+			and (p_before_id is null or m.message_id < p_before_id)
+			and (p_from is null or m.message_id >= p_from)
+			and (p_until is null or m.message_id < p_until)
+			order by m.message_id desc
+			limit 5000) x
+		where position(v_text in lower(x.text)) > 0 or lower(x.source_ref) = v_text or ltrim(v_text, '#') = any (x.tags)
+		order by x.message_id desc);
+end
+$$;
+
+
+--
+-- Name: messages_made(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.messages_made(p_render_meta jsonb) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: how far a delivery of several messages is, as "2 of 5 messages"; null if the platform has none.
+select format('%s of %s messages', c.made, c.planned)
+from (
+	select count(*) as planned,
+		count(*) filter (where p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step')) as made
+	from jsonb_array_elements(p_render_meta -> 'steps') s
+	where coalesce(s.value -> 'aside', 'false') = 'false') c
+where c.made > 0
+$$;
 
 
 --
@@ -17797,6 +21178,25 @@ $$;
 
 
 --
+-- Name: missing_bot_endpoint(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.missing_bot_endpoint(p_workspace_id text, p_auth_ref text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $_$
+-- Purpose: what is missing for updates of a bot, with the command; null if an endpoint gets them.
+-- Reads:   workspace_endpoints, credential_bindings.
+select format('no endpoint gets the updates of %s: autopost endpoint add NAME --kind %s --auth-ref %1$s --workspace %s --reason moderation',
+	b.auth_ref, b.platform, p_workspace_id)
+from autopost.credential_bindings b
+where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref and not exists (
+	select 1 from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+	and e.meta ->> 'auth_ref' = p_auth_ref)
+$_$;
+
+
+--
 -- Name: missing_values(autopost.templates, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17807,6 +21207,159 @@ CREATE FUNCTION autopost.missing_values(p_template autopost.templates, p_values 
 select array(
 	select t.name from autopost.template_tokens(p_template.body) t where not t.optional and t.name is not null
 		and not p_values ? t.name group by t.name order by min(t.n))
+$$;
+
+
+--
+-- Name: moderation_call(autopost.moderation_messages, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_call(p_message autopost.moderation_messages, p_kind text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: the common part of the calls for a message.
+select jsonb_build_object('kind', p_kind, 'id', p_message.message_id, 'token', p_message.claim_token, 'platform',
+	p_message.platform, 'auth_ref', p_message.auth_ref, 'target_id', p_message.target_id, 'chat_id', p_message.chat_id)
+$$;
+
+
+--
+-- Name: moderation_chat_errors(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_chat_errors(p_workspace_id text, p_chat_id text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $_$
+-- Purpose: checks a moderators' chat beyond the form of its fields.
+-- Returns: an array of {field, reason, remedy}.
+-- Reads:   credential_bindings, platforms, moderation_chats.
+declare
+	v_platform autopost.platforms;
+	v_bad text := (select u.value from jsonb_array_elements_text(p_fields -> 'users') u
+		where u.value !~ '^[0-9]{1,19}$' order by 1 limit 1);
+begin
+	select p.* into v_platform
+	from autopost.credential_bindings b
+	join autopost.platforms p on p.platform = b.platform
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_fields ->> 'auth_ref' and b.platform in ('telegram',
+		'max');
+	return case
+		when v_platform.platform is null then autopost.field_error('auth_ref',
+			format('must be a credential of telegram or max, got %s', p_fields -> 'auth_ref'),
+			'bind or set the credential first: autopost credential list')
+		when p_fields ->> 'target_id' !~ v_platform.target_form then autopost.field_error('target_id',
+			format('must be a target of %s, got %s', v_platform.platform, p_fields -> 'target_id'),
+			'write one such as ' || v_platform.target_example)
+		when exists (select 1 from autopost.moderation_chats c
+			where c.workspace_id = p_workspace_id and c.auth_ref = p_fields ->> 'auth_ref'
+			and c.target_id = p_fields ->> 'target_id' and c.chat_id <> p_chat_id)
+			then autopost.field_error('target_id', 'must not be the chat of another row', 'change the other row')
+		else '[]' end
+	|| case when v_bad is not null then autopost.field_error('users',
+		format('must hold numeric ids of people, got %s', to_jsonb(v_bad)),
+		'write ["5001"]: autopost audit list names the id of a person whose press was refused') else '[]' end;
+end
+$_$;
+
+
+--
+-- Name: moderation_chat_note(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_chat_note(p_workspace_id text, p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: {"note"} if presses in a chat cannot arrive; {} if they can, as far as the database knows.
+-- Reads:   workspace_endpoints, credential_bindings.
+select case when p_fields -> 'enabled' = 'true' and autopost.missing_bot_endpoint(p_workspace_id,
+	p_fields ->> 'auth_ref') is not null
+	then jsonb_build_object('note', 'no press can arrive: ' || autopost.missing_bot_endpoint(p_workspace_id,
+		p_fields ->> 'auth_ref')) else '{}' end
+$$;
+
+
+--
+-- Name: moderation_chat_rules(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_chat_rules() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the fields of a moderators' chat, for put_row.
+select '{
+	"auth_ref": {"is": "text", "required": true},
+	"target_id": {"is": "text", "required": true},
+	"users": {"is": "list", "required": true, "default": []},
+	"enabled": {"is": "boolean", "required": true, "default": true}
+}'::jsonb
+$$;
+
+
+--
+-- Name: moderation_chats_shown(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_chats_shown(p_workspace_id text) RETURNS TABLE(chat_id text, platform text, auth_ref text, target_id text, users text[], enabled boolean, waiting bigint, sent_at timestamp with time zone, failures integer, last_error jsonb, fault text, created_at timestamp with time zone, updated_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the moderators' chats, with the number of messages that wait for a press, and why nobody can
+--          be asked or decide there: the credential, the rights of the bot, the last call, or the
+--          updates of the bot.
+-- Reads:   moderation_chats, moderation_messages, credential_bindings, sealed_secrets,
+--          discovered_chats, workspace_endpoints, bot_subscriptions.
+begin
+	return query
+	select c.chat_id, b.platform, c.auth_ref, c.target_id, c.users, c.enabled,
+		(select count(*) from autopost.moderation_messages m
+			where m.workspace_id = p_workspace_id and m.chat_id = c.chat_id and m.status = 'open'),
+		c.sent_at, c.failures, c.last_error,
+		coalesce(autopost.credential_fault(p_workspace_id, c.auth_ref, coalesce(b.platform, 'telegram')),
+			case when c.failures > 0 then coalesce(c.last_error ->> 'message', c.last_error ->> 'code') end,
+			case when not h.may_post then h.reason end,
+			autopost.missing_bot_endpoint(p_workspace_id, c.auth_ref),
+			s.fault),
+		c.created_at, c.updated_at
+	from autopost.moderation_chats c
+	left join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
+	left join autopost.discovered_chats h on h.workspace_id = p_workspace_id and h.platform = b.platform
+		and h.auth_ref = c.auth_ref and h.target_id = split_part(c.target_id, ':', 1)
+	left join lateral (
+		select case when bool_or(t.subscribed_at is not null and t.error is null) then null
+			else coalesce('the platform does not send the updates of the bot: ' || max(t.error ->> 'message'),
+				'the platform was not yet asked for the updates of the bot') end as fault
+		from autopost.workspace_endpoints e
+		left join autopost.bot_subscriptions t on t.workspace_id = p_workspace_id and t.endpoint_id = e.endpoint_id
+		where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and e.meta ->> 'auth_ref' = c.auth_ref) s
+			on true
+	where c.workspace_id = p_workspace_id;
+end
+$$;
+
+
+--
+-- Name: moderation_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moderation_workspaces(p_by timestamp with time zone, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: workspaces with a due call to a moderators' chat, or a due answer to a pressed button. The
+--          cost grows with the number of chats.
+-- Reads:   moderation_chats, moderation_messages, moderation_presses, submissions, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	select d.workspace_id from (
+		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(c,
+			p_by)
+		union
+		select p.workspace_id from autopost.moderation_presses p
+		where p.status in ('pending', 'sending') and p.due_at <= p_by) d
+	where exists (select 1 from autopost.workspaces w where w.workspace_id = d.workspace_id and w.status <> 'disabled')
+	and (v_all or autopost.may_access(d.workspace_id))
+	limit p_limit;
+end
 $$;
 
 
@@ -17872,6 +21425,137 @@ begin
 		end if;
 	end loop;
 	return null;
+end
+$$;
+
+
+--
+-- Name: move_deliveries(text, uuid[], jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_to jsonb, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: moves deliveries in the order of the ids, each once. p_to: {"at": instant}, {"seconds":
+--          later than planned, or earlier if negative} or {"slot": "next_free"}. A claim sees the
+--          old time or the new one, because both lock the delivery.
+-- Returns: the results.
+-- Locks:   quotas and budgets for a slot, channels, deliveries, channel_gates, in this order.
+-- Writes:  deliveries, channel_gates, events (rescheduled), admin_audit_log.
+declare
+	v_ids uuid[];
+	v_results jsonb := '[]';
+	v_moved jsonb;
+begin
+	select array_agg(u.id order by u.n) into v_ids
+	from (select i.id, min(i.n) as n from unnest(p_delivery_ids) with ordinality i (id, n) group by i.id) u;
+	if p_to ? 'slot' then
+		perform autopost.lock_slots(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
+	end if;
+	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
+	for v_n in 1 .. cardinality(v_ids) loop
+		v_results := v_results || autopost.move_delivery(p_workspace_id, v_ids[v_n], p_to, v_ids[v_n + 1 :], p_meta);
+	end loop;
+	v_moved := jsonb_path_query_array(v_results, '$[*] ? (@.status == "moved")');
+	if v_moved <> '[]' then
+		perform autopost.arm_gates(p_workspace_id,
+			array(select distinct m.value ->> 'channel_id' from jsonb_array_elements(v_moved) m),
+			(select min(d.due_at) from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id in (
+				select (m.value ->> 'delivery_id')::uuid from jsonb_array_elements(v_moved) m)));
+		perform autopost.audit(p_workspace_id, 'reschedule', 'deliveries', p_meta,
+			autopost.changed(v_moved, 'delivery_id', 'before'), autopost.changed(v_moved, 'delivery_id',
+				'scheduled_for'));
+	end if;
+	return v_results;
+end
+$_$;
+
+
+--
+-- Name: move_delivery(text, uuid, jsonb, uuid[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_delivery(p_workspace_id text, p_delivery_id uuid, p_to jsonb, p_without uuid[], p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: moves one locked delivery. p_to and p_without: see move_deliveries.
+-- Returns: its result.
+-- Writes:  deliveries, events (rescheduled).
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_delivery autopost.deliveries;
+	v_channel autopost.channels;
+	v_reason text;
+	v_at timestamptz;
+begin
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	v_reason := autopost.move_obstacle(v_delivery);
+	if v_reason is null then
+		v_at := case
+			when p_to ? 'at' then (p_to ->> 'at')::timestamptz
+			when p_to ? 'seconds' then greatest(autopost.planned_at(v_delivery), v_now)
+				+ make_interval(secs => (p_to ->> 'seconds')::float8)
+			else autopost.slot_of(v_delivery, p_without) end;
+		v_reason := autopost.time_obstacle(p_workspace_id, v_delivery, v_at, v_now);
+		if v_reason is null then
+			perform autopost.set_schedule(p_workspace_id, p_delivery_id, v_at, null),
+				autopost.emit_event(p_workspace_id, 'rescheduled', 'ok', v_delivery, null, p_meta || jsonb_build_object(
+					'scheduled_for', v_at, 'before', autopost.planned_at(v_delivery)));
+		end if;
+	end if;
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
+	return jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'channel_id', v_delivery.channel_id,
+		'status', case when v_reason is null then 'moved' else 'refused' end, 'reason', v_reason,
+		'message', autopost.move_message(v_reason), 'before', autopost.planned_at(v_delivery),
+		'scheduled_for', case when v_reason is null then v_at end,
+		'opens_at', case when v_reason is null then nullif(autopost.opens_at(v_channel.window_mode, v_channel.timezone,
+			v_channel.posting_window, greatest(v_at, v_now)), 'infinity') end));
+end
+$$;
+
+
+--
+-- Name: move_message(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_message(p_reason text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a reason of move_obstacle or time_obstacle in words, with the remedy.
+select case p_reason
+	when 'unknown_delivery' then 'the workspace does not have this delivery: run autopost deliveries list'
+	when 'begun' then 'its call has begun: wait for the outcome'
+	when 'sent' then 'it was sent: edit or delete the post'
+	when 'ended' then 'it ended: requeue it'
+	when 'no_slot' then 'its channel has no free slot: give a time'
+	when 'in_the_past' then 'the time must be in the future: choose a later one'
+	when 'too_late' then format('the time must be within %s: choose an earlier one', autopost.schedule_horizon())
+	when 'unchanged' then 'it has this time already'
+	when 'after_removal' then 'the post is removed before that time: cancel its removal first (deliveries cancel)' end
+$$;
+
+
+--
+-- Name: move_obstacle(autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.move_obstacle(p_delivery autopost.deliveries) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: why a delivery cannot be moved; null if it can. A retry whose calls certainly made no
+--          part of the post has not begun.
+begin
+	return case
+		when p_delivery.delivery_id is null then 'unknown_delivery'
+		when p_delivery.status in ('claimed', 'sending') then 'begun'
+		when p_delivery.status = 'sent' then 'sent'
+		when p_delivery.status not in ('queued', 'retry') then 'ended'
+		when p_delivery.unknown_outcomes > 0
+			or coalesce(p_delivery.render_meta #> '{series_progress,steps}', '{}') <> '{}' then 'begun' end;
 end
 $$;
 
@@ -18016,6 +21700,44 @@ begin
 		then p_error else p_error - 'moved' end;
 end
 $$;
+
+
+--
+-- Name: moved(text, uuid[], jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.moved(p_workspace_id text, p_delivery_ids uuid[], p_to jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: checks the arguments of a move and does it. A dry run does the same and rolls back.
+-- Returns: as reschedule.
+-- Raises:  AP001 for a wrong argument.
+declare
+	v_meta jsonb := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_results jsonb;
+	v_count int;
+begin
+	perform autopost.require_argument('delivery_ids', cardinality(p_delivery_ids) > 0
+		and array_position(p_delivery_ids, null) is null);
+	if cardinality(p_delivery_ids) > 1000 then
+		perform autopost.raise_argument('delivery_ids', format('must have at most 1000 ids, got %s',
+			cardinality(p_delivery_ids)), 'make several calls');
+	end if;
+	if p_dry_run then
+		begin
+			v_results := autopost.move_deliveries(p_workspace_id, p_delivery_ids, p_to, v_meta);
+			raise exception 'planned' using errcode = 'AP900';
+		exception when sqlstate 'AP900' then
+			null; -- the writes are rolled back, the variables stay
+		end;
+	else
+		v_results := autopost.move_deliveries(p_workspace_id, p_delivery_ids, p_to, v_meta);
+	end if;
+	v_count := jsonb_array_length(jsonb_path_query_array(v_results, '$[*] ? (@.status == "moved")'));
+	return jsonb_build_object('applied', v_count > 0, 'dry_run', p_dry_run, 'moved', v_count, 'refused',
+		jsonb_array_length(v_results) - v_count, 'results', v_results);
+end
+$_$;
 
 
 --
@@ -18235,6 +21957,54 @@ $_$;
 
 
 --
+-- Name: next_free_slots(text, text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.next_free_slots(p_workspace_id text, p_channel_id text, p_after timestamp with time zone, p_limit integer) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the next free slots of a channel from p_after on (null: now), as a post with one message
+--          and the lowest price of its platform would take them. It reserves nothing: "slot":
+--          "next_free" in a post, and reschedule without a time, take a slot.
+-- Returns: {"items": [{"at"}]}, at most p_limit (1 to 100); fewer if there are no more.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   channels, platforms; as free_slot.
+declare
+	v_channel autopost.channels;
+	v_price bigint;
+	v_after timestamptz := coalesce(p_after, autopost.now_ts());
+	v_items jsonb := '[]';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('channel_id', p_channel_id <> ''), autopost.require_argument('limit',
+		p_limit is not null);
+	if p_limit not between 1 and 100 then
+		perform autopost.raise_argument('limit', format('must be 1 to 100, got %s', p_limit), 'pass a smaller number');
+	elsif v_after > autopost.now_ts() + make_interval(days => autopost.slot_horizon_days()) or not isfinite(v_after) then
+		perform autopost.raise_argument('after', format('must be within %s days, got %s', autopost.slot_horizon_days(),
+			coalesce(autopost.instant_text(v_after), v_after::text)), 'pass an earlier time');
+	end if;
+	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
+		and c.channel_id = p_channel_id;
+	if v_channel.channel_id is null then
+		perform autopost.raise_argument('channel_id', format('must be a channel of the workspace, got %s',
+			p_channel_id),
+			'run autopost channel list');
+	end if;
+	v_price := (select coalesce(p.post_micros, 0) from autopost.platforms p where p.platform = v_channel.platform);
+	for v_n in 1 .. p_limit loop
+		v_after := autopost.free_slot(v_channel, v_after, 1, v_price, '{}');
+		exit when v_after is null;
+		v_items := v_items || jsonb_build_object('at', v_after);
+		v_after := v_after + autopost.slot_gap(v_channel);
+	end loop;
+	return jsonb_build_object('items', v_items);
+end
+$$;
+
+
+--
 -- Name: next_health(text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18293,6 +22063,42 @@ begin
 		exit when v_open = p_at or (v_offset >= 1 and isfinite(v_open));
 	end loop;
 	return v_open;
+end
+$$;
+
+
+--
+-- Name: next_position(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.next_position(p_position jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the position of the next read of a stream. Transactions do not commit in the order of
+--          their times: when every transaction before the mark has ended, all up to the mark is read
+--          once more, and done_at moves there. Until then the read begins at the read before it.
+--          Times that a transaction reads before its first write are at most two seconds older.
+--          p_position null, of another server, or of a clock that was turned back: the present.
+-- Returns: {"from": read what is newer, "done_at": everything before is complete, "read_at", "mark_at",
+--          "mark_xid", "new": true for the present}.
+declare
+	v_overlap constant interval := '2 seconds';
+	v_now constant timestamptz := autopost.now_ts(); -- before the snapshot
+	v_snapshot pg_snapshot;
+	v_mark constant xid8 := (p_position ->> 'mark_xid')::xid8;
+	v_mark_at constant timestamptz := (p_position ->> 'mark_at')::timestamptz;
+	v_read_at constant timestamptz := (p_position ->> 'read_at')::timestamptz;
+	v_done constant timestamptz := (p_position ->> 'done_at')::timestamptz;
+begin
+	v_snapshot := pg_current_snapshot();
+	if pg_snapshot_xmin(v_snapshot) < v_mark and v_mark <= pg_snapshot_xmax(v_snapshot) and v_read_at <= v_now then
+		return p_position || jsonb_build_object('from', greatest(v_read_at - v_overlap, v_done), 'read_at', v_now);
+	elsif v_mark <= pg_snapshot_xmax(v_snapshot) and v_read_at <= v_now then
+		return jsonb_build_object('from', v_done, 'done_at', greatest(v_mark_at - v_overlap, v_done), 'read_at', v_now,
+			'mark_at', v_now, 'mark_xid', pg_snapshot_xmax(v_snapshot)::text);
+	end if;
+	return jsonb_build_object('from', v_now - v_overlap, 'done_at', v_now - v_overlap, 'read_at', v_now,
+		'mark_at', v_now, 'mark_xid', pg_snapshot_xmax(v_snapshot)::text, 'new', true);
 end
 $$;
 
@@ -18422,6 +22228,8 @@ begin
 				autopost.normalize_variant(v.value, p_raw ->> 'parse_mode', v_all)), '{}')
 				from jsonb_each(coalesce(p_raw -> 'variants', '{}')) v), '{}'),
 			'occurrence', autopost.utc(autopost.timestamp_of(p_raw ->> 'occurrence')),
+			'thread', nullif(autopost.normalize_thread(p_raw -> 'thread', p_raw ->> 'parse_mode'), '[]'),
+			'first_comment', nullif(autopost.normalize_text(p_raw ->> 'first_comment', p_raw ->> 'parse_mode'), ''),
 			'disable_preview', nullif(p_raw -> 'disable_preview', 'false'))));
 end
 $$;
@@ -18484,6 +22292,21 @@ $$;
 
 
 --
+-- Name: normalize_thread(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.normalize_thread(p_thread jsonb, p_parse_mode text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the parts of a thread with normalized texts and without empty fields.
+select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+	'text', nullif(autopost.normalize_text(e.value ->> 'text', p_parse_mode), ''),
+	'media', nullif(e.value -> 'media', '[]'))) order by e.ordinality), '[]')
+from jsonb_array_elements(autopost.parts_of(p_thread, 'array')) with ordinality e
+$$;
+
+
+--
 -- Name: normalize_variant(jsonb, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18491,7 +22314,7 @@ CREATE FUNCTION autopost.normalize_variant(p_variant jsonb, p_parse_mode text, p
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the fields in which a variant differs from its post, whose parse_mode and canonical links are
---          given. An empty text, link, media or buttons removes the post's.
+--          given. An empty text, link, media, buttons, thread or first_comment removes the post's.
 select jsonb_strip_nulls(jsonb_build_object(
 	'text', autopost.with_canonical_links(
 		autopost.normalize_text(p_variant ->> 'text', coalesce(p_variant ->> 'parse_mode', p_parse_mode)),
@@ -18500,7 +22323,12 @@ select jsonb_strip_nulls(jsonb_build_object(
 	'link', coalesce(autopost.canonical_url(p_variant ->> 'link'), btrim(p_variant ->> 'link')),
 	'media', p_variant -> 'media',
 	'buttons', case when p_variant ? 'buttons' then autopost.normalize_buttons(p_variant -> 'buttons') end,
-	'disable_preview', p_variant -> 'disable_preview'))
+	'disable_preview', p_variant -> 'disable_preview',
+	'thread', case when p_variant ? 'thread'
+		then autopost.normalize_thread(p_variant -> 'thread', coalesce(p_variant ->> 'parse_mode', p_parse_mode)) end,
+	'first_comment', case when p_variant ? 'first_comment'
+		then coalesce(autopost.normalize_text(p_variant ->> 'first_comment',
+			coalesce(p_variant ->> 'parse_mode', p_parse_mode)), '') end))
 		|| coalesce(autopost.post_variant(p_variant, autopost.post_fields()),
 		'{}') || autopost.normalize_video_variant(p_variant)
 $$;
@@ -18601,6 +22429,55 @@ $$;
 
 
 --
+-- Name: note_chat_result(autopost.moderation_chats, autopost.moderation_messages, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.note_chat_result(p_chat autopost.moderation_chats, p_message autopost.moderation_messages, p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: keeps the result of the last call to a locked chat: its wait after a failure, its new id, and
+--          its alert. A change of a message that people removed does not
+--          count as a failure of the chat.
+-- Writes:  moderation_chats, alerts, admin_audit_log.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_failures int := p_chat.failures + 1;
+	v_subject text := 'moderation_chat:' || p_chat.chat_id;
+	v_moved text := (select m.target from (select (p_error #>> '{moved,to}')
+			|| coalesce(substring(p_chat.target_id from ':.*'), '') as target) m
+		where split_part(p_chat.target_id, ':', 1) = p_error #>> '{moved,from}' and not exists (
+			select 1 from autopost.moderation_chats o
+			where o.workspace_id = p_chat.workspace_id and o.auth_ref = p_chat.auth_ref and o.target_id = m.target));
+begin
+	if p_error is null or p_message.status = 'closing' and p_error ->> 'scope' = 'delivery'
+		and p_error ->> 'category' = 'PERMANENT' then
+		update autopost.moderation_chats c
+		set failures = 0, last_error = null, sent_at = case when p_message.status = 'sending' then v_now
+			else c.sent_at end
+		where c.workspace_id = p_chat.workspace_id and c.chat_id = p_chat.chat_id;
+		perform autopost.end_alert(p_chat.workspace_id, 'moderation_chat_failing', v_subject);
+		return;
+	end if;
+	update autopost.moderation_chats c
+	set failures = v_failures, last_error = autopost.normalised_error(p_error),
+		target_id = coalesce(v_moved, c.target_id),
+		next_at = greatest(c.next_at, v_now + greatest(
+			least(interval '1 second' * case p_error ->> 'category' when 'PERMANENT' then 60 else 2 end
+				* 2 ^ least(v_failures - 1, 10), interval '15 minutes'),
+			make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000)))
+	where c.workspace_id = p_chat.workspace_id and c.chat_id = p_chat.chat_id;
+	if v_failures >= 3 or p_error ->> 'category' = 'PERMANENT' then
+		perform autopost.raise_alert(p_chat.workspace_id, 'moderation_chat_failing', v_subject, p_error,
+			jsonb_build_object('failures', v_failures));
+	end if;
+	perform autopost.audit(p_chat.workspace_id, 'move_moderation_chat', v_subject, jsonb_build_object('operator',
+		'autopost', 'reason', 'the platform gave the chat a new id'), jsonb_build_object('target_id', p_chat.target_id),
+		jsonb_build_object('target_id', v_moved)) where v_moved is not null;
+end
+$$;
+
+
+--
 -- Name: note_cluster(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18659,12 +22536,15 @@ CREATE FUNCTION autopost.note_submission(p_submission autopost.submissions, p_ac
     LANGUAGE plpgsql
     AS $$
 -- Purpose: writes an event of a submission and wakes the stages.
+-- Reads:   moderation_chats.
 -- Writes:  events.
 begin
 	perform autopost.emit_note(p_submission.workspace_id, p_action, 'ok', null, p_submission.message_id, null,
 		jsonb_build_object('submission_id', p_submission.submission_id, 'run_id', p_submission.run_id, 'trace_id',
 			p_submission.trace_id) || p_meta);
 	perform pg_notify('autopost_wake', 'submissions');
+	perform pg_notify('autopost_wake', 'moderation')
+	where exists (select 1 from autopost.moderation_chats c where c.workspace_id = p_submission.workspace_id);
 end
 $$;
 
@@ -18792,6 +22672,27 @@ $$;
 
 
 --
+-- Name: oldest_void_message(autopost.moderation_chats); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.oldest_void_message(p_chat autopost.moderation_chats) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the oldest open message of a chat that can no longer be decided on; null if there is none.
+-- Reads:   moderation_messages, submissions.
+begin
+	return (
+		select m.message_id from autopost.moderation_messages m
+		join autopost.submissions s on s.workspace_id = m.workspace_id and s.submission_id = m.submission_id
+		where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'open'
+		and (not autopost.is_of_chat(m, p_chat) or s.status <> 'pending' or s.digest <> m.digest)
+		order by m.created_at, m.message_id
+		limit 1);
+end
+$$;
+
+
+--
 -- Name: only_endpoint(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18812,6 +22713,33 @@ begin
 			when v_ids = '{}' then 'must name an enabled endpoint of kind webhook_push, and the workspace has none'
 			else format('must be given, because the workspace has several: %s', array_to_string(v_ids, ', ')) end,
 			case when v_ids = '{}' then 'run autopost endpoint add ID' else 'pass one of them' end);
+	end if;
+	return v_ids[1];
+end
+$$;
+
+
+--
+-- Name: only_file_source(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.only_file_source(p_workspace_id text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the only enabled source of kind filebus.
+-- Raises:  AP001 if there is not exactly one.
+-- Reads:   pull_sources.
+declare
+	v_ids text[] := array(
+		select s.source_id from autopost.pull_sources s
+		where s.workspace_id = p_workspace_id and s.kind = 'filebus' and s.enabled
+		order by s.source_id);
+begin
+	if cardinality(v_ids) <> 1 then
+		perform autopost.raise_argument('source_id', 'must be given, because the workspace has '
+			|| case when v_ids = '{}' then 'no source of kind filebus' else 'several sources of kind filebus: '
+			|| array_to_string(v_ids, ', ') end, case when v_ids = '{}' then 'run autopost source add ID --kind filebus'
+			else 'pass one of them' end);
 	end if;
 	return v_ids[1];
 end
@@ -18976,9 +22904,10 @@ $$;
 
 CREATE FUNCTION autopost.origin_in_use(p_workspace_id text, p_blob_ref text) RETURNS boolean
     LANGUAGE plpgsql
-    AS $$
--- Purpose: true if a message, an open submission or a draft uses a medium.
--- Reads:   message_media, submissions, drafts.
+    AS $_$
+-- Purpose: true if a message, an open submission, a draft, a post that repeats or a file job that is
+--          not published uses a medium.
+-- Reads:   message_media, submissions, drafts, recurrences, publish_jobs.
 begin
 	return exists (
 		select 1 from autopost.message_media m
@@ -18990,9 +22919,17 @@ begin
 	or exists (
 		select 1 from autopost.drafts d
 		where d.workspace_id = p_workspace_id and d.submitted_at is null
-		and d.payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)));
+		and d.payload -> 'media' @> jsonb_build_array(jsonb_build_object('blob_ref', p_blob_ref)))
+	or exists (
+		select 1 from autopost.recurrences r
+		where r.workspace_id = p_workspace_id
+		and r.payloads @? format('$[*].media[*] ? (@.blob_ref == "%s")', p_blob_ref)::jsonpath)
+	or exists (
+		select 1 from autopost.publish_jobs j
+		where j.workspace_id = p_workspace_id and j.status not in ('published', 'rejected')
+		and j.artifacts @? format('$.* ? (@.blob_ref == "%s")', p_blob_ref)::jsonpath);
 end
-$$;
+$_$;
 
 
 --
@@ -19235,13 +23172,68 @@ $$;
 
 
 --
+-- Name: part_errors(jsonb, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.part_errors(p_part jsonb, p_at text, p_media integer) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the errors in the form of one part of a thread, as {field, reason, remedy}. p_media: the number
+--          of the post's media.
+select case
+	when jsonb_typeof(p_part) <> 'object'
+		then autopost.field_error(p_at, 'must be an object', 'write {"text": "…", "media": [1]}')
+	when p_part ? 'text' and jsonb_typeof(p_part -> 'text') <> 'string'
+		then autopost.field_error(p_at || '.text', 'must be a JSON string', 'correct the type, or leave the field out')
+	when p_part ? 'media' and jsonb_typeof(p_part -> 'media') <> 'array'
+		then autopost.field_error(p_at || '.media', 'must be an array of numbers', 'write [1]')
+	when btrim(coalesce(p_part ->> 'text', ''), E' \n\r\t') = '' and coalesce(p_part -> 'media', '[]') = '[]'
+		then autopost.field_error(p_at, 'must have text or media', 'give one of them, or leave the part out')
+	else coalesce((
+		select autopost.field_error(p_at || '.media', format('must have numbers of media from 1 to %s, got %s', p_media,
+			left(m.value::text, 100)), 'number the media of the post from 1')
+		from jsonb_array_elements(p_part -> 'media') with ordinality m
+		where case when m.value::text ~ '^[0-9]{1,4}$' then m.value::text::int not between 1 and p_media else true end
+		order by m.ordinality limit 1), '[]') end
+$_$;
+
+
+--
+-- Name: part_steps(integer, jsonb, jsonb, jsonb, integer[], autopost.platforms, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.part_steps(p_n integer, p_part jsonb, p_body jsonb, p_media jsonb, p_chosen integer[], p_platform autopost.platforms, p_long_text text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the steps of part p_n of a thread, from its rendered text. Media that the channel does not take
+--          (not in p_chosen) are left out. Each text is in its step: the delivery's text is that of part 1.
+-- Returns: the steps; null if nothing is left of the part.
+declare
+	v_places int[] := array(select m.value::int - 1 from jsonb_array_elements_text(p_part -> 'media') with ordinality m
+		where m.value::int - 1 = any (p_chosen) order by m.ordinality);
+begin
+	if v_places = '{}' and autopost.is_blank(p_body) then
+		return null;
+	end if;
+	return (
+		select jsonb_agg(s.value || jsonb_strip_nulls(jsonb_build_object('part', p_n,
+			'step', format('part-%s.%s', p_n, s.value ->> 'step'),
+			'body', case when s.value -> 'text' = 'true' then coalesce(s.value -> 'body', p_body -> 'text') end,
+			'reply_to', format('part-%s.', p_n) || (s.value ->> 'reply_to'))) order by s.ordinality)
+		from jsonb_array_elements(autopost.with_places(autopost.plan_steps(p_body,
+			autopost.media_at(p_media, v_places), false, p_platform, p_long_text), v_places)) with ordinality s);
+end
+$$;
+
+
+--
 -- Name: part_warnings(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
 CREATE FUNCTION autopost.part_warnings(p_raw jsonb) RETURNS SETOF text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: unknown fields of a post's media, buttons and template.
+-- Purpose: unknown fields of a post's media, buttons, template and thread.
 select format('media[%s].%s', m.ordinality - 1, f.key)
 from jsonb_array_elements(autopost.parts_of(p_raw -> 'media', 'array')) with ordinality m,
 	jsonb_object_keys(autopost.parts_of(m.value, 'object')) f (key)
@@ -19260,7 +23252,28 @@ where f.key not in ('text', 'url')
 union all
 select 'template.' || f.key from jsonb_object_keys(autopost.parts_of(p_raw -> 'template', 'object')) f (key)
 	where f.key not in ('name', 'vars')
+union all
+select format('thread[%s].%s', t.ordinality - 1, f.key)
+from jsonb_array_elements(autopost.parts_of(p_raw -> 'thread', 'array')) with ordinality t,
+	jsonb_object_keys(autopost.parts_of(t.value, 'object')) f (key)
+where f.key not in ('text', 'media')
 $$;
+
+
+--
+-- Name: parts_missing(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.parts_missing(p_render_meta jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the unacknowledged steps of a thread or of a post with a first comment, in their order; empty for
+--          other posts.
+select coalesce(jsonb_agg(s.value -> 'step' order by s.ordinality), '[]')
+from jsonb_array_elements(p_render_meta -> 'steps') with ordinality s
+where p_render_meta @? '$.steps[*] ? (exists (@.part) || exists (@.comment))'
+and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
+$_$;
 
 
 --
@@ -19418,6 +23431,7 @@ begin
 		select f.key, f.value, w.kind from jsonb_each(p_raw) f
 		join (values ('source_ref', 'string'), ('text', 'string'), ('parse_mode', 'string'), ('link', 'string'),
 			('scheduled_for', 'string'), ('remove_at', 'string'), ('occurrence', 'string'),
+			('slot', 'string'),
 			('disable_preview', 'boolean'), ('variants', 'object'), ('routing', 'object'),
 				('template', 'object')) w (key, kind) on w.key = f.key
 		where jsonb_typeof(f.value) <> w.kind
@@ -19457,11 +23471,15 @@ begin
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'must be a time with an offset',
 			'write 2026-12-01T10:00:00+03:00');
+	elsif autopost.timestamp_of(p_raw ->> 'scheduled_for') > autopost.now_ts() + autopost.schedule_horizon() then
+		v_errors := v_errors || autopost.field_error('scheduled_for', format('must be within %s',
+			autopost.schedule_horizon()), 'choose an earlier time');
 	end if;
 	if p_raw ? 'occurrence' and autopost.timestamp_of(p_raw ->> 'occurrence') is null then
 		v_errors := v_errors || autopost.field_error('occurrence', 'must be a time with an offset',
 			'write 2026-12-01T10:00:00+03:00');
 	end if;
+	v_errors := v_errors || autopost.slot_errors(p_raw);
 	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
 		v_errors := v_errors || autopost.field_error('remove_at', 'must be a time with an offset',
 			'write 2026-12-01T18:00:00+03:00');
@@ -19474,7 +23492,64 @@ begin
 		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',
 			'choose an earlier time, or raise the setting delivery_retention_days');
 	end if;
+	if p_raw ?| autopost.thread_fields() then
+		v_errors := v_errors || autopost.thread_errors(p_raw, '', autopost.parts_of(p_raw -> 'media', 'array'));
+	end if;
+	if v_errors = '[]' then
+		v_errors := autopost.first_part_errors(p_raw);
+	end if;
 	return v_errors || autopost.variants_errors(p_raw) || autopost.template_form_errors(p_raw -> 'template');
+end
+$$;
+
+
+--
+-- Name: person_identity(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.person_identity(p_platform text, p_user text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the identity of a person of a platform in the ledger of approvals.
+select format('%s:user:%s', p_platform, p_user)
+$$;
+
+
+--
+-- Name: person_name(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.person_name(p_workspace_id text, p_identity text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: an identity in words: "Olga (telegram:user:5001)" if the person pressed a button before.
+-- Reads:   moderation_presses.
+begin
+	return coalesce((
+		select format('%s (%s)', p.name, p_identity) from autopost.moderation_presses p
+		where p.workspace_id = p_workspace_id and p.approver = p_identity and p.name is not null
+		order by p.pressed_at desc
+		limit 1), p_identity);
+end
+$$;
+
+
+--
+-- Name: person_name_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.person_name_of(p_name text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the name of a person without outer spaces.
+-- Raises:  AP001 for an empty or long name, and for control characters.
+declare
+	v_name text := btrim(p_name);
+begin
+	if coalesce(v_name = '' or length(v_name) > 100 or v_name ~ '[[:cntrl:]]', true) then
+		perform autopost.raise_argument('name', 'must have 1 to 100 characters in one line', 'write the name of the person');
+	end if;
+	return v_name;
 end
 $$;
 
@@ -19539,7 +23614,8 @@ CREATE FUNCTION autopost.plan_changed(p_old jsonb, p_new jsonb) RETURNS boolean
 select p_new is null or p_old -> 'media' is distinct from p_new -> 'media' or exists (
 	select 1 from jsonb_array_elements(p_old -> 'renderings') o
 	join jsonb_array_elements(p_new -> 'renderings') n on n.value ->> 'key' = o.value ->> 'key'
-	where (o.value -> 'text', o.value -> 'verdict') is distinct from (n.value -> 'text', n.value -> 'verdict'))
+	where (o.value -> 'text', o.value -> 'later', o.value -> 'verdict')
+		is distinct from (n.value -> 'text', n.value -> 'later', n.value -> 'verdict'))
 $$;
 
 
@@ -19573,7 +23649,7 @@ begin
 				'budget_until', autopost.budget_until(v_workspace_id, p_channel, p_delivery.rendered_text,
 					p_delivery.render_meta, p_now),
 				'ahead', autopost.queue_ahead(v_workspace_id, array[p_channel.channel_id], p_delivery.due_at,
-					p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)), 'group_ahead',
+					p_delivery.due_at, p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)), 'group_ahead',
 					p_limit -> 'ahead'), p_now);
 	elsif p_delivery.status = 'failed_permanent' then
 		return jsonb_build_object('verdict', 'invalid', 'reason', p_delivery.last_error ->> 'message');
@@ -19589,6 +23665,26 @@ begin
 	end if;
 	return jsonb_build_object('verdict', v_named -> 'status', 'reason', v_named -> 'reason');
 end
+$$;
+
+
+--
+-- Name: plan_channel_names(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_channel_names(p_plan jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the channels of a plan: the first names, and how many there are.
+select case when sum(r.channels) > 0 then string_agg(r.names, ', ' order by r.n)
+	|| case when sum(r.channels) > sum(r.named) then format(' … (%s in all)', sum(r.channels)) else '' end
+	else 'none' end
+from (
+	select e.ordinality as n, (e.value ->> 'channels')::int as channels,
+		jsonb_array_length(e.value -> 'channel_ids') as named,
+		(select string_agg(c.value, ', ' order by c.ordinality)
+			from jsonb_array_elements_text(e.value -> 'channel_ids') with ordinality c) as names
+	from jsonb_array_elements(p_plan -> 'renderings') with ordinality e) r
 $$;
 
 
@@ -19677,9 +23773,56 @@ CREATE FUNCTION autopost.plan_digest(p_plan jsonb) RETURNS text
     AS $$
 -- Purpose: the digest of a plan: texts, media and platforms, without the channels.
 select encode(sha256(convert_to(jsonb_build_object('media', p_plan -> 'media', 'texts', (
-	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict', r.value -> 'text')),
-		'[]')
+	select coalesce(jsonb_agg(distinct jsonb_build_array(r.value -> 'platform', r.value -> 'verdict',
+		r.value ->
+		'text')
+		|| case when r.value ? 'later' then jsonb_build_array(r.value -> 'later') else '[]' end), '[]')
 	from jsonb_array_elements(p_plan -> 'renderings') r))::text, 'UTF8')), 'hex')
+$$;
+
+
+--
+-- Name: plan_publish_job(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_publish_job(p_workspace_id text, p_job_id text, p_platform text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: dry run of the post of a complete file job: what its channel would get.
+-- Returns: {"status": "planned", "channel": {"channel_id", "target_id", "auth_ref"}, "post": row of plan, "warnings"};
+--          or {"status": unknown, incomplete, no_channel or rejected}.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   publish_jobs, pull_sources, channels, channel_auth, platforms; as plan.
+declare
+	v_job autopost.publish_jobs;
+	v_channel autopost.channels;
+	v_plan jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_job_name(p_job_id, p_platform);
+	select j.* into v_job from autopost.publish_jobs j
+	where j.workspace_id = p_workspace_id and j.job_id = p_job_id and j.platform = p_platform;
+	select c.* into v_channel from autopost.job_channel(v_job) c;
+	if v_job.digest is null or v_channel.channel_id is null then
+		return jsonb_build_object('status', case when v_job.job_id is null then 'unknown'
+			when v_job.digest is null then 'incomplete' else 'no_channel' end);
+	end if;
+	v_plan := autopost.plan(p_workspace_id, autopost.job_post(v_job, v_channel)
+		|| jsonb_build_object('tags', autopost.job_tags(v_job)), null);
+	return jsonb_build_object('status', v_plan -> 'status', 'channel', jsonb_build_object('channel_id',
+		v_channel.channel_id, 'target_id', v_channel.target_id, 'auth_ref', coalesce((select a.auth_ref
+		from autopost.channel_auth a where a.workspace_id = p_workspace_id and a.channel_id = v_channel.channel_id),
+		v_channel.auth_ref)), 'post', (select c.value from jsonb_array_elements(v_plan -> 'channels') c
+		where c.value ->> 'channel_id' = v_channel.channel_id), 'warnings', case
+		when v_job.artifacts ? 'subtitles' and (select p.takes from autopost.platforms p where p.platform =
+			p_platform) = 'videos'
+			and coalesce(v_job.payload #> '{publish_config,subtitles_language}', v_job.payload #>
+				'{publish_config,language}',
+			v_channel.settings #> '{youtube,captions_language}') is null then
+		'["subtitles are left out: give publish_config.subtitles_language, or captions_language of the channel"]'
+			else '[]' end::jsonb);
+end
 $$;
 
 
@@ -19751,6 +23894,61 @@ begin
 	return autopost.text_steps(p_body, p_platform.text_limit, p_platform.text_limit, null) || v_steps;
 end
 $_$;
+
+
+--
+-- Name: plan_texts(jsonb, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.plan_texts(p_plan jsonb, p_limit integer, p_unit text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the texts of a plan within p_limit units, equal ones once, each after a line that names its
+--          platforms and how many channels get it. Several texts share the space.
+-- Reads:   platforms.
+declare
+	v_shown constant int := 4;
+	v_count int;
+	v_share int;
+	v_part record;
+	v_label text;
+	v_texts text := '';
+begin
+	select count(distinct (autopost.readable_text(r.value ->> 'text', r.value ->> 'platform'), r.value ->> 'reason'))
+	into v_count from jsonb_array_elements(p_plan -> 'renderings') r;
+	v_share := p_limit / greatest(least(v_count, v_shown), 1) - 4;
+	for v_part in
+		select string_agg(distinct t.platform, ', ' order by t.platform) as platforms, sum(t.channels) as channels,
+			t.said, t.reason
+		from (
+			select r.value ->> 'platform' as platform, (r.value ->> 'channels')::int as channels, r.ordinality as n,
+				autopost.readable_text(r.value ->> 'text', r.value ->> 'platform') as said,
+					r.value ->> 'reason' as reason
+			from jsonb_array_elements(p_plan -> 'renderings') with ordinality r) t
+		group by t.said, t.reason
+		order by min(t.n)
+		limit v_shown
+	loop
+		v_label := format(e'%s, %s:\n', v_part.platforms, autopost.counted(v_part.channels, 'channel', 'channels'));
+		v_texts := concat_ws(e'\n\n', nullif(v_texts, ''), v_label || autopost.shorten_text(
+			coalesce('not sent: ' || v_part.reason, v_part.said, 'no text'), false,
+			greatest(v_share - autopost.measure(v_label, p_unit), 1), p_unit));
+	end loop;
+	return v_texts;
+end
+$$;
+
+
+--
+-- Name: planned_at(autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.planned_at(p_delivery autopost.deliveries) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the time of a delivery without its retries: the one that a person plans and moves.
+select greatest(p_delivery.not_before, p_delivery.scheduled_for)
+$$;
 
 
 --
@@ -20069,7 +24267,7 @@ begin
 		v_names := v_names || array(select autopost.routing_warnings(p_workspace_id,
 			autopost.parts_of(p_raw -> 'routing', 'object')));
 	end if;
-	if p_raw ?| '{media,buttons,template}' then
+	if p_raw ?| '{media,buttons,template,thread}' then
 		v_names := v_names || array(select autopost.part_warnings(p_raw));
 	end if;
 	return autopost.unknown_fields(p_raw) || (select coalesce(jsonb_agg(n.name order by n.name), '[]')
@@ -20264,6 +24462,148 @@ begin
 		'tags', to_jsonb(autopost.tags_of(v_raw, v_payload)),
 		'source_ref', v_raw -> 'source_ref',
 		'fields', v_fields);
+end
+$$;
+
+
+--
+-- Name: prepare_publish_job(text, text, text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.prepare_publish_job(p_workspace_id text, p_source_id text, p_job_id text, p_platform text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: makes the payload of a job from given fields: {"publish_config", "artifact_pointers", "lineage"}. It needs
+--          an approval that waits for the job. p_source_id null: the only source of kind filebus. The engine writes
+--          the payload file, which is then taken like any
+--          other.
+-- Returns: {"applied": true, "dry_run", "before": {}, "after": the payload}, or {"applied": false, "dry_run",
+--          "reason"}: not_approved, known (the job has a payload), prepared (its payload is being written).
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, audit_heads, in this order.
+-- Reads:   pull_sources, platforms, approvals.
+-- Writes:  publish_jobs, events (filebus_waiting), admin_audit_log.
+declare
+	v_act jsonb;
+	v_source_id text;
+	v_job autopost.publish_jobs;
+	v_payload jsonb;
+	v_reason text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_source_id := coalesce(nullif(p_source_id, ''), autopost.only_file_source(p_workspace_id));
+	perform autopost.file_source(p_workspace_id, v_source_id);
+	perform autopost.check_job_name(p_job_id, p_platform);
+	perform autopost.require_argument('fields', jsonb_typeof(p_fields) = 'object');
+	if jsonb_typeof(p_fields -> 'publish_config') is distinct from 'object'
+		or coalesce(p_fields #>> '{artifact_pointers,video}', '') = ''
+		or exists (select 1 from jsonb_object_keys(p_fields) f (key)
+			where f.key not in ('publish_config', 'artifact_pointers', 'lineage')) then
+		perform autopost.raise_argument('fields',
+			'must have publish_config and artifact_pointers.video, and may have lineage',
+			'pass {"publish_config": {"title": "…"}, "artifact_pointers": {"video": "../../output/JOB/final.mp4"}}');
+	end if;
+	v_payload := jsonb_build_object('job_id', p_job_id, 'platform', p_platform) || p_fields;
+	v_job := autopost.lock_job(p_workspace_id, p_job_id, p_platform);
+	v_reason := case
+		when v_job.prepared is not null then 'prepared'
+		when v_job.job_id is not null then 'known'
+		when not exists (select 1 from autopost.approvals a
+			where a.workspace_id = p_workspace_id and a.subject = 'job:' || p_job_id and a.platform = p_platform
+				and a.decision = 'approve' and a.digest is null and a.voided_at is null
+				and coalesce(a.expires_at > autopost.now_ts(), true)) then 'not_approved' end;
+	if v_reason is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_reason);
+	end if;
+	if not p_dry_run then
+		v_job.workspace_id := p_workspace_id;
+		v_job.job_id := p_job_id;
+		v_job.platform := p_platform;
+		v_job.source_id := v_source_id;
+		v_job.status := 'waiting';
+		v_job.prepared := v_payload;
+		v_job.prepared_by := p_operator;
+		perform autopost.save_job(v_job, v_act);
+		perform autopost.audit(p_workspace_id, 'prepare_publish_job', 'job:' || p_job_id || '/' || p_platform, v_act,
+			'{}',
+			v_payload);
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', '{}'::jsonb, 'after', v_payload);
+end
+$$;
+
+
+--
+-- Name: press_result(autopost.moderation_chats, autopost.moderation_messages, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.press_result(p_chat autopost.moderation_chats, p_message autopost.moderation_messages, p_press jsonb, p_approver text, p_decision text) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: decides about the submission of a pressed button if the person may, and if the message shows
+--          the present plan. The submission is locked.
+-- Returns: {"result", "answer"}.
+-- Writes:  as decide_submission.
+declare
+	v_submission autopost.submissions;
+	v_done jsonb;
+	v_missing int;
+	v_said text;
+begin
+	select s.* into v_submission from autopost.submissions s
+	where s.workspace_id = p_message.workspace_id and s.submission_id = p_message.submission_id;
+	if not autopost.is_of_chat(p_message, p_chat) then
+		return '{"result": "disabled", "answer": "This chat no longer decides about posts."}';
+	elsif p_chat.users <> '{}' and p_press ->> 'user' <> all (p_chat.users) then
+		return jsonb_build_object('result', 'not_allowed', 'answer', format(
+			'You may not decide here. An owner of workspace %s can add your id %s to the chat.',
+				left(p_chat.workspace_id, 60),
+			p_press ->> 'user'));
+	elsif v_submission.decision is not null or v_submission.status not in ('pending', 'fetching') then
+		return jsonb_build_object('result', 'decided', 'answer', autopost.decision_text(v_submission));
+	elsif v_submission.digest is distinct from p_message.digest then
+		return '{"result": "changed", "answer": "The post has changed since this message. Decide on the newer one."}';
+	end if;
+	v_done := autopost.decide_submission(p_message.workspace_id, p_message.submission_id, p_decision,
+		jsonb_build_object('source', p_message.platform, 'digest', p_message.digest, 'nonce',
+			format('%s:%s', p_press ->> 'nonce', p_press ->> 'user')), p_approver,
+		format('pressed %s in chat %s', initcap(p_decision), p_chat.chat_id));
+	v_missing := greatest((v_done ->> 'needed')::int - (v_done ->> 'approvals')::int, 0);
+	v_said := case
+		when v_done -> 'applied' = 'true' and p_decision = 'reject' then 'Rejected.'
+		when v_done -> 'applied' = 'true' and v_missing > 0 then format('You approved it. %s needed.',
+			autopost.counted(v_missing, 'more approval is', 'more approvals are'))
+		when v_done ->> 'status' = 'failed' then 'Approved, but it could not be queued: the message shows why.'
+		when v_done -> 'applied' = 'true' then 'Approved.'
+		when v_done ->> 'reason' = 'repeated' then 'You approved it already. One more approval is needed.'
+		when v_done ->> 'reason' = 'own_approval' then 'You wrote or edited this post: another person must approve it.'
+		when v_done ->> 'reason' = 'digest_changed'
+			then 'The post has changed since this message. Decide on the newer one.'
+		else 'This post does not wait for a decision.' end;
+	return jsonb_build_object('result', case when v_done -> 'applied' = 'false' then v_done ->> 'reason'
+		when p_decision = 'reject' then 'rejected' when v_missing > 0 then 'counted' else 'approved' end, 'answer',
+			v_said);
+end
+$$;
+
+
+--
+-- Name: pressed_message(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.pressed_message(p_workspace_id text, p_nonce text) RETURNS autopost.moderation_messages
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the message with a button; null if it is not known.
+-- Reads:   moderation_messages.
+declare
+	v_message autopost.moderation_messages;
+begin
+	select m.* into v_message from autopost.moderation_messages m
+	where m.workspace_id = p_workspace_id and (m.approve_nonce = p_nonce or m.reject_nonce = p_nonce);
+	return v_message;
 end
 $$;
 
@@ -20468,6 +24808,18 @@ begin
 	end if;
 	return 1;
 end
+$$;
+
+
+--
+-- Name: publish_job_statuses(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.publish_job_statuses() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the statuses of file jobs in the order of their life.
+select '{waiting,approved,publishing,published,rejected,failed,unknown}'::text[]
 $$;
 
 
@@ -20830,7 +25182,8 @@ CREATE FUNCTION autopost.purge_submissions(p_workspace_id text) RETURNS jsonb
 -- Returns: {"purged", "more"}.
 -- Locks:   submissions (skip locked).
 -- Reads:   ingress_receipts.
--- Writes:  submissions, event_hashes (expired ones), drafts, occurrences.
+-- Writes:  submissions with their messages and presses in chats, event_hashes (expired ones), drafts, occurrences,
+--          moderation_presses (without a submission, after a day).
 declare
 	v_before timestamptz;
 	v_receipt timestamptz;
@@ -20854,6 +25207,9 @@ begin
 	and d.submitted_at < autopost.now_ts() - autopost.setting_interval('receipt_ttl_hours');
 	delete from autopost.occurrences o
 	where o.workspace_id = p_workspace_id and o.status <> 'expected' and o.updated_at < v_before;
+	delete from autopost.moderation_presses p
+	where p.workspace_id = p_workspace_id and p.submission_id is null
+	and p.pressed_at < autopost.now_ts() - interval '1 day';
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',
@@ -21020,6 +25376,57 @@ select case
 		'before', autopost.fields_that_differ(p_put -> 'before', p_put -> 'after'),
 		'after', autopost.fields_that_differ(p_put -> 'after', case
 			when p_put -> 'created' = 'true' then p_put -> 'defaults' else p_put -> 'before' end)) end
+$$;
+
+
+--
+-- Name: put_avatar(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_avatar(p_workspace_id text, p_avatar_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: names an avatar for {avatar_name} of events that bring no name. p_fields: {"name"}; null
+--          removes it. Later events use it.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after"}, or {"applied": false,
+--          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason",
+--          "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, audit_heads.
+-- Writes:  avatars, admin_audit_log.
+declare
+	v_rules constant jsonb := '{"name": {"is": "text"}}';
+	v_act jsonb;
+	v_before jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('avatar_id', p_avatar_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(a), v_rules) from autopost.avatars a
+		where a.workspace_id = p_workspace_id and a.avatar_id = p_avatar_id);
+	perform autopost.check_new_id('avatar_id', p_avatar_id) where v_before is null;
+	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	v_answer := autopost.put_answer(v_put, case when length(v_put -> 'after' ->> 'name') > 100
+		or btrim(v_put -> 'after' ->> 'name') = '' then autopost.field_error('name', 'must have 1 to 100 characters',
+		'write a shorter name, or null to remove it') end, p_dry_run);
+	if v_before is null and v_put -> 'after' -> 'name' = 'null' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unchanged');
+	elsif v_answer -> 'applied' = 'true' and not p_dry_run then
+		delete from autopost.avatars a
+		where a.workspace_id = p_workspace_id and a.avatar_id = p_avatar_id and v_put -> 'after' -> 'name' = 'null';
+		insert into autopost.avatars (workspace_id, avatar_id, name)
+		select p_workspace_id, p_avatar_id, v_put -> 'after' ->> 'name'
+		where v_put -> 'after' -> 'name' <> 'null'
+		on conflict (workspace_id, avatar_id) do update set name = excluded.name;
+		perform autopost.audit(p_workspace_id, 'put_avatar', 'avatar:' || p_avatar_id, v_act, v_answer -> 'before',
+			v_answer -> 'after');
+	end if;
+	return v_answer;
+end
 $$;
 
 
@@ -21489,12 +25896,105 @@ begin
 			- 'recurrence_id';
 	when 'alert_target' then
 		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'moderation_chat' then
+		return autopost.put_moderation_chat(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.raise_argument('items',
 			format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, recurrence or alert_target');
+			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, recurrence, alert_target or moderation_chat');
 	end case;
 	return null;
+end
+$_$;
+
+
+--
+-- Name: put_job(autopost.publish_jobs, autopost.publish_jobs, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_job(p_job autopost.publish_jobs, p_new autopost.publish_jobs, p_undoubted boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: adds a locked job, or gives it its new content if its status allows that.
+-- Returns: {"applied", "reason"} and the job (job_document).
+-- Writes:  as change_job.
+declare
+	v_job autopost.publish_jobs := p_job;
+	-- An artifact that cannot be read now is not a changed one.
+	v_same boolean := p_job.payload_digest is not distinct from p_new.payload_digest
+		and (p_new.digest is null or p_job.digest is not distinct from p_new.digest);
+	v_reason text;
+begin
+	if v_job.status = 'unknown' and v_job.delivery_id is null and p_undoubted then
+		v_job.doubt := null;
+		v_job.error := null;
+		v_job.status := 'waiting';
+		v_job := autopost.save_job(v_job, '{}');
+	end if;
+	if v_job.job_id is null then
+		v_job := autopost.settle_job(autopost.save_job(p_new, '{}'));
+	elsif v_same and (v_job.status <> 'waiting' or v_job.error is not distinct from p_new.error) then
+		v_job := autopost.settle_job(v_job);
+		v_reason := case when v_job.status = p_job.status then 'unchanged' end;
+	elsif v_same then
+		v_job.error := p_new.error;
+		v_job := autopost.settle_job(autopost.save_job(v_job, '{}'));
+	elsif v_job.status = 'published' then
+		v_reason := 'published';
+	elsif v_job.status = 'unknown' and v_job.delivery_id is null then
+		v_job.payload := p_new.payload;
+		v_job.payload_digest := p_new.payload_digest;
+		v_job.artifacts := p_new.artifacts;
+		v_job.digest := p_new.digest;
+		v_job := autopost.save_job(v_job, '{}');
+	elsif autopost.withdraw_job(v_job, 'the job has new content') then
+		v_job := autopost.change_job(v_job, p_new);
+	else
+		v_reason := v_job.status;
+	end if;
+	return jsonb_strip_nulls(jsonb_build_object('applied', v_reason is null, 'reason', v_reason))
+		|| autopost.job_document(v_job);
+end
+$$;
+
+
+--
+-- Name: put_job_artifact(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_job_artifact(p_workspace_id text, p_source_id text, p_origin jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: registers an artifact of a file job in the media store: {"blob_ref", "origin_url", "content_type",
+--          "size_bytes", "kind", "width", "height"}. Its limit is max_bytes of the source, not that of media. Only
+--          the engine, which has hashed the content, may call it.
+-- Returns: {"applied": true}, or {"applied": false, "reason"}: too_large (with "limit"), being_removed.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the content, media_origin.
+-- Reads:   pull_sources, workspaces, media_removals.
+-- Writes:  media_origin.
+declare
+	v_source autopost.pull_sources;
+	v_ref text := p_origin ->> 'blob_ref';
+	v_limit bigint;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_source := autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('origin', p_origin ->> 'origin_url' <> '' and (p_origin ->>
+		'size_bytes')::bigint >= 0
+		and v_ref ~ '^sha256:[0-9a-f]{64}$');
+	v_limit := coalesce((v_source.config_json ->> 'max_bytes')::bigint, 17179869184);
+	if (p_origin ->> 'size_bytes')::bigint > v_limit then
+		return jsonb_build_object('applied', false, 'reason', 'too_large', 'limit', v_limit);
+	end if;
+	perform autopost.lock_content(v_ref);
+	if exists (select 1 from autopost.media_removals r where r.blob_ref = v_ref) then
+		return '{"applied": false, "reason": "being_removed"}';
+	end if;
+	perform autopost.claim_content(p_workspace_id, v_ref, true);
+	perform autopost.store_origin(p_workspace_id, p_origin, true);
+	return '{"applied": true}';
 end
 $_$;
 
@@ -21567,17 +26067,125 @@ begin
 	if not autopost.claim_content(p_workspace_id, p_blob_ref, v_engine) then
 		return '{"applied": false, "reason": "not_yours"}';
 	end if;
-	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind,
-		width, height, last_seen_at, created_at, hashed)
-	values (p_workspace_id, p_blob_ref, p_origin_url, substr(p_blob_ref, 8), p_content_type, p_size_bytes, p_kind,
-		p_width, p_height, autopost.now_ts(), autopost.now_ts(), v_engine)
-	on conflict (workspace_id, blob_ref) do update
-	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes,
-		last_seen_at = excluded.last_seen_at, deleted_at = null,
-		hashed = excluded.hashed or o.hashed and o.deleted_at is null;
+	perform autopost.store_origin(p_workspace_id, jsonb_build_object('blob_ref', p_blob_ref, 'origin_url', p_origin_url,
+		'content_type', p_content_type, 'size_bytes', p_size_bytes, 'kind', p_kind, 'width', p_width, 'height',
+			p_height),
+		v_engine);
 	return '{"applied": true}';
 end
 $_$;
+
+
+--
+-- Name: put_membership(text, uuid, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_membership(p_workspace_id text, p_user_id uuid, p_role text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: gives a person a role in a workspace; null ends the membership. The last owner stays.
+-- Returns: {"applied": true, "dry_run", "before": {"role"}, "after": {"role"}}; or {"applied": false,
+--          "dry_run", "reason": "unknown_user" | "unchanged" | "last_owner"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  memberships, admin_audit_log.
+declare
+	v_act jsonb;
+	v_old text;
+	v_refused text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('user_id', p_user_id is not null);
+	perform autopost.check_role(p_role) where p_role is not null;
+	perform autopost.take_turn('people') where not p_dry_run;
+	select m.role into v_old from autopost.memberships m
+	where m.workspace_id = p_workspace_id and m.user_id = p_user_id;
+	v_refused := case
+		when not exists (select 1 from autopost.users u where u.user_id = p_user_id) then 'unknown_user'
+		when v_old is not distinct from p_role then 'unchanged'
+		when v_old = 'owner' and not exists (select 1 from autopost.memberships m
+			where m.workspace_id = p_workspace_id and m.role = 'owner' and m.user_id <> p_user_id) then 'last_owner' end;
+	if v_refused is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_refused);
+	end if;
+	if not p_dry_run then
+		if p_role is null then
+			delete from autopost.memberships m where m.workspace_id = p_workspace_id and m.user_id = p_user_id;
+		else
+			insert into autopost.memberships (workspace_id, user_id, role, created_at)
+			values (p_workspace_id, p_user_id, p_role, autopost.now_ts())
+			on conflict (workspace_id, user_id) do update set role = excluded.role;
+		end if;
+		perform autopost.audit(p_workspace_id, 'put_membership', 'user:' || p_user_id, v_act,
+			jsonb_build_object('role', v_old), jsonb_build_object('role', p_role));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', jsonb_build_object('role', v_old),
+		'after', jsonb_build_object('role', p_role));
+end
+$$;
+
+
+--
+-- Name: put_moderation_chat(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_moderation_chat(p_workspace_id text, p_chat_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds or changes a chat whose members decide about posts. p_fields has changed fields (see
+--          moderation_chat_rules); null restores the default. The chat is asked about every post
+--          that waits. A disabled chat loses its buttons.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after", "note": if presses cannot
+--          arrive}, or {"applied": false, "dry_run"} with reason unchanged, or invalid and "errors":
+--          [{"field", "reason", "remedy"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, moderation_chats, audit_heads.
+-- Reads:   platforms, credential_bindings, workspace_endpoints.
+-- Writes:  moderation_chats, alerts, admin_audit_log.
+declare
+	v_act jsonb;
+	v_rules jsonb := autopost.moderation_chat_rules();
+	v_before jsonb;
+	v_put jsonb;
+	v_answer jsonb;
+	v_new autopost.moderation_chats;
+	v_now timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('chat_id', p_chat_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(c), v_rules) from autopost.moderation_chats c
+		where c.workspace_id = p_workspace_id and c.chat_id = p_chat_id);
+	perform autopost.check_new_id('chat_id', p_chat_id) where v_before is null;
+	v_put := autopost.put_row(p_fields, v_rules, v_before);
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
+		then autopost.moderation_chat_errors(p_workspace_id, p_chat_id, v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'true' then
+		v_answer := v_answer || autopost.moderation_chat_note(p_workspace_id, v_put -> 'after');
+	end if;
+	if v_answer -> 'applied' = 'true' and not p_dry_run then
+		v_new := jsonb_populate_record(null::autopost.moderation_chats, v_put -> 'after');
+		v_now := autopost.now_ts();
+		insert into autopost.moderation_chats as c (workspace_id, chat_id, auth_ref, target_id, users, enabled, next_at,
+			created_at, updated_at)
+		values (p_workspace_id, p_chat_id, v_new.auth_ref, v_new.target_id, v_new.users, v_new.enabled, v_now, v_now,
+			v_now)
+		on conflict (workspace_id, chat_id) do update
+		set auth_ref = excluded.auth_ref, target_id = excluded.target_id, users = excluded.users,
+			enabled = excluded.enabled, next_at = case when c.failures > 0 then excluded.next_at else c.next_at end,
+			failures = 0, updated_at = excluded.updated_at;
+		perform autopost.end_alert(p_workspace_id, 'moderation_chat_failing', 'moderation_chat:' || p_chat_id);
+		perform autopost.audit(p_workspace_id, 'put_moderation_chat', 'moderation_chat:' || p_chat_id, v_act,
+			v_answer -> 'before', v_answer -> 'after');
+		perform pg_notify('autopost_wake', 'moderation');
+	end if;
+	return v_answer;
+end
+$$;
 
 
 --
@@ -21628,16 +26236,75 @@ begin
 	order by x.at
 	on conflict (workspace_id, recurrence_id, local_at) do nothing;
 	get diagnostics v_added = row_count;
-	v_recurrence.expanded_to := greatest(v_recurrence.expanded_to, p_through, (select max(l.l) from unnest(p_local) l (l)));
+	v_recurrence.expanded_to := greatest(v_recurrence.expanded_to, p_through, (select max(l.l)
+		from unnest(p_local) l (l)));
 	update autopost.recurrences r
 	set expanded_to = v_recurrence.expanded_to, last_error = p_error, expand_at = case
 		when p_error is not null then v_now + interval '1 hour'
 		when not isfinite(v_recurrence.expanded_to) then 'infinity'
 		-- in the middle of what is stored
-		else v_now + (greatest(autopost.zoned_instant(r.zone, date_trunc('second', v_recurrence.expanded_to)), v_now) - v_now) / 2 end
+		else v_now + (greatest(autopost.zoned_instant(r.zone, date_trunc('second', v_recurrence.expanded_to)), v_now)
+			- v_now) / 2 end
 	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
 	perform autopost.arm_recurrence(p_workspace_id, p_recurrence_id);
 	return jsonb_build_object('applied', true, 'added', v_added);
+end
+$$;
+
+
+--
+-- Name: put_publish_job(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_publish_job(p_workspace_id text, p_source_id text, p_payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds a file job, or takes its new content. p_payload is the document of the payload file: {"job_id",
+--          "platform", "publish_config", "artifact_pointers", "lineage"}. The engine adds "file": {"digest": of the
+--          bytes, "artifacts": {name: {"path", "blob_ref", "size", "modified"}}, "complete": all of them are in the
+--          media store, "error", "no_state": no state file exists}. New content voids earlier approvals; after a
+--          rejection it opens the job again. A job whose delivery was called keeps its content.
+-- Returns: {"applied", "reason": unchanged, published, publishing or unknown, and the job: "status", "digest",
+--          "artifacts", "file": what its state or status file contains, …}, or {"applied": false, "reason":
+--          "other_source"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, channels, deliveries, audit_heads, in this order.
+-- Reads:   pull_sources, platforms, workspaces.
+-- Writes:  publish_jobs, approvals, events (filebus_*); as skip_deliveries.
+declare
+	v_source autopost.pull_sources;
+	v_file jsonb := coalesce(p_payload -> 'file', '{}');
+	v_job autopost.publish_jobs;
+	v_new autopost.publish_jobs;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_source := autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('payload', jsonb_typeof(p_payload) = 'object');
+	perform autopost.check_job_name(p_payload ->> 'job_id', p_payload ->> 'platform');
+	v_job := autopost.lock_job(p_workspace_id, p_payload ->> 'job_id', p_payload ->> 'platform');
+	if v_job.source_id <> p_source_id then
+		return '{"applied": false, "reason": "other_source"}';
+	end if;
+	v_new.workspace_id := p_workspace_id;
+	v_new.job_id := p_payload ->> 'job_id';
+	v_new.platform := p_payload ->> 'platform';
+	v_new.source_id := p_source_id;
+	v_new.status := 'waiting';
+	v_new.payload := p_payload - 'file';
+	v_new.payload_digest := coalesce(case when autopost.is_engine_login() then v_file ->> 'digest' end, 'sha256:'
+		|| encode(sha256(convert_to(v_new.payload::text, 'UTF8')), 'hex'));
+	v_new.artifacts := case when autopost.is_engine_login() and jsonb_typeof(v_file -> 'artifacts') = 'object'
+		then v_file -> 'artifacts' else '{}' end;
+	v_new.error := nullif(v_file -> 'error', 'null');
+	if v_new.error is null and v_source.config_json #> array['channels', v_new.platform] is null then
+		v_new.error := autopost.job_error('no_channel',
+			format('the source names no channel for %s; run: autopost source '
+			'set %s --config channels', v_new.platform, p_source_id));
+	elsif autopost.is_engine_login() and v_file -> 'complete' = 'true' then
+		v_new.digest := autopost.job_digest(v_new.payload_digest, v_new.artifacts);
+	end if;
+	return autopost.put_job(v_job, v_new, autopost.is_engine_login() and v_file -> 'no_state' = 'true');
 end
 $$;
 
@@ -22187,6 +26854,68 @@ $$;
 
 
 --
+-- Name: put_user(uuid, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_user(p_user_id uuid, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds a person (p_user_id null) or changes fields: email, name, language, enabled,
+--          installation_owner, password_hash. A new password and the end of enabled end the sessions
+--          of the person. Works across workspaces; the audit row is in the operator's workspace.
+-- Returns: {"applied": true, "dry_run", "created", "user_id", "before", "after"}; or {"applied":
+--          false, "dry_run", "reason": "unknown_user" | "unchanged" | "email_taken" |
+--          "last_installation_owner"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  users, sessions, admin_audit_log.
+declare
+	v_act jsonb := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_old autopost.users;
+	v_new autopost.users;
+	v_refused text;
+	v_before jsonb;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.take_turn('people') where not p_dry_run;
+	select u.* into v_old from autopost.users u where u.user_id = p_user_id;
+	v_before := case when p_user_id is null then '{}'::jsonb else autopost.user_shown(v_old) end;
+	if p_user_id is null or v_old.user_id is not null then
+		v_new := autopost.changed_user(v_old, p_fields);
+	end if;
+	v_refused := case
+		when p_user_id is not null and v_old.user_id is null then 'unknown_user'
+		when v_new is not distinct from v_old then 'unchanged'
+		when exists (select 1 from autopost.users u where u.email = v_new.email
+			and u.user_id is distinct from p_user_id) then 'email_taken'
+		when v_old.installation_owner and v_old.enabled and not (v_new.installation_owner and v_new.enabled)
+			and not exists (select 1 from autopost.users u
+				where u.installation_owner and u.enabled and u.user_id <> p_user_id) then 'last_installation_owner' end;
+	if v_refused is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_refused);
+	end if;
+	if not p_dry_run and p_user_id is null then
+		v_new := autopost.add_user(v_new.email, v_new.name, v_new.password_hash, v_new.installation_owner);
+	elsif not p_dry_run then
+		update autopost.users u
+		set email = v_new.email, name = v_new.name, language = v_new.language, enabled = v_new.enabled,
+			installation_owner = v_new.installation_owner, password_hash = v_new.password_hash,
+			updated_at = autopost.now_ts()
+		where u.user_id = p_user_id;
+		delete from autopost.sessions s where s.user_id = p_user_id
+			and (not v_new.enabled or v_new.password_hash is distinct from v_old.password_hash);
+	end if;
+	perform autopost.audit_person('put_user', v_new.user_id, v_act, v_before, autopost.user_shown(v_new)
+		|| jsonb_build_object('new_password', v_new.password_hash is distinct from v_old.password_hash))
+	where not p_dry_run;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'created', p_user_id is null, 'user_id',
+		v_new.user_id, 'before', v_before, 'after', autopost.user_shown(v_new));
+end
+$$;
+
+
+--
 -- Name: put_webhook(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -22358,7 +27087,6 @@ declare
 	v_given jsonb := autopost.flat_fields(case when jsonb_typeof(p_fields) = 'object' then p_fields else '{}' end);
 	v_defaults jsonb := autopost.x_defaults() || (select jsonb_object_agg('templates.' || b.template_id, b.body)
 		from autopost.x_default_templates(p_workspace_id) b);
-	v_channel text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -22372,7 +27100,6 @@ begin
 	v_answer := autopost.put_answer(v_put, autopost.x_config_errors(p_workspace_id, v_given), p_dry_run) - 'created';
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
 		perform autopost.ensure_x_config(p_workspace_id);
-		v_channel := autopost.x_channel(p_workspace_id);
 		update autopost.x_post_config c
 		set updated_at = autopost.now_ts(), config = autopost.nested_fields((
 			select coalesce(jsonb_object_agg(f.key, f.value), '{}')
@@ -22383,8 +27110,6 @@ begin
 			f.value #>> '{}'),
 			p_operator, p_reason)
 		from jsonb_each(v_answer -> 'after') f where f.key like 'templates.%';
-		perform autopost.release_x_channel(p_workspace_id, v_channel)
-			where v_channel is distinct from autopost.x_channel(p_workspace_id);
 		perform autopost.apply_x_config(p_workspace_id);
 		perform autopost.audit(p_workspace_id, 'x_post_config_update', 'x_post_config:global', v_act,
 			v_answer -> 'before', v_answer -> 'after');
@@ -22396,15 +27121,17 @@ $$;
 
 
 --
--- Name: queue_ahead(text, text[], timestamp with time zone, uuid, interval); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: queue_ahead(text, text[], timestamp with time zone, timestamp with time zone, uuid, interval); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.queue_ahead(p_workspace_id text, p_channel_ids text[], p_due_at timestamp with time zone, p_delivery_id uuid, p_step interval) RETURNS jsonb
+CREATE FUNCTION autopost.queue_ahead(p_workspace_id text, p_channel_ids text[], p_due_at timestamp with time zone, p_key_at timestamp with time zone, p_delivery_id uuid, p_step interval) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the deliveries of channels before this due time and id, at most 10,000 of each channel:
---          {"all", "same": those of the same due time, "turn": when the queue of those that are not
---          due yet ends, if each takes a step from its due time on; null without one}.
+-- Purpose: the deliveries of channels that go before one that is due at p_due_at and has this key and
+--          id, at most 10,000 of each channel: {"all", "same": those of the same due time, "turn":
+--          when the queue of those that are not due yet ends, if each takes a step from its due time
+--          on; null without one}. Deliveries that are due before its key have an earlier key. Of the
+--          others, only retries do.
 -- Reads:   deliveries.
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -22412,26 +27139,41 @@ declare
 	v_same bigint := 0;
 	v_turn timestamptz;
 begin
-	select coalesce(sum(a.n), 0) into v_all
+	select coalesce(sum(a.n + b.n), 0) into v_all
 	from unnest(p_channel_ids) u (channel_id)
 	cross join lateral (
 		select count(*) as n from (
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
 			and d.status in ('queued', 'retry')
-			and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
-			limit 10000) x) a;
+			and (d.due_at, d.delivery_id) < (p_key_at, p_delivery_id)
+			limit 10000) x) a
+	cross join lateral (
+		select count(*) as n from (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+			and d.status = 'retry' and d.due_at <= p_due_at
+			and (greatest(d.not_before, d.scheduled_for), d.delivery_id) < (p_key_at, p_delivery_id)
+			and (d.due_at, d.delivery_id) >= (p_key_at, p_delivery_id)
+			limit 10000) x) b;
 	if p_due_at > v_now then
 		select count(*) filter (where l.due_at = p_due_at), max(l.due_at + l.behind * p_step) into v_same, v_turn
 		from (
 			select x.due_at, row_number() over (order by x.due_at desc, x.delivery_id desc) as behind
 			from unnest(p_channel_ids) u (channel_id)
 			cross join lateral (
-				select d.due_at, d.delivery_id from autopost.deliveries d
+				(select d.due_at, d.delivery_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
 				and d.status in ('queued', 'retry') and d.due_at > v_now
-				and (d.due_at, d.delivery_id) < (p_due_at, p_delivery_id)
-				order by d.due_at desc, d.delivery_id desc limit 10000) x) l;
+				and (d.due_at, d.delivery_id) < (p_key_at, p_delivery_id)
+				order by d.due_at desc, d.delivery_id desc limit 10000)
+				union all
+				(select d.due_at, d.delivery_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+				and d.status = 'retry' and d.due_at > v_now and d.due_at <= p_due_at
+				and (greatest(d.not_before, d.scheduled_for), d.delivery_id) < (p_key_at, p_delivery_id)
+				and (d.due_at, d.delivery_id) >= (p_key_at, p_delivery_id)
+				order by d.due_at desc, d.delivery_id desc limit 10000)) x) l;
 	end if;
 	return jsonb_build_object('all', v_all, 'same', v_same, 'turn', v_turn);
 end
@@ -22786,6 +27528,42 @@ $_$;
 
 
 --
+-- Name: quota_points(autopost.quotas, timestamp with time zone, timestamp with time zone, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.quota_points(p_quota autopost.quotas, p_from timestamp with time zone, p_until timestamp with time zone, p_without uuid[], p_now timestamp with time zone) RETURNS TABLE(at timestamp with time zone, weight bigint)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the uses of a quota between two instants: calls that started, open claims, and what is
+--          planned in its channels.
+-- Reads:   quota_uses, channels, deliveries.
+begin
+	return query
+	select x.at, sum(x.weight)
+	from (
+		select least(u.used_at, p_now) as at, autopost.quota_weight(p_quota, u.posts) as weight
+		from autopost.quota_uses u
+		where u.workspace_id = p_quota.workspace_id and u.subject = p_quota.subject and u.used_at > p_from
+		union all
+		select greatest(d.due_at, p_now), autopost.quota_weight(p_quota, autopost.posts_claimed(d.render_meta))
+		from autopost.channels c
+		cross join lateral (
+			select d.due_at, d.render_meta from autopost.deliveries d
+			where d.workspace_id = p_quota.workspace_id and d.channel_id = c.channel_id
+				and d.status in ('queued', 'retry')
+				and d.due_at < p_until and (d.due_at > p_from or p_from < p_now)
+				and d.delivery_id <> all (p_without)
+			offset 0) d
+		where c.workspace_id = p_quota.workspace_id
+			and (c.channel_id = p_quota.channel_id or c.platform = p_quota.platform
+				and c.rate_group = p_quota.rate_group)) x
+	where x.at > p_from and x.at < p_until
+	group by x.at;
+end
+$$;
+
+
+--
 -- Name: quota_recheck(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -22963,6 +27741,25 @@ $$;
 
 
 --
+-- Name: readable_text(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.readable_text(p_text text, p_platform text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: a rendered text without markup. The address of a link follows its words.
+-- Reads:   platforms.
+begin
+	if (select p.dialect = 'plain' from autopost.platforms p where p.platform = p_platform) then
+		return p_text;
+	end if;
+	return autopost.visible_text(regexp_replace(regexp_replace(p_text, '<a href="([^"]*)">\1</a>', '\1', 'g'),
+		'<a href="([^"]*)">([^<]*(?:<(?!/a>)[^<]*)*)</a>', '\2 (\1)', 'g'), true);
+end
+$$;
+
+
+--
 -- Name: ready_act_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23030,6 +27827,25 @@ begin
 		select l from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = grp.platform
 			and l.rate_group = grp.rate_group limit 1) l (row) on true;
+end
+$$;
+
+
+--
+-- Name: ready_moderation_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_moderation_workspaces(p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists workspaces of the role with a due call to a moderators' chat. Only the engine may call
+--          it.
+-- Reads:   as moderation_workspaces.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('limit', p_limit > 0);
+	return query select r from autopost.moderation_workspaces(autopost.now_ts(), p_limit) r;
 end
 $$;
 
@@ -23328,6 +28144,82 @@ $$;
 
 
 --
+-- Name: receive_approval(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.receive_approval(p_workspace_id text, p_source_id text, p_approval jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $_$
+-- Purpose: takes an approval file of a file job: {"job_id", "platform", "approved", "nonce", "approved_by", "source",
+--          "approved_at", "payload_digest", "expires_at"}. The engine adds "path", "file_digest": of the bytes, and
+--          "signed": it checked the signature. A nonce counts once. An approval that comes before its job waits for
+--          it. The identity of all approvals of a source is file:SOURCE.
+-- Returns: {"applied": true, "status", "approvals", "needed"}; or {"applied": false, "reason", "first": reported now}:
+--          repeated (the same bytes again), published, nonce_used (other bytes), not_signed, expired, digest_changed,
+--          publishing, rejected, unknown_outcome, other_source. All but the first two leave one event.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, audit_heads, in this order.
+-- Reads:   pull_sources, platforms, workspaces.
+-- Writes:  approvals, publish_jobs, file_refusals, events (approval_refused, filebus_*), admin_audit_log.
+declare
+	v_source autopost.pull_sources;
+	v_approval jsonb := p_approval;
+	v_job autopost.publish_jobs;
+	v_row autopost.approvals;
+	v_reason text;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_source := autopost.file_source(p_workspace_id, p_source_id);
+	perform autopost.require_argument('approval', jsonb_typeof(p_approval) = 'object');
+	perform autopost.check_job_name(p_approval ->> 'job_id', p_approval ->> 'platform');
+	if coalesce(p_approval -> 'approved' not in ('true', 'false'), true) then
+		perform autopost.raise_argument('approval', format('approved must be true or false, got %s',
+			coalesce(p_approval ->> 'approved', 'null')), 'write "approved": true');
+	elsif coalesce(p_approval ->> 'nonce' !~ '^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}$', true) then
+		perform autopost.raise_argument('approval', 'nonce must be 1 to 128 letters, digits and . _ : @ + -',
+			'use the id of the message that approves');
+	end if;
+	v_approval := v_approval || jsonb_build_object('file_digest', coalesce(p_approval ->> 'file_digest', 'sha256:'
+		|| encode(sha256(convert_to((p_approval - 'signed')::text, 'UTF8')), 'hex')));
+	v_job := autopost.lock_job(p_workspace_id, p_approval ->> 'job_id', p_approval ->> 'platform');
+	v_reason := autopost.approval_refusal(v_source, v_job, v_approval);
+	if v_reason in ('repeated', 'published') then
+		return jsonb_build_object('applied', false, 'reason', v_reason);
+	elsif v_reason is not null then
+		return jsonb_build_object('applied', false, 'reason', v_reason, 'first', autopost.refuse_once(v_source,
+			'approval_refused', jsonb_build_object('path', coalesce(p_approval ->> 'path', 'approve-' || (p_approval
+				->> 'job_id')
+			|| '-' || (p_approval ->> 'platform') || '-' || (p_approval ->> 'nonce')), 'digest', v_approval ->
+				'file_digest'),
+			v_reason, jsonb_build_object('job_id', p_approval -> 'job_id', 'platform', p_approval -> 'platform',
+				'nonce',
+			p_approval -> 'nonce')));
+	end if;
+	v_row.workspace_id := p_workspace_id;
+	v_row.subject := 'job:' || (p_approval ->> 'job_id');
+	v_row.platform := p_approval ->> 'platform';
+	v_row.nonce := p_approval ->> 'nonce';
+	v_row.source := 'file:' || p_source_id;
+	v_row.approver := 'file:' || p_source_id;
+	v_row.decision := case when p_approval -> 'approved' = 'true' then 'approve' else 'reject' end;
+	v_row.payload_digest := p_approval ->> 'payload_digest';
+	v_row.file_digest := v_approval ->> 'file_digest';
+	v_row.stated_by := left(autopost.redact(p_approval ->> 'approved_by'), 200);
+	v_row.expires_at := autopost.timestamp_of(p_approval ->> 'expires_at');
+	v_answer := autopost.take_job_decision(v_job, v_row);
+	perform autopost.audit(p_workspace_id, v_row.decision || '_publish_job', 'job:' || (p_approval ->> 'job_id') || '/'
+		|| v_row.platform, jsonb_build_object('operator', v_row.approver, 'reason', 'approval file ' || v_row.nonce),
+		jsonb_build_object('status', v_job.status, 'digest', v_job.digest), jsonb_build_object('decision',
+			v_row.decision,
+		'status', v_answer -> 'status', 'stated_by', v_row.stated_by));
+	return v_answer;
+end
+$_$;
+
+
+--
 -- Name: receive_event(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23477,17 +28369,19 @@ CREATE FUNCTION autopost.receive_update(p_workspace_id text, p_endpoint_id text,
 --          recognised by its id at any endpoint. The endpoint has kind bot_webhook; its
 --          meta.auth_ref is the bot's credential. The same transaction records the bot's chats. If
 --          the bot loses the right to post, the channels of the chat pause; if it regains the
---          right, they resume. An update of an unknown type is kept without effect.
+--          right, they resume. A pressed button of a decision is handled at once. An update of an
+--          unknown type is kept without effect.
 -- Returns: {"status": "stored" | "duplicate", "kind", "rights": "lost" | "regained" if channels
 --          changed}.
 -- Raises:  AP001 for a wrong argument.
--- Locks:   bot_updates (a concurrent duplicate waits), discovered_chats, channels (channel_id),
---          channel_gates, audit_heads, in this order.
+-- Locks:   submissions, moderation_messages, bot_updates (a concurrent duplicate waits),
+--          discovered_chats, channels (channel_id), channel_gates, audit_heads, in this order.
 -- Writes:  bot_updates, discovered_chats, channels, channel_gates, alerts, events (channel_paused,
---          channel_enabled), admin_audit_log.
+--          channel_enabled), admin_audit_log; as take_press.
 declare
 	v_bot record;
 	v_read jsonb;
+	v_press jsonb;
 	v_now timestamptz;
 	v_limit constant int := 120; -- far more than people write; a busy chat must not fill the disk
 	v_rights text;
@@ -23499,6 +28393,8 @@ begin
 	end if;
 	v_read := case v_bot.o_platform when 'telegram' then autopost.telegram_update(p_update)
 		else autopost.max_update(p_update) end;
+	v_press := autopost.button_press(v_bot.o_platform, p_update);
+	perform autopost.lock_pressed(p_workspace_id, v_bot.o_auth_ref, v_press) where v_press is not null;
 	v_now := autopost.now_ts();
 	delete from autopost.bot_updates u
 	where u.workspace_id = p_workspace_id and u.auth_ref = v_bot.o_auth_ref and u.update_key = v_read ->> 'key'
@@ -23516,6 +28412,7 @@ begin
 	end if;
 	select max(autopost.note_chat(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, f.value)) into v_rights
 	from (select * from jsonb_array_elements(v_read -> 'chats') order by value ->> 'target_id') f;
+	perform autopost.take_press(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, v_press) where v_press is not null;
 	return jsonb_strip_nulls(jsonb_build_object('status', 'stored', 'kind', v_read -> 'kind', 'rights', v_rights));
 end
 $$;
@@ -23658,6 +28555,32 @@ CREATE FUNCTION autopost.record_fan_out(p_workspace_id text, p_post jsonb, p_cou
 begin
 	perform autopost.emit_note(p_workspace_id, 'enqueue', 'ok', null, (p_post ->> 'message_id')::uuid, null,
 		jsonb_build_object('trace_id', p_post -> 'trace_id', 'run_id', p_post -> 'run_id') || p_counts);
+end
+$$;
+
+
+--
+-- Name: record_job_files(text, text, text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.record_job_files(p_workspace_id text, p_job_id text, p_platform text, p_updated_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: records that the state or status file of a job shows its row as of p_updated_at. A newer row is written
+--          again. Only the engine may call it.
+-- Returns: {"applied"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   publish_jobs.
+-- Writes:  publish_jobs.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_job_name(p_job_id, p_platform);
+	perform autopost.require_argument('updated_at', p_updated_at is not null);
+	update autopost.publish_jobs j set files_at = p_updated_at
+	where j.workspace_id = p_workspace_id and j.job_id = p_job_id and j.platform = p_platform
+		and j.updated_at = p_updated_at;
+	return jsonb_build_object('applied', found);
 end
 $$;
 
@@ -23926,14 +28849,15 @@ CREATE FUNCTION autopost.recover_sending_leases(p_workspace_id text, p_now times
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: ends expired leases of deliveries, and all leases of runs without a heartbeat: also those
---          of sources, submissions and post changes, which the next claim takes over. An unstarted call is a
+--          of sources, submissions, post changes, renewals and alert messages, which the next claim
+--          takes over. An unstarted call is a
 --          definite failure for the retry policy. A started one is an unknown outcome, except if
 --          the platform can resume it (platforms.resumes). attempt does not change. Up to 500 per
 --          call. A clock that jumped or is not confirmed ends no lease.
 -- Returns: {"recovered", "unknown", "dead"}, with "waiting": "clock" if the clock is not trusted.
--- Locks:   pull_cursors, submissions and post_acts with skip locked; platform_limits, channels,
---          deliveries, channel_gates; after a jump as follow_clock.
--- Writes:  pull_cursors, submissions, post_acts, deliveries, channel_gates, events(sending_lease_expired and those of the failure),
+-- Locks:   as end_silent_leases; platform_limits, channels, deliveries, channel_gates; after a jump as
+--          follow_clock.
+-- Writes:  as end_silent_leases; deliveries, channel_gates, events(sending_lease_expired and those of the failure),
 --          clock_observers.
 declare
 	v_now timestamptz;
@@ -24099,6 +29023,23 @@ begin
 	limit p_limit;
 end
 $$;
+
+
+--
+-- Name: recurrences_of(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.recurrences_of(p_workspace_id text, p_message_ids uuid[]) RETURNS TABLE(message_id uuid, recurrence_id uuid)
+    LANGUAGE sql STABLE
+    AS $_$
+-- Purpose: the recurrences of those messages that one made.
+-- Reads:   messages, occurrences.
+select m.message_id, o.recurrence_id
+from autopost.messages m
+join autopost.occurrences o on o.workspace_id = p_workspace_id
+	and o.occurrence_id = substring(m.source_ref from '^occurrence:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
+where m.workspace_id = p_workspace_id and m.message_id = any (p_message_ids)
+$_$;
 
 
 --
@@ -24310,6 +29251,60 @@ $$;
 
 
 --
+-- Name: refuse_file(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.refuse_file(p_workspace_id text, p_source_id text, p_file jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: reports a file that a source of kind filebus refuses: {"path", "digest": of its content, "code", "message",
+--          "approval": true for an approval file}. Each content is reported once. Only the engine may call it.
+-- Returns: {"applied": true at the first time}.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   pull_sources.
+-- Writes:  file_refusals, events (approval_refused, filebus_refused).
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('file', p_file ->> 'path' <> '' and p_file ->> 'code' <> '');
+	return jsonb_build_object('applied', autopost.refuse_once(autopost.file_source(p_workspace_id, p_source_id), case
+		when p_file -> 'approval' = 'true' then 'approval_refused' else 'filebus_refused' end, p_file, p_file ->>
+			'code',
+		jsonb_build_object('message', left(p_file ->> 'message', 500))));
+end
+$$;
+
+
+--
+-- Name: refuse_once(autopost.pull_sources, text, jsonb, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.refuse_once(p_source autopost.pull_sources, p_action text, p_file jsonb, p_reason text, p_meta jsonb) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: reports a refused file once for each content and reason. p_file: {"path", "digest"}.
+-- Returns: true at the first time.
+-- Writes:  file_refusals, events (approval_refused, filebus_refused).
+begin
+	insert into autopost.file_refusals as r (workspace_id, source_id, path, digest, reason, refused_at)
+	values (p_source.workspace_id, p_source.source_id, left(p_file ->> 'path', 400), coalesce(p_file ->> 'digest', ''),
+		p_reason, autopost.now_ts())
+	on conflict (workspace_id, source_id, path) do update
+	set digest = excluded.digest, reason = excluded.reason, refused_at = excluded.refused_at
+	where (r.digest, r.reason) is distinct from (excluded.digest, excluded.reason);
+	if not found then
+		return false;
+	end if;
+	perform autopost.emit_note(p_source.workspace_id, p_action, 'error', null, null, jsonb_build_object('code',
+		p_reason,
+		'message', p_meta -> 'message'), jsonb_build_object('source_id', p_source.source_id, 'path',
+		left(p_file ->> 'path', 400)) || (p_meta - 'message'));
+	return true;
+end
+$$;
+
+
+--
 -- Name: rejection(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24513,7 +29508,8 @@ begin
 		and c.channel_id = p_delivery.channel_id;
 	v_error := '{"category": "TRANSIENT", "scope": "delivery", "code": "lease_expired", "known": false, "message": "released by hand before an outcome was committed"}';
 	perform autopost.emit_event(p_workspace_id, 'sending_lease_expired', 'error', p_delivery, v_error, p_meta);
-	return autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, v_error) ->> 'status';
+	-- the process of the call may still run
+	return autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, v_error, 15) ->> 'status';
 end
 $$;
 
@@ -24529,7 +29525,7 @@ CREATE FUNCTION autopost.release_stale(p_workspace_id text, p_older_than_seconds
 -- Purpose: emergency stop for deliveries in claimed or sending longer than p_older_than_seconds (at
 --          least 600), also with a valid lease. An unstarted claim is released: due at once, its
 --          attempt granted again. A started call is an unknown outcome and follows on_unknown of
---          the channel. Handles the oldest 500 per call.
+--          the channel, after 15 seconds at least. Handles the oldest 500 per call.
 -- Returns: {"applied", "dry_run", "released", "unknown", "results": [{"delivery_id", "channel_id",
 --          "before", "after", "started"}]}; a dry run changes nothing and has no "after".
 -- Raises:  AP001 without operator or reason.
@@ -24622,20 +29618,23 @@ $$;
 
 
 --
--- Name: release_x_channel(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: release_x_channels(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.release_x_channel(p_workspace_id text, p_channel_id text) RETURNS void
+CREATE FUNCTION autopost.release_x_channels(p_workspace_id text) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: ends the caps and the hold of a channel that posts no events any more.
+-- Purpose: ends the caps and the hold of channels that do not post events any more. While several
+--          channels have the avatar, none of them is released. Quotas that an operator set stay.
 -- Locks:   quotas, channels, channel_gates.
 -- Writes:  quotas, channels, channel_gates.
+declare
+	v_kept text[] := autopost.x_channels(p_workspace_id);
 begin
 	delete from autopost.quotas q
-	where q.workspace_id = p_workspace_id and q.channel_id = p_channel_id and q.window_seconds in (3600, 86400);
+	where q.workspace_id = p_workspace_id and q.global_x and q.channel_id <> all (v_kept);
 	update autopost.channels c set held_until = null
-	where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id and c.held_until is not null;
+	where c.workspace_id = p_workspace_id and c.held_until is not null and c.channel_id <> all (v_kept);
 end
 $$;
 
@@ -24808,6 +29807,47 @@ $$;
 
 
 --
+-- Name: remove_moderation_chat(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.remove_moderation_chat(p_workspace_id text, p_chat_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: removes a moderators' chat. Its messages keep their buttons; a press on one is refused. To
+--          remove the buttons first, disable the chat with put_moderation_chat.
+-- Returns: {"applied": true, "dry_run", "before", "after": {}}; or {"applied": false, "dry_run",
+--          "reason": "unknown_chat"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, moderation_chats, audit_heads.
+-- Writes:  moderation_chats, moderation_messages, alerts, admin_audit_log.
+declare
+	v_act jsonb;
+	v_before jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('chat_id', p_chat_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := (select autopost.row_fields(to_jsonb(c), autopost.moderation_chat_rules())
+		from autopost.moderation_chats c where c.workspace_id = p_workspace_id and c.chat_id = p_chat_id);
+	if v_before is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_chat');
+	end if;
+	v_before := autopost.fields_that_differ(v_before, autopost.default_fields(autopost.moderation_chat_rules()));
+	if not p_dry_run then
+		delete from autopost.moderation_chats c where c.workspace_id = p_workspace_id and c.chat_id = p_chat_id;
+		perform autopost.end_alert(p_workspace_id, 'moderation_chat_failing', 'moderation_chat:' || p_chat_id);
+		perform autopost.audit(p_workspace_id, 'remove_moderation_chat', 'moderation_chat:' || p_chat_id, v_act,
+			v_before,
+			'{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', '{}'::jsonb);
+end
+$$;
+
+
+--
 -- Name: remove_recurrence(text, uuid, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24902,20 +29942,21 @@ CREATE FUNCTION autopost.render(p_payload jsonb, p_platform autopost.platforms, 
 declare
 	v_mode text := p_choice ->> 'send_mode';
 	v_given jsonb := coalesce(p_payload -> 'media', '[]');
-	-- indexes of media; a variant may select some
-	v_chosen int[] := array(select jsonb_array_elements_text(p_choice -> 'variant' -> 'media')::int);
-	v_media jsonb;
+	v_later jsonb := case when p_payload ?| '{thread,first_comment}' or p_choice -> 'variant' ?| '{thread,first_comment}'
+		then autopost.later_content(p_payload, p_choice -> 'variant') else '{}' end;
+	v_chosen int[] := case when v_mode = 'text' or v_given = '[]' then '{}' when p_choice -> 'variant' ? 'media'
+		then array(select jsonb_array_elements_text(p_choice -> 'variant' -> 'media')::int)
+		else array(select generate_series(0, jsonb_array_length(v_given) - 1)) end;
+	v_places int[] := case when v_later = '{}' then v_chosen
+		else autopost.first_part_media(v_chosen, v_later) end; -- indexes of the media of part 1
+	v_whole boolean := v_later = '{}' and not coalesce(p_choice -> 'variant' ? 'media', false); -- all media in order
 	v_body jsonb;
-	v_plain text;
 	v_steps jsonb;
 	v_notes jsonb := '[]';
 	v_buttons jsonb := coalesce(p_choice -> 'variant' -> 'buttons', p_payload -> 'buttons');
 	v_refusal text := p_choice ->> 'refusal';
 begin
 	p_platform := autopost.with_account_limit(p_platform, p_choice -> 'max_weighted_length');
-	v_media := case when v_mode = 'text' then '[]' when p_choice -> 'variant' ? 'media'
-		then (select coalesce(jsonb_agg(v_given -> c.place order by c.n), '[]')
-			from unnest(v_chosen) with ordinality c (place, n)) else v_given end;
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
 	end if;
@@ -24923,14 +29964,22 @@ begin
 	if v_body ? 'error' then
 		return autopost.render_refused('can''t parse the markup: ' || (v_body ->> 'error'));
 	end if;
-	v_plain := autopost.visible_text(v_body ->> 'text', (v_body -> 'html')::boolean);
-	if v_media = '[]' and (v_mode = 'media' or btrim(v_plain) = '') then
+	if v_chosen = '{}' and (v_mode = 'media' or autopost.is_blank(v_body)) then
 		return jsonb_build_object('verdict', 'skipped', 'reason', format('the channel takes %s only', v_mode));
-	elsif v_media = '[]' and p_platform.needs_media then
+	elsif v_chosen = '{}' and p_platform.needs_media then
 		return jsonb_build_object('verdict', 'skipped',
 			'reason', format('%s takes posts with media only', p_platform.platform));
 	elsif p_platform.takes = 'videos' then
 		return autopost.render_video(p_payload, p_platform, p_choice, p_sizes, v_body);
+	elsif v_later <> '{}' and v_places = '{}' and autopost.is_blank(v_body) then
+		return autopost.render_refused('part 1 of the thread is empty for this channel; give it text or a medium');
+	end if;
+	if v_later <> '{}' then
+		v_later := autopost.render_later(p_payload, p_platform, p_choice, v_later, v_body, v_chosen);
+		if v_later ? 'refusal' then
+			return autopost.render_refused(v_later ->> 'refusal');
+		end if;
+		v_body := v_later -> 'body';
 	end if;
 	if v_mode = 'text' and p_payload ? 'media' then
 		v_notes := v_notes || '["media dropped: the channel takes text only"]';
@@ -24940,39 +29989,30 @@ begin
 		v_buttons := null;
 	end if;
 	v_refusal := coalesce(
-		case when v_media <> '[]' then coalesce(autopost.media_refusal(v_media, p_platform, p_sizes,
+		case when v_chosen <> '{}' then coalesce(autopost.media_refusal(v_given, v_chosen, p_platform, p_sizes,
 				p_choice ->> 'auth_ref'),
-			autopost.caption_refusal(v_media, p_platform)) end,
+			autopost.caption_refusal(v_given, v_chosen, p_platform)) end,
 		case when jsonb_array_length(v_buttons) > p_platform.button_rows
 			or exists (select 1 from jsonb_array_elements(v_buttons) r
 				where jsonb_array_length(r.value) > p_platform.buttons_per_row)
 			then format('buttons: %s takes at most %s rows of %s', p_platform.platform, p_platform.button_rows,
 				p_platform.buttons_per_row) end,
 		case when (v_body ->> 'length')::int > p_platform.text_limit
-			and coalesce(p_choice ->> 'long_text' not in ('split', 'caption_reply'), true)
-			or (v_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
-			then format('text has %s %s, %s takes at most %s', v_body ->> 'length', case v_body ->> 'unit' when 'bytes'
-				then 'bytes' else 'characters' end,
-				p_platform.platform, p_platform.text_limit) end);
+			then autopost.text_refusal(v_body, p_platform, p_choice ->> 'long_text', 'text') end);
 	if v_refusal is not null then
 		return autopost.render_refused(v_refusal);
 	end if;
-	v_steps := autopost.plan_steps(v_body, v_media, v_buttons is not null, p_platform, p_choice ->> 'long_text');
-	if p_platform.threads then
-		v_steps := autopost.threaded(v_steps);
-	end if;
+	v_steps := autopost.plan_steps(v_body, case when v_places = '{}' then '[]' when v_whole then v_given
+		else autopost.media_at(v_given, v_places) end, v_buttons is not null, p_platform, p_choice ->> 'long_text');
+	v_steps := case when v_whole or v_places = '{}' then v_steps else autopost.with_places(v_steps, v_places) end;
 	if v_buttons is not null and not p_platform.album_buttons and jsonb_array_length(coalesce(
 		jsonb_path_query_array(v_steps, '$[*] ? (@.text == true)') -> -1, v_steps -> 0) -> 'items') > 1
 	then
 		v_notes := v_notes || '["buttons dropped: an album cannot carry them"]';
 		v_buttons := null;
 	end if;
-	if v_media <> v_given and v_mode <> 'text' then
-		v_steps := (select jsonb_agg(s.value || case when s.value ? 'items' then jsonb_build_object('items',
-				(select jsonb_agg(v_chosen[i.value::int + 1] order by i.ordinality)
-					from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) else '{}' end
-					order by s.ordinality)
-			from jsonb_array_elements(v_steps) with ordinality s);
+	if v_later <> '{}' or p_platform.threads then
+		v_steps := autopost.joined_steps(v_steps, v_later, p_platform);
 	end if;
 	return jsonb_strip_nulls(jsonb_build_object('verdict', 'queued', 'text', v_body -> 'text',
 		'template_version', p_choice -> 'template_version', 'meta', jsonb_build_object(
@@ -25069,12 +30109,15 @@ begin
 		select coalesce(jsonb_object_agg(d.delivery_id, case
 			when v_show.verdicts[n.n] <> 'queued' then jsonb_build_object('refusal',
 				coalesce(v_show.errors[n.n] ->> 'message', 'nothing would be left of the post'))
-			when autopost.delivery_layout(v_show.metas[n.n], p) <> autopost.delivery_layout(d.render_meta, p)
+			when p.takes = 'videos' and x.meta @? '$.steps[*] ? (@.comment == true)' and p_changes ? 'first_comment'
+				then jsonb_build_object('refusal', format('%s takes no edit of a first comment: edit it there by hand',
+					p.platform))
+			when autopost.delivery_layout(x.meta, p) <> autopost.delivery_layout(d.render_meta, p)
 				then '{"refusal": "the new text does not fit the sent messages: keep their number and form, or delete the post and send it again"}'
-			when not v_show.metas[n.n] @? '$.steps[*] ? (@.text == true)'
+			when not x.meta @? '$.steps[*] ? (@.text == true)'
 				then '{"refusal": "the post has no text to edit: delete it and send it again"}'
-			else jsonb_build_object('text', v_show.texts[n.n], 'meta', v_show.metas[n.n] || case
-				when not v_show.metas[n.n] ? 'buttons' and (d.render_meta ? 'buttons'
+			else jsonb_build_object('text', v_show.texts[n.n], 'meta', x.meta || case
+				when not x.meta ? 'buttons' and (d.render_meta ? 'buttons'
 				or exists (select 1 from autopost.post_acts a where a.workspace_id = p_workspace_id
 					and a.delivery_id = d.delivery_id and a.render_meta ? 'buttons'))
 				then '{"buttons": []}'::jsonb else '{}' end) end), '{}')
@@ -25082,7 +30125,56 @@ begin
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		join autopost.platforms p on p.platform = c.platform
 		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, c)::text) as n) n
+		cross join lateral (select case when d.render_meta ? 'comment_failed'
+			then autopost.without_comment(v_show.metas[n.n]) else v_show.metas[n.n] end as meta) x
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
+end
+$_$;
+
+
+--
+-- Name: render_later(jsonb, autopost.platforms, jsonb, jsonb, jsonb, integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.render_later(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb, p_later jsonb, p_body jsonb, p_chosen integer[]) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the thread and the first comment of a post whose part 1 has the text p_body. p_later: from
+--          later_content. p_chosen: indexes of the media that the channel takes.
+-- Returns: {"body": that of part 1, "parts": the steps of each part, "comment": its step}, or {"refusal"}.
+declare
+	v_bodies jsonb := autopost.later_bodies(p_later, p_platform, p_choice);
+	v_count int := coalesce(jsonb_array_length(p_later -> 'thread'), 0);
+	v_html boolean;
+	v_steps jsonb;
+	v_parts jsonb := '[]';
+begin
+	if p_later ? 'comment' and not p_platform.replies then
+		return jsonb_build_object('refusal',
+			format('first_comment: %s takes none; set variants.%s.first_comment to null',
+			p_platform.platform, p_platform.platform));
+	elsif jsonb_typeof(v_bodies) = 'object' then
+		return v_bodies;
+	elsif p_platform.platform = 'x' and autopost.repeated_text(p_body, v_bodies) is not null then
+		return jsonb_build_object('refusal', autopost.repeated_text(p_body, v_bodies));
+	end if;
+	v_html := jsonb_build_array(p_body) || v_bodies @? '$[*] ? (@.html == true)';
+	for v_n in 1 .. v_count loop
+		v_steps := autopost.part_steps(v_n + 1, p_later -> 'thread' -> v_n - 1,
+			autopost.in_html(v_bodies -> v_n - 1, v_html), coalesce(p_payload -> 'media', '[]'), p_chosen, p_platform,
+			p_choice ->> 'long_text');
+		continue when v_steps is null and p_choice ->> 'send_mode' = 'text'; -- render notes the dropped media
+		if v_steps is null then
+			return jsonb_build_object('refusal',
+				format('thread[%s]: nothing is left of the part; give it text, or media that the variant keeps',
+					v_n - 1));
+		end if;
+		v_parts := v_parts || jsonb_build_array(v_steps);
+	end loop;
+	return jsonb_build_object('body', autopost.in_html(p_body, v_html), 'parts', v_parts)
+		|| case when p_later ? 'comment' then jsonb_build_object('comment', jsonb_build_object('step', 'comment',
+			'comment', true, 'text', true, 'body', autopost.in_html(v_bodies -> v_count,
+				v_html) -> 'text')) else '{}' end;
 end
 $_$;
 
@@ -25147,7 +30239,9 @@ declare
 	v_media jsonb := autopost.video_media(p_payload, v_variant);
 	v_title text := coalesce(v_variant ->> 'title', p_payload #>> '{template,vars,title}',
 		substring(btrim(p_body ->> 'text', E' \n') from '^[^\n]+'));
-	v_refusal text := autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes);
+	v_comment jsonb := autopost.video_later(p_payload, p_platform, p_choice);
+	v_refusal text := coalesce(autopost.video_refusal(p_payload, p_platform, p_choice, v_media, p_sizes),
+		v_comment ->> 'refusal');
 	v_playlist text := coalesce(v_variant ->> 'playlist_id', v_defaults ->> 'playlist_id');
 	v_tags jsonb := coalesce(v_variant -> 'tags', v_defaults -> 'tags');
 	v_notes jsonb := '[]';
@@ -25198,7 +30292,7 @@ begin
 						'name', c.value -> 'name'))
 				from jsonb_array_elements(v_media -> 'captions') with ordinality c)),
 		'notes', nullif(v_notes, '[]'),
-		'steps', autopost.video_steps(v_media, v_playlist))));
+		'steps', autopost.video_steps(v_media, v_playlist) || coalesce(v_comment, '[]'))));
 end
 $$;
 
@@ -25283,6 +30377,25 @@ $$;
 
 
 --
+-- Name: repeated_text(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.repeated_text(p_body jsonb, p_bodies jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the refusal of a thread in which two messages have the same text; null if none has. X accepts
+--          the same text once.
+select format('thread: two messages say "%s", and x takes a text once; change one of them', left(b.text, 50))
+from (
+	select btrim(e.value ->> 'text') as text from jsonb_array_elements(jsonb_build_array(p_body) || p_bodies) e) b
+where b.text <> ''
+group by b.text
+having count(*) > 1
+limit 1
+$$;
+
+
+--
 -- Name: repeats_in_request(autopost.workspace_endpoints, jsonb, jsonb[], uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25314,6 +30427,455 @@ begin
 		v_results[v_item.n] := v_item.answer || '{"status": "duplicate"}';
 	end loop;
 	return v_results;
+end
+$$;
+
+
+--
+-- Name: replace_content(text, uuid, jsonb, jsonb, timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_content(p_workspace_id text, p_message_id uuid, p_raw jsonb, p_changes jsonb, p_at timestamp with time zone, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: replaces the content of a post. p_raw is the whole new content, p_changes are its fields
+--          that differ, for sent posts, at p_at.
+-- Returns: as replace_post without "dry_run".
+-- Locks:   as replace_waiting.
+-- Writes:  admin_audit_log; as replace_waiting and edit_sent.
+declare
+	v_none constant jsonb := '{"applied": false, "requested": 0, "replaced": 0, "pending": 0, "refused": 0, "results": []}';
+	v_message autopost.messages;
+	v_reason text := autopost.replace_obstacle(p_workspace_id, p_message_id);
+	v_post jsonb;
+	v_results jsonb;
+	v_done jsonb;
+begin
+	if v_reason is not null then
+		return v_none || jsonb_build_object('reason', v_reason);
+	end if;
+	select m.* into v_message from autopost.messages m
+	where m.workspace_id = p_workspace_id and m.message_id = p_message_id;
+	v_post := autopost.prepare_post(p_workspace_id, jsonb_build_object('raw', jsonb_strip_nulls(jsonb_build_object(
+		'source_ref', v_message.source_ref)) || p_raw, 'trace_id', autopost.new_id()));
+	if v_post ? 'errors' then
+		return v_none || jsonb_build_object('reason', 'invalid', 'errors', v_post -> 'errors');
+	end if;
+	v_results := autopost.replace_waiting(p_workspace_id, v_message, v_post, p_meta)
+		|| autopost.edit_sent(p_workspace_id, p_message_id, p_changes, p_at, p_meta);
+	v_done := jsonb_path_query_array(v_results, '$[*] ? (@.applied == true)');
+	if v_done <> '[]' then
+		perform autopost.audit(p_workspace_id, 'replace_post', 'message:' || p_message_id, p_meta,
+			autopost.fields_that_differ(v_message.payload, v_post -> 'payload'),
+			autopost.fields_that_differ(v_post -> 'payload', v_message.payload) || jsonb_strip_nulls(jsonb_build_object(
+				'message_id', jsonb_path_query_first(v_done, '$[*].message_id'), 'deliveries',
+				jsonb_path_query_array(v_done, '$[*].delivery_id'))));
+	end if;
+	return jsonb_strip_nulls(jsonb_build_object('applied', v_done <> '[]', 'reason', case when v_results = '[]'
+		then 'nothing_waits' end, 'message_id', jsonb_path_query_first(v_done,
+		'$[*].message_id'), 'results', jsonb_path_query_array(v_results, '$[0 to 999]')) || (
+		select jsonb_build_object('requested', count(*) filter (where r.value ->> 'change' = 'edited'), 'replaced',
+			count(*) filter (where r.value ->> 'change' = 'replaced'), 'pending', count(*) filter (
+			where r.value ->> 'change' = 'pending'), 'refused',
+				count(*) filter (where r.value ->> 'change' = 'refused'))
+		from jsonb_array_elements(v_results) r));
+end
+$_$;
+
+
+--
+-- Name: replace_held(text, autopost.messages, jsonb, jsonb, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_held(p_workspace_id text, p_message autopost.messages, p_raw jsonb, p_old jsonb, p_run_id uuid, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes the new content of a post wait for a decision in moderated channels, and ends what
+--          waited there. p_old: [{"delivery_id", "channel_id", "scheduled_for", "remove_at"}].
+-- Returns: {delivery_id: {"submission_id"}}.
+-- Writes:  submissions, deliveries, events (submission_pending, manual_skip).
+declare
+	v_group record;
+	v_id uuid;
+	v_answer jsonb := '{}';
+begin
+	for v_group in
+		select (o.value ->> 'scheduled_for')::timestamptz as scheduled_for,
+			(o.value ->> 'remove_at')::timestamptz as remove_at,
+			array_agg((o.value ->> 'delivery_id')::uuid order by o.ordinality) as ids,
+			array_agg(o.value ->> 'channel_id' order by o.ordinality) as channels
+		from jsonb_array_elements(p_old) with ordinality o
+		group by 1, 2
+		order by 1, 2
+	loop
+		v_id := autopost.hold_replacement(p_workspace_id, p_message, autopost.with_times(p_raw, v_group.scheduled_for,
+			v_group.remove_at), v_group.channels, p_meta ->> 'operator', p_run_id);
+		perform autopost.end_replaced(p_workspace_id, u.id, jsonb_build_object('submission_id', v_id), p_meta)
+		from unnest(v_group.ids) u (id);
+		v_answer := v_answer || (select jsonb_object_agg(u.id, jsonb_build_object('submission_id', v_id))
+			from unnest(v_group.ids) u (id));
+	end loop;
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: replace_obstacle(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_obstacle(p_workspace_id text, p_message_id uuid) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: why no delivery of a post can be replaced or edited now; null if some may.
+-- Reads:   messages, fanout_jobs, deliveries, submissions.
+begin
+	return case
+		when not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+			and m.message_id = p_message_id) then 'unknown_message'
+		when exists (select 1 from autopost.fanout_jobs j where j.workspace_id = p_workspace_id
+			and j.message_id = p_message_id and j.status = 'running') then 'fanout_running'
+		when (select count(*) from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = p_message_id
+			and d.status in ('queued', 'retry', 'claimed', 'sending')) > autopost.setting('fanout_chunk_channels')
+			then 'too_many_channels'
+		when not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
+			and d.message_id = p_message_id and d.status in ('queued', 'retry', 'claimed', 'sending', 'sent'))
+			and not exists (select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
+				and s.message_id = p_message_id and s.status = 'pending') then 'nothing_waits' end;
+end
+$$;
+
+
+--
+-- Name: replace_once(text, autopost.messages, jsonb, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_once(p_workspace_id text, p_message autopost.messages, p_post jsonb, p_meta jsonb, p_last boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: one try of replace_waiting. Unless p_last, it fails if a channel got the new content since the
+--          check, by an enqueue that committed meanwhile.
+-- Returns: [result]: see replace_post.
+-- Raises:  AP901.
+-- Locks:   as lock_replaced, then as enqueue_posts.
+-- Writes:  ingest_runs; as enqueue_posts, replace_held and replace_parts.
+declare
+	v_ids uuid[] := autopost.lock_replaced(p_workspace_id, p_message.message_id, p_post);
+	v_moderated boolean := coalesce((select e.moderated from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.endpoint_id = p_message.source ->> 'endpoint_id'), false);
+	v_changed boolean := p_post ->> 'content_hash' <> p_message.content_hash;
+	v_run_id uuid := autopost.new_id();
+	v_rows jsonb;
+	v_refused jsonb;
+	v_todo jsonb;
+	v_parts jsonb := '[]';
+	v_done jsonb := '{}';
+begin
+	select coalesce(jsonb_agg(jsonb_build_object('delivery_id', (r.delivery).delivery_id, 'channel_id',
+		(r.delivery).channel_id,
+		'obstacle', r.obstacle, 'scheduled_for', (r.delivery).scheduled_for, 'remove_at', r.remove_at,
+		'held', v_moderated or (r.channel).moderated)), '[]') into v_rows
+	from autopost.replaceable(p_workspace_id, p_message.message_id) r
+	where (r.delivery).delivery_id = any (v_ids);
+	v_refused := case when not v_changed then '{}' else autopost.replace_refusals(
+		p_workspace_id, p_post, array(select r.value ->> 'channel_id' from jsonb_array_elements(v_rows) r)) end;
+	select coalesce(jsonb_agg(r.value || case
+		when r.value ->> 'obstacle' is not null then jsonb_build_object('reason', r.value -> 'obstacle', 'message',
+			autopost.move_message(r.value ->> 'obstacle'))
+		when not v_changed then '{"reason": "unchanged", "message": "it has this content already"}'::jsonb
+		else coalesce(v_refused -> (r.value ->> 'channel_id'), '{}') end), '[]') into v_rows
+	from jsonb_array_elements(v_rows) r;
+	v_todo := jsonb_path_query_array(v_rows, '$[*] ? (!exists (@.reason))');
+	if v_todo <> '[]' or v_changed and exists (select 1 from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.message_id = p_message.message_id and s.status = 'pending') then
+		perform autopost.begin_run(p_workspace_id, v_run_id, 'api', p_message.source ->> 'endpoint_id', null);
+		v_parts := autopost.replace_parts(p_workspace_id, p_message, p_post -> 'raw', v_run_id, p_meta);
+		v_done := autopost.replace_held(p_workspace_id, p_message, p_post -> 'raw', jsonb_path_query_array(v_todo,
+			'$[*] ? (@.held == true)'), v_run_id, p_meta);
+		v_done := v_done || autopost.replace_queued(p_workspace_id, p_message.message_id, p_post -> 'raw',
+			jsonb_path_query_array(v_todo, '$[*] ? (@.held == false)'), v_run_id, p_meta);
+	end if;
+	if not p_last and exists (select 1 from jsonb_array_elements(v_todo) t
+		where not v_done ? (t.value ->> 'delivery_id')) then
+		raise exception 'a channel got the content meanwhile' using errcode = 'AP901';
+	end if;
+	return (
+		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('delivery_id', r.value -> 'delivery_id',
+			'channel_id',
+			r.value -> 'channel_id', 'applied', v_done ? (r.value ->> 'delivery_id'), 'change', case
+				when not v_done ? (r.value ->> 'delivery_id') then 'refused'
+				when r.value -> 'held' = 'true' then 'pending' else 'replaced' end,
+			'reason', case when not v_done ? (r.value ->> 'delivery_id') then coalesce(r.value -> 'reason',
+				'"duplicate"') end,
+			'message', r.value -> 'message') || coalesce(v_done -> (r.value ->> 'delivery_id'), '{}'))
+			order by r.ordinality), '[]')
+		from jsonb_array_elements(v_rows) with ordinality r)
+		|| v_parts;
+end
+$_$;
+
+
+--
+-- Name: replace_or_plan(text, uuid, jsonb, jsonb, timestamp with time zone, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_or_plan(p_workspace_id text, p_message_id uuid, p_raw jsonb, p_changes jsonb, p_at timestamp with time zone, p_meta jsonb, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: replace_content; a dry run does the same and rolls back.
+-- Raises:  AP001 for a wrong argument.
+declare
+	v_answer jsonb;
+	v_field text;
+begin
+	perform autopost.require_argument('message_id', p_message_id is not null);
+	perform autopost.require_argument('raw_payload', jsonb_typeof(p_raw) = 'object');
+	select k.key into v_field from jsonb_object_keys(p_raw) k (key)
+	where k.key in ('scheduled_for', 'slot', 'routing') order by k.key limit 1;
+	if v_field is not null then
+		perform autopost.raise_argument(v_field,
+			'must not be given: the new content takes times and channels of the old',
+			case v_field when 'routing' then 'leave it out' else 'leave it out, and move the post: reschedule' end);
+	end if;
+	if not p_dry_run then
+		return autopost.replace_content(p_workspace_id, p_message_id, p_raw, p_changes, p_at, p_meta)
+			|| '{"dry_run": false}';
+	end if;
+	begin
+		v_answer := autopost.replace_content(p_workspace_id, p_message_id, p_raw, p_changes, p_at, p_meta);
+		raise exception 'planned' using errcode = 'AP900';
+	exception when sqlstate 'AP900' then
+		null; -- the writes are rolled back, the variables stay
+	end;
+	-- ids of rows that were rolled back
+	return v_answer || '{"dry_run": true}' || jsonb_build_object('message_id', null, 'results', (
+		select jsonb_agg(r.value - '{new_delivery_id,message_id,new_submission_id,act_id}'::text[] - case
+			when r.value ? 'delivery_id' then 'submission_id' else '' end order by r.ordinality)
+		from jsonb_array_elements(v_answer -> 'results') with ordinality r));
+end
+$$;
+
+
+--
+-- Name: replace_parts(text, autopost.messages, jsonb, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_parts(p_workspace_id text, p_message autopost.messages, p_raw jsonb, p_run_id uuid, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: replaces the parts of a post that wait for a decision by the new content, which waits, too.
+-- Returns: [result]: see replace_post.
+-- Writes:  submissions, approvals, events (submission_pending, submission_skipped).
+declare
+	v_old autopost.submissions;
+	v_id uuid;
+	v_results jsonb := '[]';
+begin
+	for v_old in
+		select s.* from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.message_id = p_message.message_id and s.status = 'pending'
+		order by s.submission_id
+	loop
+		v_id := autopost.hold_replacement(p_workspace_id, p_message, autopost.with_times(p_raw,
+			autopost.timestamp_of(v_old.raw_payload ->> 'scheduled_for'),
+				autopost.timestamp_of(v_old.raw_payload ->> 'remove_at')),
+			v_old.channels, p_meta ->> 'operator', p_run_id);
+		update autopost.submissions s
+		set status = 'skipped', updated_at = autopost.now_ts()
+		where s.workspace_id = p_workspace_id and s.submission_id = v_old.submission_id;
+		perform autopost.note_submission(v_old, 'submission_skipped', p_meta || jsonb_build_object('replaced_by',
+			v_id));
+		v_results := v_results || jsonb_build_object('submission_id', v_old.submission_id, 'channels', v_old.channels,
+			'applied', true, 'change', 'pending', 'new_submission_id', v_id);
+	end loop;
+	return v_results;
+end
+$$;
+
+
+--
+-- Name: replace_post(text, uuid, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_post(p_workspace_id text, p_message_id uuid, p_raw_payload jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: replaces the content of a post in one transaction. Where the post waits, its deliveries end
+--          as by skip_deliveries, and the new content takes their channels and times; it waits for a
+--          decision where the channel or the endpoint of the post is moderated. What was sent is
+--          edited by request_acts. p_raw_payload is the whole new content, without scheduled_for, slot
+--          and routing; its media are stored already. A channel that cannot take it keeps the old one.
+-- Returns: {"applied", "dry_run", "message_id": of the new content, "replaced", "pending",
+--          "requested": edits of sent posts, "refused", "results": [the first 1,000: {"delivery_id",
+--          "channel_id", "applied", "change": replaced | pending | edited | refused, and
+--          "new_delivery_id", "message_id"; "submission_id"; "act_id"; or "reason", "message"}; for a
+--          part that waited for a decision {"submission_id", "channels", "change": "pending",
+--          "new_submission_id"}]}. {"applied": false, "reason"}: unknown_message, fanout_running,
+--          too_many_channels, nothing_waits, or invalid with "errors". A dry run has the same answer
+--          without new ids.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   submissions, media_origin (shared), channels, messages, deliveries, channel_gates,
+--          audit_heads, in this order.
+-- Reads:   messages, fanout_jobs, workspace_endpoints, channels, platforms, templates.
+-- Writes:  messages, deliveries, submissions, post_acts, ingest_runs, channel_gates, events
+--          (manual_skip, enqueue, submission_pending, submission_skipped, act_requested),
+--          admin_audit_log.
+declare
+	v_meta jsonb;
+	v_old jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	v_old := (select m.payload from autopost.messages m where m.workspace_id = p_workspace_id
+		and m.message_id = p_message_id);
+	return autopost.replace_or_plan(p_workspace_id, p_message_id, p_raw_payload, (
+		select coalesce(jsonb_object_agg(f.key, coalesce(p_raw_payload -> f.key, 'null')), '{}')
+		from unnest(autopost.editable_fields()) f (key)
+		where p_raw_payload -> f.key is distinct from v_old -> f.key), null, v_meta, p_dry_run);
+end
+$$;
+
+
+--
+-- Name: replace_queued(text, uuid, jsonb, jsonb, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_queued(p_workspace_id text, p_message_id uuid, p_raw jsonb, p_old jsonb, p_run_id uuid, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: enqueues the new content for the channels of locked deliveries, with their times, and ends
+--          these deliveries. A delivery whose channel did not take the new content stays. p_old: as in
+--          replace_held.
+-- Returns: {old delivery_id: {"new_delivery_id", "message_id"}}.
+-- Locks:   as enqueue_posts.
+-- Writes:  ingest_runs; as enqueue_posts; deliveries, channel_gates, events (manual_skip).
+declare
+	v_items jsonb;
+	v_answers jsonb;
+	v_message_id uuid;
+	v_pair record;
+	v_answer jsonb := '{}';
+	v_due timestamptz := 'infinity';
+begin
+	select jsonb_agg(jsonb_build_object('raw', autopost.with_times(p_raw, null, g.remove_at), 'trace_id',
+		autopost.new_id(), 'channels', g.channels, 'fixed', true, 'decided', true)) into v_items
+	from (
+		select (o.value ->> 'remove_at')::timestamptz as remove_at, jsonb_agg(o.value -> 'channel_id') as channels
+		from jsonb_array_elements(p_old) o
+		group by 1) g;
+	v_answers := case when v_items is null then '[]'
+		else autopost.enqueue_posts(p_workspace_id, v_items, p_run_id, autopost.now_ts()) end;
+	v_message_id := (v_answers #>> '{0,message_id}')::uuid;
+	perform autopost.close_run(p_workspace_id, p_run_id, autopost.answer_stats(v_answers), null);
+	for v_pair in
+		select o.delivery_id as old_id, o.not_before, o.scheduled_for, n.delivery_id as new_id
+		from autopost.deliveries n
+		join autopost.deliveries o on o.workspace_id = p_workspace_id and o.message_id = p_message_id
+			and o.channel_id = n.channel_id and o.status in ('queued', 'retry')
+		where n.workspace_id = p_workspace_id and n.message_id = v_message_id and n.status = 'queued'
+			and n.ingest_run_id = p_run_id
+		order by o.channel_id
+	loop
+		perform autopost.set_schedule(p_workspace_id, v_pair.new_id, v_pair.scheduled_for, v_pair.not_before),
+			autopost.end_replaced(p_workspace_id, v_pair.old_id, jsonb_build_object('replaced_by',
+				v_message_id), p_meta);
+		v_due := least(v_due, greatest(v_pair.not_before, v_pair.scheduled_for));
+		v_answer := v_answer || jsonb_build_object(v_pair.old_id, jsonb_build_object('new_delivery_id', v_pair.new_id,
+			'message_id', v_message_id));
+	end loop;
+	perform autopost.arm_gates(p_workspace_id, array(select o.value ->> 'channel_id'
+		from jsonb_array_elements(p_old) o),
+		v_due) where v_answer <> '{}';
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: replace_refusals(text, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_refusals(p_workspace_id text, p_post jsonb, p_channel_ids text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the channels that cannot take the new content of a post, {channel_id: {"reason",
+--          "message"}}. p_post comes from prepare_post.
+-- Reads:   channels, platforms, media_origin, templates, deliveries.
+declare
+	v_route record;
+	v_shown record;
+begin
+	select r.ids, r.ttls, r.choices, r.renderings into v_route
+	from autopost.route_post(p_workspace_id, autopost.frozen_post(p_post || jsonb_build_object('channels',
+		p_channel_ids,
+		'fixed', true, 'decided', true), null, autopost.now_ts()), '', cardinality(p_channel_ids)) r;
+	select s.verdicts, s.errors into v_shown
+	from autopost.show_post(p_workspace_id, p_post -> 'payload', p_post -> 'tags', v_route.renderings) s;
+	return (
+		select coalesce(jsonb_object_agg(u.channel_id, case when v_shown.verdicts[u.choice] = 'queued'
+			then '{"reason": "duplicate", "message": "the channel has the new content already: skip the delivery"}'::jsonb
+			else jsonb_build_object('reason', 'validation_failed', 'message',
+				coalesce(v_shown.errors[u.choice] ->> 'message',
+				'nothing would be left of the post')) end), '{}')
+		from unnest(v_route.ids, v_route.ttls, v_route.choices) u (channel_id, ttl, choice)
+		where v_shown.verdicts[u.choice] <> 'queued'
+		or exists (
+			select 1 from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.content_hash = p_post ->> 'content_hash'
+				and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+				and (d.status in ('queued', 'claimed', 'sending', 'retry')
+					or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => u.ttl))));
+end
+$$;
+
+
+--
+-- Name: replace_waiting(text, autopost.messages, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_waiting(p_workspace_id text, p_message autopost.messages, p_post jsonb, p_meta jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: replaces the content of a post where it waits: in the queue or for a decision. p_post comes
+--          from prepare_post. The second try sees, under its lock, the content that disturbed the first.
+-- Returns: [result]: see replace_post.
+-- Locks:   as replace_once.
+-- Writes:  as replace_once.
+begin
+	begin
+		return autopost.replace_once(p_workspace_id, p_message, p_post, p_meta, false);
+	exception when sqlstate 'AP901' then
+		null; -- the writes are rolled back
+	end;
+	return autopost.replace_once(p_workspace_id, p_message, p_post, p_meta, true);
+end
+$$;
+
+
+--
+-- Name: replaceable(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replaceable(p_workspace_id text, p_message_id uuid) RETURNS TABLE(delivery autopost.deliveries, channel autopost.channels, obstacle text, remove_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the deliveries of a post that are not over, each with the reason why it cannot be replaced
+--          (null: it can) and the time at which the post itself asked for its removal.
+-- Reads:   deliveries, channels, post_acts.
+begin
+	return query
+	select d, c, autopost.move_obstacle(d), (
+		select a.due_at from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.delivery_id = d.delivery_id and a.status = 'queued'
+			and autopost.came_with_its_post(a)
+		limit 1)
+	from autopost.deliveries d
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	where d.workspace_id = p_workspace_id and d.message_id = p_message_id
+		and d.status in ('queued', 'retry', 'claimed', 'sending')
+	order by d.channel_id, d.delivery_id;
 end
 $$;
 
@@ -25711,13 +31273,17 @@ CREATE FUNCTION autopost.requeue_obstacle(p_workspace_id text, p_delivery autopo
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the reason why a delivery may not be requeued by hand, or null.
--- Reads:   deliveries.
+-- Reads:   deliveries, ingest_runs, publish_jobs.
 begin
 	return (
 		select case
 			when p_delivery.delivery_id is null then 'unknown_delivery'
 			when p_delivery.status not in ('dead', 'failed_permanent') then 'not_failed'
 			when p_delivery.last_error ->> 'code' = 'validation_failed' and p_delivery.attempt = 0 then 'never_valid'
+			when exists (select 1 from autopost.ingest_runs r
+				where r.workspace_id = p_workspace_id and r.run_id = p_delivery.ingest_run_id and r.kind = 'file')
+				and not exists (select 1 from autopost.publish_jobs j
+				where j.workspace_id = p_workspace_id and j.delivery_id = p_delivery.delivery_id) then 'job_replaced'
 			when p_delivery.last_error ->> 'scope' = 'channel'
 				and (not p_channel.enabled or p_channel.paused_until > autopost.now_ts()) then 'channel_not_resumed'
 			when exists (
@@ -25742,7 +31308,8 @@ CREATE FUNCTION autopost.requeue_result(p_delivery_id uuid, p_before text, p_rea
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the result of a requeue of one delivery, with its status before and after.
-select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason', p_reason,
+select jsonb_strip_nulls(jsonb_build_object('delivery_id', p_delivery_id, 'applied', p_reason is null, 'reason',
+	p_reason,
 	'before', p_before, 'after', case when p_reason is null then 'retry' end))
 $$;
 
@@ -25841,6 +31408,91 @@ begin
 	if not autopost.is_uuid(p_value) then
 		perform autopost.raise_argument(p_argument, 'must be a UUID', 'pass an id from an answer');
 	end if;
+end
+$$;
+
+
+--
+-- Name: reschedule(text, uuid[], timestamp with time zone, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.reschedule(p_workspace_id text, p_delivery_ids uuid[], p_at timestamp with time zone, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: moves deliveries that wait to another time; p_at null: each to the next free slot of its
+--          channel. A delivery whose call began, or of which a part was sent, stays. Posting window,
+--          rates, quotas, budget and the wait after a failure hold as for a new post. At most 1,000
+--          ids.
+-- Returns: {"applied", "dry_run", "moved", "refused", "results": [{"delivery_id", "channel_id",
+--          "status": "moved" | "refused", "before": its planned time, and "scheduled_for",
+--          "opens_at": when the posting window is open then or next; or "reason", "message"}]}, in
+--          the order of the ids. "reason": unknown_delivery, begun, sent, ended, unchanged, no_slot,
+--          too_late, in_the_past, after_removal. A dry run has the same answer.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   quotas and budgets for a slot, channels, deliveries, channel_gates, audit_heads, in this
+--          order.
+-- Reads:   post_acts; as next_free_slots for a slot.
+-- Writes:  deliveries, channel_gates, events (rescheduled), admin_audit_log.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_move_time('at', p_at);
+	return autopost.moved(p_workspace_id, p_delivery_ids, case when p_at is null then '{"slot": "next_free"}'
+		else jsonb_build_object('at', p_at) end, p_operator, p_reason, p_dry_run);
+end
+$$;
+
+
+--
+-- Name: reschedule_post(text, uuid, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.reschedule_post(p_workspace_id text, p_message_id uuid, p_to jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: moves a post in all its channels: its deliveries that wait or are in flight, at most 1,000
+--          a call. p_to is one of {"at": instant with offset}, {"seconds": later, or earlier if
+--          negative} and {"slot": "next_free"}. A first call moves all up to 1,000; pass the last
+--          delivery_id of its answer as "after" of p_to while "more" is true.
+-- Returns: as reschedule, with "more". {"applied": false, "reason"}: unknown_message, nothing_waits,
+--          or fanout_running: channels still get their deliveries.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   as reschedule.
+-- Reads:   messages, fanout_jobs.
+-- Writes:  as reschedule.
+declare
+	v_ids uuid[];
+	v_reason text;
+	v_more boolean;
+	v_base jsonb := jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'moved', 0, 'refused', 0, 'results',
+		'[]'::jsonb);
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('message_id', p_message_id is not null);
+	perform autopost.check_target_time(p_to);
+	select (array_agg(w.delivery_id order by w.delivery_id))[:1000], count(*) > 1000 into v_ids, v_more
+	from (
+		select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p_message_id
+			and d.status in ('queued', 'retry', 'claimed', 'sending')
+			and (not p_to ? 'after' or d.delivery_id > (p_to ->> 'after')::uuid)
+		order by d.delivery_id
+		limit 1001) w;
+	v_reason := case
+		when not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+			and m.message_id = p_message_id) then 'unknown_message'
+		when exists (select 1 from autopost.fanout_jobs j where j.workspace_id = p_workspace_id
+			and j.message_id = p_message_id and j.status = 'running') then 'fanout_running'
+		when v_ids is null and not p_to ? 'after' then 'nothing_waits' end;
+	if v_reason is not null then
+		return v_base || jsonb_build_object('reason', v_reason);
+	elsif v_ids is null then
+		return v_base || '{"more": false}';
+	end if;
+	return autopost.moved(p_workspace_id, v_ids, p_to - 'after', p_operator, p_reason, p_dry_run)
+		|| jsonb_build_object('more', v_more);
 end
 $$;
 
@@ -25979,6 +31631,52 @@ $$;
 
 
 --
+-- Name: resolve_session(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.resolve_session(p_token_hash text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: finds the session with this SHA-256 of a token, if it has not ended and its person is
+--          enabled. Its use is recorded once a minute. Works across workspaces.
+-- Returns: {"session_id", "user_id", "name", "email", "language", "installation_owner", "confirmed":
+--          the password was checked within step_up_minutes, "workspaces": [{"workspace_id", "name",
+--          "role"}] by id}; null without one.
+-- Reads:   sessions, users, memberships, workspaces, settings.
+-- Writes:  sessions (last_seen_at).
+declare
+	v_session autopost.sessions;
+	v_user autopost.users;
+	v_now timestamptz := autopost.now_ts();
+begin
+	perform autopost.enter_all_workspaces();
+	select s.* into v_session from autopost.sessions s
+	where s.token_hash = p_token_hash and s.expires_at > v_now
+		and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > v_now
+		and s.created_at + autopost.setting_interval('session_max_hours') > v_now;
+	select u.* into v_user from autopost.users u where u.user_id = v_session.user_id and u.enabled;
+	if v_user.user_id is null then
+		return null;
+	end if;
+	if v_session.last_seen_at <= v_now - interval '1 minute' then
+		update autopost.sessions s set last_seen_at = greatest(s.last_seen_at, v_now)
+		where s.token_hash = p_token_hash;
+	end if;
+	return jsonb_build_object('session_id', v_session.session_id, 'user_id', v_user.user_id, 'name', v_user.name,
+		'email', v_user.email, 'language', v_user.language, 'installation_owner', v_user.installation_owner,
+		'confirmed', v_session.confirmed_at + autopost.setting_interval('step_up_minutes') > v_now,
+		'workspaces', (
+			select coalesce(jsonb_agg(jsonb_build_object('workspace_id', m.workspace_id, 'name',
+				coalesce(nullif(w.name, ''), w.workspace_id), 'role', m.role) order by m.workspace_id), '[]')
+			from autopost.memberships m
+			join autopost.workspaces w on w.workspace_id = m.workspace_id
+			where m.user_id = v_user.user_id and autopost.may_access(m.workspace_id)));
+end
+$$;
+
+
+--
 -- Name: resolve_signed_endpoint(timestamp with time zone, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -26034,15 +31732,17 @@ CREATE FUNCTION autopost.resolve_unknown(p_workspace_id text, p_delivery_id uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: settles a delivery that waits because of an unknown outcome. found: sent with the
---          platform's id. absent: back into the queue; the next call uses its one further
---          allowance. operator and reason are required and kept in the event.
+-- Purpose: settles a delivery that waits because of an unknown outcome. found: the platform has the first
+--          missing message, with this id; the delivery is sent, or goes on with the next message.
+--          absent: back into the queue; the next call uses its one further allowance. operator and
+--          reason are required and kept in the event.
 -- Returns: {"applied": true, "status"} or {"applied": false, "reason": "not_unknown" |
 --          "unknown_delivery"}.
 -- Locks:   channels, deliveries, channel_gates.
 -- Writes:  deliveries, channels, channel_gates, events (unknown_resolved, sent), admin_audit_log.
 declare
 	v_delivery autopost.deliveries;
+	v_missing jsonb;
 	v_meta jsonb := jsonb_build_object('operator', p_operator, 'reason', p_reason, 'verdict', p_verdict);
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -26060,11 +31760,21 @@ begin
 	elsif v_delivery.status <> 'retry' or v_delivery.unknown_outcomes = 0 then
 		return jsonb_build_object('applied', false, 'reason', 'not_unknown', 'status', v_delivery.status);
 	end if;
+	v_missing := autopost.parts_missing(v_delivery.render_meta);
+	if p_verdict = 'found' and v_missing <> '[]' then
+		update autopost.deliveries d
+		set render_meta = autopost.with_progress(d.render_meta, jsonb_build_object(v_missing ->> 0,
+			jsonb_build_array(p_provider_message_id)))
+		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
+		returning d.* into v_delivery;
+		p_provider_message_id := v_delivery.render_meta #>> '{series_progress,provider_message_ids,0}';
+	end if;
 	perform autopost.emit_event(p_workspace_id, 'unknown_resolved', 'ok', v_delivery, null, v_meta);
 	perform autopost.audit(p_workspace_id, 'resolve_unknown', 'deliveries', v_meta,
 		jsonb_build_object(p_delivery_id, 'retry'),
-		jsonb_build_object(p_delivery_id, case p_verdict when 'found' then 'sent' else 'retry' end));
-	if p_verdict = 'found' then
+		jsonb_build_object(p_delivery_id, case when p_verdict = 'found' and jsonb_array_length(v_missing) < 2
+			then 'sent' else 'retry' end));
+	if p_verdict = 'found' and jsonb_array_length(v_missing) < 2 then
 		perform set_config('autopost.manual_act', 'resolve_unknown', true);
 		perform autopost.settle_sent(p_workspace_id, v_delivery, p_provider_message_id, v_meta);
 		perform set_config('autopost.manual_act', '', true);
@@ -26110,6 +31820,9 @@ select jsonb_build_object('workspace_id', p_event.workspace_id, 'message_id', p_
 		p_event.meta ->> 'provider_message_id') end,
 	'next_retry_at', case when p_type = 'delivery.retry'
 		then autopost.utc((p_event.meta ->> 'next_retry_at')::timestamptz) end,
+	'scheduled_for', case when p_event.action = 'rescheduled'
+		then autopost.utc((p_event.meta ->> 'scheduled_for')::timestamptz) end,
+	'replaced_by', case when p_event.action = 'manual_skip' then p_event.meta -> 'replaced_by' end,
 	'paused_until', case when p_type = 'channel.paused' then autopost.utc((p_event.meta ->> 'until')::timestamptz) end,
 	'auth_ref', case when p_type like 'credential.%' then p_event.meta -> 'auth_ref' end,
 	'valid_until', case when p_type = 'credential.expiring' then p_event.meta -> 'valid_until' end,
@@ -26145,12 +31858,14 @@ select case p_event.action
 	when 'dedup_suppressed' then 'delivery.duplicate'
 	when 'sent' then 'delivery.sent'
 	when 'retry_scheduled' then 'delivery.retry'
+	when 'comment_failed' then 'delivery.comment_failed'
 	when 'validation_failed' then 'delivery.failed_permanent'
 	when 'failed_permanent' then 'delivery.failed_permanent'
 	when 'dead_letter' then 'delivery.dead'
 	when 'manual_skip' then 'delivery.dead'
 	when 'unknown_outcome' then 'delivery.unknown'
 	when 'manual_requeue' then 'delivery.requeued'
+	when 'rescheduled' then 'delivery.rescheduled'
 	when 'channel_paused' then 'channel.paused'
 	when 'channel_disabled' then 'channel.disabled'
 	when 'channel_enabled' then 'channel.resumed'
@@ -26168,7 +31883,7 @@ CREATE FUNCTION autopost.result_types() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: all event types that can be reported.
-select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
+select '{post.accepted,post.duplicate,post.completed,submission.failed,submission.pending,submission.approved,submission.rejected,submission.expired,delivery.sent,delivery.retry,delivery.duplicate,delivery.comment_failed,delivery.failed_permanent,delivery.dead,delivery.unknown,delivery.requeued,delivery.rescheduled,channel.paused,channel.resumed,channel.disabled,credential.lost,credential.expiring}'::text[]
 $$;
 
 
@@ -26551,12 +32266,14 @@ CREATE FUNCTION autopost.retry_submission(p_workspace_id text, p_submission_id u
 -- Purpose: failed -> fetching, by an operator: the media of the post are fetched again, with all
 --          attempts. A fetching one is tried now instead of at its next attempt. A skipped or expired
 --          one is evaluated again: it waits for a decision if it is moderated. A rejected one is
---          final. An event is evaluated again, and goes out even in mode shadow; the failed delivery
---          of an enqueued event is queued again.
+--          final, and one of a file job: approve the job again. An event is evaluated again, and goes out even in
+--          mode shadow; the failed delivery
+--          of an enqueued event is queued again. One without a delivery is evaluated again, unless the X
+--          channel still has its content.
 -- Returns: {"applied": true, "dry_run", "before": {"status", "attempt"}, "after"}, or {"applied":
 --          false, "dry_run", "reason"}: unknown_submission, not_failed (with "status" and "decision"),
---          for an event also duplicate (with the submission that has its hash), invalid (with
---          "errors"), and what manual_requeue says.
+--          for an event also duplicate (with the submission that has its hash, or the delivery by
+--          which the channel has its content), invalid (with "errors"), and what manual_requeue says.
 -- Raises:  AP001 without operator or reason.
 -- Locks:   submissions, event_hashes, messages, channel_gates, audit_heads, in this order; for a
 --          delivery as manual_requeue.
@@ -26566,6 +32283,7 @@ declare
 	v_submission autopost.submissions;
 	v_before jsonb;
 	v_answer jsonb;
+	v_unsent boolean; -- an event that was enqueued, but made no delivery
 	v_after constant jsonb := '{"status": "fetching", "attempt": 0}';
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -26577,11 +32295,16 @@ begin
 	end if;
 	select s.* into v_submission from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
-	if v_submission.kind = 'event' and v_submission.status = 'enqueued' then
+	v_unsent := v_submission.kind = 'event' and v_submission.status = 'enqueued'
+		and not exists (select 1 from autopost.event_delivery(v_submission));
+	if v_submission.kind = 'event' and v_submission.status = 'enqueued' and not v_unsent then
 		return autopost.retry_event_delivery(v_submission, v_act, p_dry_run);
-	elsif v_submission.submission_id is null or v_submission.event_facts ? 'backfill'
+	elsif v_unsent and autopost.event_twin(v_submission) is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'duplicate', 'delivery_id',
+			autopost.event_twin(v_submission) -> 'delivery_id');
+	elsif v_submission.submission_id is null or v_submission.kind = 'file' or v_submission.event_facts ? 'backfill'
 		or v_submission.claim_token is not null
-		or v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') then
+		or (v_submission.status not in ('fetching', 'failed', 'skipped', 'expired') and not v_unsent) then
 		return jsonb_strip_nulls(jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', case
 			when v_submission.submission_id is null then 'unknown_submission' else 'not_failed' end, 'status',
 			v_submission.status, 'decision', autopost.decision_of(v_submission)));
@@ -26596,7 +32319,8 @@ begin
 	if not p_dry_run then
 		update autopost.submissions s
 		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
-			updated_at = autopost.now_ts(), digest = null
+			updated_at = autopost.now_ts(), digest = null, answer = null, message_id = case when not v_unsent
+			then s.message_id end
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 		returning s.* into v_submission;
 		perform autopost.start_event(v_submission) where v_submission.kind = 'event';
@@ -26605,6 +32329,39 @@ begin
 		perform pg_notify('autopost_wake', 'submissions');
 	end if;
 	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', v_after);
+end
+$$;
+
+
+--
+-- Name: revoke_invitation(text, uuid, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.revoke_invitation(p_workspace_id text, p_invitation_id uuid, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends an invitation; its link works no more.
+-- Returns: {"applied": true}; or {"applied": false, "reason": "unknown_invitation"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   audit_heads.
+-- Writes:  invitations, admin_audit_log.
+declare
+	v_act jsonb;
+	v_row autopost.invitations;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require_argument('invitation_id', p_invitation_id is not null);
+	delete from autopost.invitations i
+	where i.workspace_id = p_workspace_id and i.invitation_id = p_invitation_id
+	returning i.* into v_row;
+	if v_row.invitation_id is null then
+		return '{"applied": false, "reason": "unknown_invitation"}';
+	end if;
+	perform autopost.audit(p_workspace_id, 'revoke_invitation', 'invitation:' || p_invitation_id, v_act,
+		jsonb_build_object('email', v_row.email, 'role', v_row.role), '{}');
+	return '{"applied": true}';
 end
 $$;
 
@@ -26677,6 +32434,18 @@ begin
 	perform pg_notify('autopost_wake', 'deliveries');
 	return null;
 end
+$$;
+
+
+--
+-- Name: roles(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.roles() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the roles. Each has the rights of those before it.
+select '{viewer,editor,approver,operator,owner}'::text[]
 $$;
 
 
@@ -27017,6 +32786,7 @@ declare
 	v_first text := (select min(i.channel_id) from unnest(v_include) i (channel_id));
 	v_last text := (select max(i.channel_id) from unnest(v_include) i (channel_id));
 	v_decided boolean := coalesce(p_post -> 'decided' = 'true', false);
+	v_fixed boolean := p_post ? 'fixed';
 begin
 	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
 		order by c.channel_id desc limit 1));
@@ -27026,7 +32796,8 @@ begin
 		where c.workspace_id = p_workspace_id
 		and c.channel_id > p_after
 		and c.channel_id between coalesce(v_first, '') and v_last
-		and autopost.is_routed(c, v_tags, v_include, v_exclude)
+		and case when v_fixed then c.channel_id = any (v_include)
+			else autopost.is_routed(c, v_tags, v_include, v_exclude) end
 		and (v_decided or not c.moderated)
 		order by c.channel_id
 		limit p_limit
@@ -27328,14 +33099,72 @@ CREATE FUNCTION autopost.sanitize_value(p_value text) RETURNS text
     AS $$
 -- Purpose: a value in one line without @mentions, control characters and invisible characters.
 declare
-	v_value text := regexp_replace(p_value,
-		'[\u0001-\u001F\u007F-\u009F\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]+', ' ', 'g');
+	v_value text := regexp_replace(p_value, '[\u0001-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5'
+		'\u180B-\u180F\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB'
+		'\U000E0000-\U000E0FFF]+', ' ', 'g');
 begin
+	-- Joiners and variation selectors stay in emoji, not behind an @.
+	v_value := regexp_replace(v_value, '([@＠])[\u200C\u200D\uFE00-\uFE0F]+', '\1', 'g');
 	while v_value ~ '(?<![A-Za-z0-9_])[@＠]+[A-Za-z0-9_]' loop
 		v_value := regexp_replace(v_value, '(?<![A-Za-z0-9_])(?:[@＠]+[A-Za-z0-9_]+)+', '', 'g');
 	end loop;
 	return btrim(autopost.collapse_spaces(v_value));
 end
+$$;
+
+
+--
+-- Name: save_job(autopost.publish_jobs, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.save_job(p_job autopost.publish_jobs, p_meta jsonb) RETURNS autopost.publish_jobs
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: stores a locked job. A changed status has one event and wakes the stage of files.
+-- Returns: the stored row.
+-- Writes:  publish_jobs, events (filebus_*).
+declare
+	v_before text;
+	v_job autopost.publish_jobs;
+begin
+	select j.status into v_before from autopost.publish_jobs j
+	where j.workspace_id = p_job.workspace_id and j.job_id = p_job.job_id and j.platform = p_job.platform;
+	insert into autopost.publish_jobs as j (workspace_id, job_id, platform, source_id, status, payload, payload_digest,
+		artifacts, digest, prepared, prepared_by, submission_id, delivery_id, doubt, error, platform_post_id, post_url,
+		published_at, imported, created_at, updated_at)
+	values (p_job.workspace_id, p_job.job_id, p_job.platform, p_job.source_id, p_job.status, p_job.payload,
+		p_job.payload_digest, coalesce(p_job.artifacts, '{}'), p_job.digest, p_job.prepared, p_job.prepared_by,
+		p_job.submission_id, p_job.delivery_id, p_job.doubt, autopost.redact(p_job.error), p_job.platform_post_id,
+		p_job.post_url, p_job.published_at, coalesce(p_job.imported, false), autopost.now_ts(), autopost.now_ts())
+	on conflict (workspace_id, job_id, platform) do update
+	set status = excluded.status, payload = excluded.payload, payload_digest = excluded.payload_digest,
+		artifacts = excluded.artifacts, digest = excluded.digest, prepared = excluded.prepared,
+		prepared_by = excluded.prepared_by, submission_id = excluded.submission_id, delivery_id = excluded.delivery_id,
+		doubt = excluded.doubt, error = excluded.error, platform_post_id = excluded.platform_post_id,
+		post_url = excluded.post_url, published_at = excluded.published_at, imported = excluded.imported,
+		updated_at = greatest(excluded.updated_at, j.updated_at + interval '1 microsecond')
+	returning j.* into v_job;
+	if v_job.status is distinct from v_before then
+		perform autopost.emit_note(v_job.workspace_id, 'filebus_' || v_job.status, case
+			when v_job.status in ('failed', 'unknown') then 'error' else 'ok' end, null, null, v_job.error,
+			jsonb_build_object('job_id', v_job.job_id, 'platform', v_job.platform, 'source_id', v_job.source_id,
+				'from_status', v_before, 'digest', v_job.digest, 'submission_id', v_job.submission_id) || p_meta);
+	end if;
+	perform pg_notify('autopost_wake', 'files');
+	return v_job;
+end
+$$;
+
+
+--
+-- Name: schedule_horizon(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.schedule_horizon() RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how far ahead a post may be planned.
+select interval '100 years'
 $$;
 
 
@@ -27587,6 +33416,65 @@ $_$;
 
 
 --
+-- Name: set_schedule(text, uuid, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.set_schedule(p_workspace_id text, p_delivery_id uuid, p_at timestamp with time zone, p_not_before timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the only change of the time of a delivery that waits. due_at follows; the caller opens
+--          the gate. p_not_before: of the delivery that it replaces; null keeps its own.
+-- Writes:  deliveries.
+begin
+	update autopost.deliveries d
+	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = autopost.now_ts()
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id and d.status in ('queued', 'retry');
+end
+$$;
+
+
+--
+-- Name: set_upload_policy(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.set_upload_policy(p_key text, p_value jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: changes the upload policy of a platform. p_key: upload_policy_PLATFORM. p_value: {type:
+--          policy}; missing types are upload_required.
+-- Returns: {"key", "before", "after"}; null if nothing changes.
+-- Raises:  AP001 for an unknown type or policy, and for url_allowed where the adapter sends no URLs.
+-- Locks:   platforms.
+-- Writes:  platforms.
+declare
+	v_platform text := substr(p_key, length('upload_policy_') + 1);
+	v_before jsonb;
+	v_after jsonb;
+	v_bad text;
+begin
+	select a.value, a.default_value || case jsonb_typeof(p_value) when 'object' then p_value else '{}' end
+	into v_before, v_after
+	from autopost.all_settings() a where a.key = p_key;
+	v_bad := case when jsonb_typeof(p_value) <> 'object' then p_value::text else (
+		select format('%s: %s', e.key, e.value) from jsonb_each(v_after) e
+		where e.key not in ('image', 'video', 'file', 'audio', 'other')
+			or e.value <> '"upload_required"' and (e.value <> '"url_allowed"' or e.key <> 'image' or v_platform <> 'max')
+		order by e.key limit 1) end;
+	if v_bad is not null then
+		perform autopost.raise_argument('value', format('%s must be an object of image, video, file, audio and other with '
+			'upload_required, or url_allowed for images of max, got %s', p_key, left(v_bad, 100)),
+			'write {"image": "url_allowed"} for max, or {} for the default');
+	end if;
+	if v_after = v_before then
+		return null;
+	end if;
+	update autopost.platforms p set upload_policy = v_after where p.platform = v_platform;
+	return jsonb_build_object('key', p_key, 'before', v_before, 'after', v_after);
+end
+$$;
+
+
+--
 -- Name: set_workspace_status(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -27642,6 +33530,7 @@ begin
 	return (
 		select autopost.setting(p_key) * case
 			when p_key like '%\_ms' then interval '1 millisecond'
+			when p_key like '%\_minutes' then interval '1 minute'
 			when p_key like '%\_hours' then interval '1 hour'
 			when p_key like '%\_days' then interval '1 day'
 			else interval '1 second' end);
@@ -27836,6 +33725,69 @@ $$;
 
 
 --
+-- Name: settle_chat_messages(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_chat_messages(p_chat autopost.moderation_chats, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: takes back messages of a locked chat whose lease has expired, and ends those that were not
+--          sent and are no longer needed. After two sends with an unknown outcome a message counts as
+--          sent: a press on it brings its id.
+-- Writes:  moderation_messages.
+begin
+	update autopost.moderation_messages m
+	set status = case when m.status = 'closing' then 'closing' when m.unknowns >= 1 then 'open' else 'pending' end,
+		unknowns = m.unknowns + (m.status = 'sending')::int, claim_token = null, lease_until = null
+	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status in ('sending', 'closing')
+	and m.lease_until <= p_now;
+	update autopost.moderation_messages m
+	set status = 'closed', closed_at = p_now
+	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+	and (m.status = 'pending' or m.status = 'open' and m.provider_ids = '{}')
+	and not autopost.is_asked(m, p_chat.enabled);
+end
+$$;
+
+
+--
+-- Name: settle_comment(text, autopost.deliveries, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_comment(p_workspace_id text, p_delivery autopost.deliveries, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: ends a locked delivery in flight whose first comment failed for good: the post is sent, and is
+--          never sent again. The comment leaves its steps; comment_failed in render_meta keeps the reason.
+--          The failure affects only the comment: the next post of the channel shows the state of the channel.
+-- Returns: the answer of the commit; null if more than the comment is missing, or if the failure is that
+--          of the video itself (degraded_private).
+-- Writes:  deliveries, channels, channel_gates, quota_uses, events (comment_failed, sent).
+declare
+	v_delivery autopost.deliveries := p_delivery;
+begin
+	if not autopost.lacks_only_comment(p_delivery.render_meta) or p_error ->> 'code' = 'degraded_private' then
+		return null;
+	end if;
+	update autopost.quota_uses u
+	set posts = greatest(0, u.posts - 1)
+	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt
+		and p_delivery.quota_held and p_error -> 'known' is distinct from 'false';
+	update autopost.deliveries d
+	set render_meta = autopost.without_comment(d.render_meta) || jsonb_build_object('comment_failed',
+			jsonb_build_object('code', p_error -> 'code', 'message', p_error -> 'message')),
+		last_error = p_error - 'payload_ref'
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
+	returning d.render_meta into v_delivery.render_meta;
+	perform autopost.emit_event(p_workspace_id, 'comment_failed', 'error', v_delivery, p_error, null);
+	return autopost.settle_sent(p_workspace_id, v_delivery,
+		v_delivery.render_meta #>> '{series_progress,provider_message_ids,0}', jsonb_build_object('raw',
+			jsonb_build_object('ids', v_delivery.render_meta #> '{series_progress,provider_message_ids}')));
+end
+$$;
+
+
+--
 -- Name: settle_item(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -27913,6 +33865,53 @@ $$;
 
 
 --
+-- Name: settle_job(autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.settle_job(p_job autopost.publish_jobs) RETURNS autopost.publish_jobs
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: applies the decisions about a locked, complete, waiting job. Decisions that came first are bound to its
+--          content now. One rejection ends it.
+-- Reads:   workspaces.
+-- Writes:  approvals; as save_job.
+declare
+	v_job autopost.publish_jobs := p_job;
+	v_rejection autopost.approvals;
+	v_given int;
+begin
+	if v_job.digest is null or v_job.status <> 'waiting' then
+		return v_job;
+	end if;
+	update autopost.approvals a
+	set digest = v_job.digest
+	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
+		and a.digest is null and a.voided_at is null and coalesce(a.payload_digest = v_job.payload_digest, true)
+		and coalesce(a.expires_at > autopost.now_ts(), true);
+	select a.* into v_rejection from autopost.approvals a
+	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
+		and a.digest = v_job.digest and a.voided_at is null and a.decision = 'reject'
+	limit 1;
+	select count(distinct a.approver) into v_given from autopost.approvals a
+	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
+		and a.digest = v_job.digest and a.voided_at is null and a.decision = 'approve'
+		and (a.approver is distinct from v_job.prepared_by or autopost.approvals_needed(v_job.workspace_id) = 1);
+	if v_rejection.approval_id is not null then
+		v_job.status := 'rejected';
+		v_job.error := autopost.job_error('rejected', coalesce(v_rejection.reason, 'rejected by ' ||
+			v_rejection.approver));
+	elsif v_given >= autopost.approvals_needed(v_job.workspace_id) then
+		v_job.status := 'approved';
+		v_job.error := null;
+	else
+		return v_job;
+	end if;
+	return autopost.save_job(v_job, '{}');
+end
+$$;
+
+
+--
 -- Name: settle_missing_credential(text, autopost.deliveries, autopost.channels, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -27943,17 +33942,21 @@ CREATE FUNCTION autopost.settle_permanent(p_workspace_id text, p_delivery autopo
 -- Purpose: settles a failure that a retry cannot fix. Scope delivery: only this delivery fails.
 --          Scope channel: the channel pauses, and is disabled after a streak; for a refused
 --          credential, all its channels pause as long as deliveries may wait. Scope platform: the
---          rate group cools down. The rows are locked.
+--          rate group cools down. If only the first comment is missing, the post is sent, and
+--          nothing pauses. The rows are locked.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (failed_permanent,
---          channel_paused, channel_disabled, cooldown).
+--          channel_paused, channel_disabled, cooldown); as settle_comment.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_lost boolean := autopost.is_auth_lost(p_error);
 	v_paused_until timestamptz := case when v_lost then autopost.auth_hold_until()
 		else v_now + autopost.setting_interval('pause_on_permanent_seconds') end;
 	v_streak int;
-	v_answer jsonb;
+	v_answer jsonb := autopost.settle_comment(p_workspace_id, p_delivery, p_error);
 begin
+	if v_answer is not null then
+		return v_answer;
+	end if;
 	perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', p_delivery, p_error, null);
 	v_answer := autopost.finish_attempt(p_workspace_id, p_delivery, 'failed_permanent', p_error, null, null);
 	if p_error ->> 'scope' = 'channel' then
@@ -27994,7 +33997,8 @@ CREATE FUNCTION autopost.settle_quota(p_workspace_id text, p_delivery autopost.d
     LANGUAGE plpgsql
     AS $$
 -- Purpose: ends the use of a claim: a call counts from its start; an unstarted claim is not a use.
---          After a definite failure only the acknowledged posts count.
+--          After a definite failure only the acknowledged posts count, and after an unknown outcome also
+--          the first other one: the next step starts only after it.
 -- Locks:   platform_limits with SKIP LOCKED.
 -- Writes:  quota_uses, platform_limits.
 declare
@@ -28004,8 +34008,8 @@ declare
 begin
 	if v_began_at is not null then
 		update autopost.quota_uses u
-		set used_at = greatest(v_began_at, p_delivery.send_at), posts = case when v_made then u.posts
-			else greatest(0, u.posts - autopost.posts_left(p_delivery.render_meta)) end
+		set used_at = greatest(v_began_at, p_delivery.send_at), posts = case when p_status = 'sent' then u.posts
+			else greatest(0, u.posts - autopost.posts_left(p_delivery.render_meta) + v_made::int) end
 		where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id
 			and u.attempt = p_delivery.attempt;
 		if v_made then
@@ -28059,13 +34063,14 @@ $$;
 CREATE FUNCTION autopost.settle_transient(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb, p_not_before timestamp with time zone) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
--- Purpose: settles a definite failure that may pass: retry by its policy, dead without attempts. A
+-- Purpose: settles a definite failure that may pass: retry by its policy, dead without attempts, or sent
+--          if only the first comment is missing. A
 --          stated wait or limit also pauses its scope. p_not_before is a lower bound. While the
 --          breaker of the group is open, an outage does not cost an attempt; nor does a failure
 --          whose policy says so, at most max_attempts times, nor a rate limit, at most
 --          limits_of_a_post times: it says nothing about the post.
 -- Writes:  deliveries, channels, platform_limits, channel_gates, events (retry_scheduled,
---          dead_letter, cooldown).
+--          dead_letter, cooldown); as settle_comment.
 declare
 	v_policy autopost.retry_policies := autopost.retry_policy(p_workspace_id, p_channel.platform,
 		autopost.policy_code(p_error));
@@ -28077,6 +34082,7 @@ declare
 		or (autopost.is_outage(p_error) and autopost.breaker_is_open(p_workspace_id, p_channel.platform,
 			p_channel.rate_group))
 		or (autopost.is_rate_limit(p_error) and p_delivery.granted_attempts < autopost.limits_of_a_post());
+	v_answer jsonb;
 begin
 	if v_granted then
 		p_delivery.granted_attempts := p_delivery.granted_attempts + 1;
@@ -28089,6 +34095,10 @@ begin
 		perform autopost.cool_down(p_workspace_id, p_channel, p_error ->> 'scope', autopost.now_ts() + v_wait, p_error);
 	end if;
 	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery) then
+		v_answer := autopost.settle_comment(p_workspace_id, p_delivery, p_error);
+		if v_answer is not null then
+			return v_answer;
+		end if;
 		perform autopost.emit_event(p_workspace_id, 'dead_letter', 'error', p_delivery, p_error, null);
 		return autopost.finish_attempt(p_workspace_id, p_delivery, 'dead', p_error, null, null);
 	end if;
@@ -28100,21 +34110,22 @@ $$;
 
 
 --
--- Name: settle_unknown(text, autopost.deliveries, autopost.channels, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: settle_unknown(text, autopost.deliveries, autopost.channels, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.settle_unknown(p_workspace_id text, p_delivery autopost.deliveries, p_channel autopost.channels, p_error jsonb, p_least_seconds integer DEFAULT 0) RETURNS jsonb
     LANGUAGE plpgsql
     AS $$
 -- Purpose: settles a call with an unknown outcome by the channel's on_unknown. hold waits for a
 --          person. reconcile sends again at most unknown_allowance times (once) per delivery.
 --          resend sends again while attempts are left; so does reconcile where a repeated call has
 --          no effect (platforms.idempotent). A delivery that may not be sent again becomes
---          failed_permanent with the code unknown_outcome. Nothing is sent again before
---          platforms.settle_seconds and the platform's own wait are over.
+--          failed_permanent with the code unknown_outcome, or sent if only its first comment is missing.
+--          Nothing is sent again before platforms.settle_seconds, p_least_seconds and the platform's own
+--          wait are over.
 -- Reads:   platforms, events.
 -- Writes:  deliveries, channel_gates, events (unknown_outcome, retry_scheduled, failed_permanent,
---          send_attempt).
+--          send_attempt); as settle_comment.
 declare
 	v_error jsonb := p_error || jsonb_build_object('code', 'unknown_outcome', 'known', false,
 		'cause', p_error -> 'code');
@@ -28123,6 +34134,7 @@ declare
 	v_platform autopost.platforms;
 	v_on_unknown text := p_channel.on_unknown;
 	v_next timestamptz;
+	v_answer jsonb;
 begin
 	select f.* into v_platform from autopost.platforms f where f.platform = p_channel.platform;
 	if v_on_unknown = 'reconcile' and v_platform.idempotent then
@@ -28139,13 +34151,17 @@ begin
 	if p_delivery.attempt >= autopost.max_attempts(v_policy, p_delivery)
 	or (v_on_unknown = 'reconcile' and v_delivery.unknown_outcomes > p_delivery.unknown_allowance) then
 		v_error := v_error || '{"category": "PERMANENT"}';
+		v_answer := autopost.settle_comment(p_workspace_id, v_delivery, v_error);
+		if v_answer is not null then
+			return v_answer;
+		end if;
 		perform autopost.emit_event(p_workspace_id, 'failed_permanent', 'error', v_delivery, v_error, null);
 		return autopost.finish_attempt(p_workspace_id, v_delivery, 'failed_permanent', v_error, null, null);
 	end if;
 	v_next := case v_on_unknown when 'hold' then 'infinity'::timestamptz
 		else autopost.now_ts() + greatest(autopost.retry_delay(v_policy, p_delivery.attempt,
 			(p_error ->> 'retry_after_ms')::numeric, random()::numeric),
-			make_interval(secs => v_platform.settle_seconds)) end;
+			make_interval(secs => greatest(v_platform.settle_seconds, p_least_seconds))) end;
 	perform autopost.emit_event(p_workspace_id, 'retry_scheduled', 'error', v_delivery, v_error,
 		jsonb_build_object('next_retry_at', v_next));
 	return autopost.finish_attempt(p_workspace_id, v_delivery, 'retry', v_error, v_next, null);
@@ -28182,6 +34198,30 @@ or coalesce((
 		and not coalesce(p_render_meta -> 'series_progress' -> 'steps' ? (s.value ->> 'step'), false)
 	order by s.ordinality
 	limit 1), false)
+$$;
+
+
+--
+-- Name: shift_deliveries(text, uuid[], integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shift_deliveries(p_workspace_id text, p_delivery_ids uuid[], p_seconds integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: moves deliveries that wait by p_seconds from their planned times; from now on if they are
+--          due. Negative: earlier. Otherwise as reschedule.
+-- Returns: as reschedule.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   channels, deliveries, channel_gates, audit_heads, in this order.
+-- Writes:  deliveries, channel_gates, events (rescheduled), admin_audit_log.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_shift(p_seconds);
+	return autopost.moved(p_workspace_id, p_delivery_ids, jsonb_build_object('seconds', p_seconds), p_operator,
+		p_reason,
+		p_dry_run);
+end
 $$;
 
 
@@ -28311,6 +34351,18 @@ $$;
 
 
 --
+-- Name: shown_texts(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.shown_texts(p_text text, p_later jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: everything that a rendering says, for the digest of an approval. p_later: from later_texts.
+select p_text || coalesce(p_later::text, '')
+$$;
+
+
+--
 -- Name: silent_leases(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28318,11 +34370,14 @@ CREATE FUNCTION autopost.silent_leases(p_at timestamp with time zone) RETURNS TA
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: leases, except those of deliveries, that go on at p_at although their daemon is silent:
---          of sources, submissions and post changes.
--- Reads:   pull_cursors, submissions, post_acts, dispatch_runs.
+--          of sources, submissions, post changes, renewals of credentials and messages of alerts.
+-- Reads:   pull_cursors, submissions, post_acts, credential_health, alert_messages, dispatch_runs.
 declare
 	v_silent timestamptz := p_at - autopost.run_silence();
 begin
+	if not exists (select 1 from autopost.dispatch_runs r where r.seen_at <= v_silent) then
+		return;
+	end if;
 	return query
 	select c.workspace_id, 'source', c.source_id
 	from autopost.pull_cursors c
@@ -28337,7 +34392,17 @@ begin
 	select a.workspace_id, 'act', a.act_id::text
 	from autopost.post_acts a
 	join autopost.dispatch_runs r on r.run_id = a.claimed_by and r.seen_at <= v_silent
-	where a.status = 'sending' and a.next_at > p_at;
+	where a.status = 'sending' and a.next_at > p_at
+	union all
+	select h.workspace_id, 'credential', h.auth_ref
+	from autopost.credential_health h
+	join autopost.dispatch_runs r on r.run_id = h.leased_by and r.seen_at <= v_silent
+	where h.lease_token is not null and h.lease_until > p_at
+	union all
+	select m.workspace_id, 'message', m.message_id::text
+	from autopost.alert_messages m
+	join autopost.dispatch_runs r on r.run_id = m.leased_by and r.seen_at <= v_silent
+	where m.status = 'sending' and m.lease_until > p_at;
 end
 $$;
 
@@ -28484,6 +34549,41 @@ $$;
 
 
 --
+-- Name: slot_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_errors(p_raw jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the errors of the slot of a raw payload.
+select case
+	when not p_raw ? 'slot' then '[]'
+	when p_raw ->> 'slot' <> 'next_free'
+		then autopost.field_error('slot', format('must be next_free, got %s', p_raw ->> 'slot'), 'write "next_free"')
+	when p_raw ? 'scheduled_for' then autopost.field_error('slot', 'must not stand beside scheduled_for',
+		'give a time or a slot')
+	when p_raw ? 'remove_at' then autopost.field_error('slot',
+		'must not stand beside remove_at, because it may be later',
+		'give a time, or ask for the removal after the post was sent')
+	else '[]' end
+$$;
+
+
+--
+-- Name: slot_gap(autopost.channels); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_gap(p_channel autopost.channels) RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the smallest distance of two slots of a channel: settings.min_gap_seconds, a minute by
+--          default, and never less than its rate allows.
+select greatest(make_interval(secs => coalesce((p_channel.settings ->> 'min_gap_seconds')::float8, 60)),
+	autopost.slot_step(p_channel.rate_rps, 1))
+$$;
+
+
+--
 -- Name: slot_horizon(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28492,6 +34592,18 @@ CREATE FUNCTION autopost.slot_horizon() RETURNS interval
     AS $$
 -- Purpose: how far ahead a slot may be reserved. Longer, and a pause or a new limit would come too late.
 select interval '1 second'
+$$;
+
+
+--
+-- Name: slot_horizon_days(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_horizon_days() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how far ahead free slots are searched.
+select 731
 $$;
 
 
@@ -28505,6 +34617,30 @@ CREATE FUNCTION autopost.slot_micros(p_rate_rps numeric) RETURNS bigint
 -- Purpose: how far a call of cost 1 moves next_allowed_at, in microseconds; 0 without a limit; at
 --          most ten years.
 select case when p_rate_rps > 0 then least(315360000000000, ceil(1000000 / p_rate_rps))::bigint else 0 end
+$$;
+
+
+--
+-- Name: slot_of(autopost.deliveries, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.slot_of(p_delivery autopost.deliveries, p_without uuid[]) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the next free slot of the channel of a delivery that waits, for this delivery; null if
+--          there is none. The caller holds lock_slots. p_without: deliveries whose slots come later;
+--          the delivery itself never counts.
+-- Reads:   channels, platforms; as free_slot.
+declare
+	v_channel autopost.channels;
+begin
+	select c.* into v_channel from autopost.channels c
+	where c.workspace_id = p_delivery.workspace_id and c.channel_id = p_delivery.channel_id;
+	return autopost.free_slot(v_channel, case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
+		autopost.posts_claimed(p_delivery.render_meta), (
+			select autopost.post_price(f, p_delivery.rendered_text, p_delivery.render_meta) from autopost.platforms f
+			where f.platform = v_channel.platform), p_without || p_delivery.delivery_id);
+end
 $$;
 
 
@@ -28608,6 +34744,31 @@ $$;
 
 
 --
+-- Name: source_channel_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_channel_errors(p_workspace_id text, p_after jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the channels of a folder that do not exist on their platform, as {field, reason, remedy}.
+-- Reads:   channels.
+begin
+	if p_after ->> 'kind' <> 'filebus' or coalesce(jsonb_typeof(p_after #> '{config_json,channels}') <> 'object',
+		true) then
+		return '[]';
+	end if;
+	return (
+		select coalesce(jsonb_agg(autopost.field_error('config_json.channels.' || e.key,
+			format('must be a channel of platform %s, got %s', e.key, e.value), 'run autopost channel list') -> 0
+			order by e.key), '[]')
+		from jsonb_each_text(p_after #> '{config_json,channels}') e
+		where not exists (select 1 from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = e.value and c.platform = e.key));
+end
+$$;
+
+
+--
 -- Name: source_errors(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28623,7 +34784,8 @@ declare
 begin
 	-- A faulty source can still be disabled.
 	return case when p_after -> 'enabled' = 'true' then autopost.source_faults(p_after ->> 'kind',
-		p_after -> 'config_json') || autopost.source_host_errors(p_workspace_id, p_after) else '[]' end
+		p_after -> 'config_json') || autopost.source_host_errors(p_workspace_id, p_after)
+		|| autopost.source_channel_errors(p_workspace_id, p_after) else '[]' end
 	|| case
 		when v_has <> v_wanted
 			then autopost.field_error('endpoint_id', format('%s is not its endpoint, which stays', v_wanted),
@@ -28658,7 +34820,10 @@ from (
 	select k.key, case when p_config ? k.key then 'is not of its form' else 'is missing' end, k.remedy
 	from autopost.source_keys(p_kind) k
 	where case when p_config ? k.key then not autopost.source_value_fits(k.form, p_config -> k.key)
-		else k.form like '!%' end) f
+		else k.form like '!%' end
+	union all
+	select 'approval_ref', 'is missing', 'name the credential of platform webhook that signs approvals'
+	where p_kind = 'filebus' and p_config -> 'require_signed_approvals' = 'true' and not p_config ? 'approval_ref') f
 $$;
 
 
@@ -28705,6 +34870,35 @@ $$;
 
 
 --
+-- Name: source_holds(text, autopost.pull_sources, autopost.pull_cursors, boolean, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_holds(p_status text, p_source autopost.pull_sources, p_cursor autopost.pull_cursors, p_endpoint_enabled boolean, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the reasons why a source is not polled now. p_status: of the workspace.
+select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts) order by h.n), '[]')
+from (values
+	(1, 'workspace', p_status <> 'active', null::timestamptz, 'an active workspace: it is ' || p_status),
+	(2, 'source_stopped', not p_source.enabled and p_source.stopped is not null, null,
+		'autopost source enable ' || p_source.source_id || ', after its address is corrected'),
+	(3, 'source_disabled', not p_source.enabled and p_source.stopped is null, null,
+		'autopost source enable ' || p_source.source_id),
+	(4, 'endpoint_disabled', p_source.enabled and not p_endpoint_enabled, null,
+		'autopost endpoint enable, for the endpoint of the source'),
+	(5, 'lease', p_source.enabled and autopost.is_polled(p_cursor, p_now), p_cursor.leased_until,
+		'the end of the running poll'),
+	(6, 'poll_failed', p_source.enabled and p_cursor.failures > 0 and not autopost.is_polled(p_cursor, p_now),
+		p_cursor.next_poll_at, 'the next poll, or autopost source set ' || p_source.source_id
+			|| ' with a corrected configuration, which polls at once'),
+	(7, 'interval', p_source.enabled and p_cursor.failures = 0 and p_cursor.next_poll_at > p_now
+		and not autopost.is_polled(p_cursor, p_now), p_cursor.next_poll_at, 'the time of the next poll')
+) h (n, gate, holds, until, lifts)
+where h.holds
+$$;
+
+
+--
 -- Name: source_host_errors(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28739,7 +34933,7 @@ CREATE FUNCTION autopost.source_keys(p_kind text) RETURNS TABLE(key text, form t
 --          leading "!" means required), remedy.
 select v.key, v.form, v.remedy
 from (values
-	('rss,api,db', 'interval_seconds', 'count 1 604800', 'write seconds from 1 to 604800, as in 300'),
+	('rss,api,db,filebus', 'interval_seconds', 'count 1 604800', 'write seconds from 1 to 604800, as in 300'),
 	('rss,api,db', 'backfill_items', 'count 0 1000', 'write how many items to publish at first sight, 0 to 1000'),
 	('rss,api,db', 'tags', 'texts', 'write an array of strings, as in ["news"]'),
 	('rss,api,db', 'include', 'texts', 'write an array of keywords and /regular expressions/'),
@@ -28753,7 +34947,8 @@ from (values
 	('api', 'items', 'pointer', 'write a JSON pointer to the array of items, as in "/data/items"'),
 	('api', 'map', '!pointers id,title,text,link,author,tags,published,media_url,media_type',
 		'write {"id": "/id", "text": "/body", …}, each a JSON pointer inside an item'),
-	('api', 'paging', 'paging', 'write {"by": "pointer", "pointer": "/next"}, {"by": "link_header"}, {"by": "page", "parameter": "page"} or {"by": "cursor", "parameter": "after", "pointer": "/next"}, with max_pages of 1 to 100'),
+	('api', 'paging', 'paging',
+		'write {"by": "pointer", "pointer": "/next"}, {"by": "link_header"}, {"by": "page", "parameter": "page"} or {"by": "cursor", "parameter": "after", "pointer": "/next"}, with max_pages of 1 to 100'),
 	('api', 'order', 'choice newest_first,oldest_first', 'write "newest_first" or "oldest_first"'),
 	('api', 'auth_ref', 'text', 'name a row of credential_bindings; never write the secret itself'),
 	('api', 'auth_header', 'header', 'name the header of the credential, as in "X-Api-Key"'),
@@ -28763,7 +34958,14 @@ from (values
 	('db', 'cursor_column', '!text', 'name the column that the query gives and that only grows'),
 	('db', 'map', 'columns id,title,text,link,author,tags,published,media_url,media_type',
 		'write {"id": "post_id", "text": "body", …}, each a column of the query'),
-	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60')) v (kinds, key, form, remedy)
+	('db', 'timeout_seconds', 'count 1 60', 'write seconds from 1 to 60'),
+	('filebus', 'root', '!folder', 'write the absolute path of the folder, as in "/srv/sandbox"'),
+	('filebus', 'dist_dir', 'subfolder', 'write a path inside root, as in "dist_artifacts"'),
+	('filebus', 'inbox_dir', 'subfolder', 'write a path inside root, as in "inbox"'),
+	('filebus', 'channels', '!channels', 'write the channel of each platform, as in {"youtube": "shows"}'),
+	('filebus', 'max_bytes', 'count 1 1099511627776', 'write the largest size of an artifact in bytes'),
+	('filebus', 'approval_ref', 'text', 'name the credential of platform webhook that signs approvals'),
+	('filebus', 'require_signed_approvals', 'boolean', 'write true or false')) v (kinds, key, form, remedy)
 where p_kind = any (string_to_array(v.kinds, ','))
 $_$;
 
@@ -28792,8 +34994,8 @@ $$;
 CREATE FUNCTION autopost.source_polls() RETURNS TABLE(workspace_id text, due_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the enabled sources and the time of their next poll; a new source is due since its
---          creation. The cost grows with the number of sources.
+-- Purpose: the enabled sources, except folders, and the time of their next poll; a new source is due
+--          since its creation. The cost grows with the number of sources.
 -- Reads:   pull_sources, pull_cursors, workspaces.
 declare
 	v_all boolean := autopost.may_access('*');
@@ -28803,7 +35005,7 @@ begin
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
-	where s.enabled and (v_all or autopost.may_access(s.workspace_id));
+	where s.enabled and s.kind <> 'filebus' and (v_all or autopost.may_access(s.workspace_id));
 end
 $$;
 
@@ -28817,10 +35019,38 @@ CREATE FUNCTION autopost.source_rules(p_source_id text) RETURNS jsonb
     AS $$
 -- Purpose: the fields of a source. The default id of its endpoint is its own id.
 select '{
-	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db"]},
+	"kind": {"is": "text", "required": true, "in": ["rss", "api", "db", "filebus"]},
 	"config_json": {"is": "object", "default": {}},
 	"enabled": {"is": "boolean", "default": true}}'::jsonb
 	|| jsonb_build_object('endpoint_id', jsonb_build_object('is', 'text', 'required', true, 'default', p_source_id))
+$$;
+
+
+--
+-- Name: source_sentence(autopost.pull_sources, autopost.pull_cursors, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.source_sentence(p_source autopost.pull_sources, p_cursor autopost.pull_cursors, p_held_by jsonb, p_now timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the state of a source in words.
+select case p_held_by -> 0 ->> 'gate'
+	when 'workspace' then 'is not polled: the workspace is not active'
+	when 'source_stopped' then 'is stopped since ' || autopost.instant_text((p_source.stopped ->> 'at')::timestamptz)
+		|| ': ' || autopost.failure_text(p_source.stopped)
+	when 'source_disabled' then 'is disabled by an operator'
+	when 'endpoint_disabled' then 'is polled, but its endpoint is disabled: its posts are refused'
+	when 'lease' then format('is being polled by run %s, lease until %s', p_cursor.leased_by,
+		autopost.instant_text(p_cursor.leased_until))
+	when 'poll_failed' then format('fails: %s failed in a row', case p_cursor.failures when 1 then '1 poll'
+		else p_cursor.failures || ' polls' end)
+		|| case when p_cursor.next_poll_at > p_now
+			then ', the next poll is at ' || autopost.instant_text(p_cursor.next_poll_at)
+			else ', the next free daemon polls it' end
+	when 'interval' then 'waits for its next poll at ' || autopost.instant_text(p_cursor.next_poll_at)
+	else 'is due: the next free daemon with the stage ingest polls it' end
+	|| case when p_source.stopped is null and p_cursor.last_error is not null
+		then ', the last error: ' || autopost.failure_text(p_cursor.last_error) else '' end
 $$;
 
 
@@ -28881,10 +35111,16 @@ begin
 			select 1 from jsonb_each(p_value) e where e.key <> all (v_names)
 			or not autopost.source_value_fits(case v_form when 'pointers' then 'pointer' else 'text' end, e.value))
 		when v_form = 'paging' then autopost.paging_fits(p_value)
+		when v_form = 'boolean' then v_type = 'boolean'
+		when v_form = 'channels' then v_type = 'object' and p_value <> '{}' and not exists (
+			select 1 from jsonb_each(p_value) e where jsonb_typeof(e.value) <> 'string' or e.value = '""')
 		when v_type <> 'string' then false
 		when v_form = 'url' then v_text ~ '^https?://[^\s/?#]+\S*$' and length(v_text) <= 4096
 		when v_form = 'choice' then v_text = any (v_names)
 		when v_form = 'pointer' then v_text ~ '^(/([^~]|~[01])*)?$'
+		when v_form = 'folder' then v_text ~ '^/[^[:cntrl:]]*$' and length(v_text) <= 2048
+		when v_form = 'subfolder' then v_text ~ '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$'
+			and length(v_text) <= 512
 		when v_form = 'header' then v_text ~ '^[A-Za-z0-9-]+$'
 		when v_form = 'line' then v_text !~ '[\r\n]'
 		when v_form = 'query' then v_text ~ '\$1' and v_text !~ ';'
@@ -28965,6 +35201,41 @@ begin
 			else x.limited_sends + (p_sent -> x.channel_id ->> 0)::int end as sends) s
 		where x.workspace_id = p_workspace_id and x.channel_id = any (v_changed)) n
 	where c.workspace_id = p_workspace_id and c.channel_id = n.channel_id;
+end
+$$;
+
+
+--
+-- Name: spend_chat_rate(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.spend_chat_rate(p_chat autopost.moderation_chats, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: sets when the next message may go to a locked chat: a second later, in groups of Telegram
+--          also at most 20 a minute, of which 5 may come at once. A chat of unknown kind counts as
+--          a group.
+-- Reads:   platforms, discovered_chats.
+-- Writes:  moderation_chats.
+declare
+	v_pace interval;
+	v_burst constant int := 5;
+	v_paid timestamptz;
+begin
+	select case when p.group_chat_rps is null or p_chat.target_id !~ '^[-@]' or h.kind = 'channel'
+		then interval '1 second'
+		-- A burst and 15 more are 20 in its first minute.
+		else interval '60 seconds' / greatest(floor(p.group_chat_rps * 60) + 1 - v_burst, 1) end into v_pace
+	from autopost.credential_bindings b
+	join autopost.platforms p on p.platform = b.platform
+	left join autopost.discovered_chats h on h.workspace_id = p_chat.workspace_id and h.platform = p.platform
+		and h.auth_ref = p_chat.auth_ref and h.target_id = split_part(p_chat.target_id, ':', 1)
+	where b.workspace_id = p_chat.workspace_id and b.auth_ref = p_chat.auth_ref;
+	v_pace := coalesce(v_pace, interval '1 second');
+	v_paid := greatest(p_chat.paid_until, p_now) + v_pace;
+	update autopost.moderation_chats c
+	set paid_until = v_paid, next_at = greatest(p_now + interval '1 second', v_paid - (v_burst - 1) * v_pace)
+	where c.workspace_id = p_chat.workspace_id and c.chat_id = p_chat.chat_id;
 end
 $$;
 
@@ -29387,6 +35658,77 @@ $$;
 
 
 --
+-- Name: start_publish_job(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_publish_job(p_workspace_id text, p_job_id text, p_platform text, p_digest text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: makes the submission of an approved job and enqueues it. The engine calls it after it has read the folder
+--          again: the content has this digest, and no state file exists. The job leaves as an ordinary post, for
+--          the channel that its source names.
+-- Returns: {"applied", "reason": not_approved, digest_changed, no_channel, channel_disabled or no_endpoint, and the
+--          job}. A job that waits for its channel has the reason as its error.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   an advisory lock of the job, publish_jobs, messages, channel_gates, in this order.
+-- Reads:   pull_sources, channels, workspace_endpoints, deliveries.
+-- Writes:  publish_jobs, submissions, ingest_runs, events (filebus_*); as enqueue_posts.
+declare
+	v_job autopost.publish_jobs;
+	v_channel autopost.channels;
+	v_obstacle jsonb;
+	v_submission autopost.submissions;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_job_name(p_job_id, p_platform);
+	perform autopost.require_argument('digest', p_digest <> '');
+	v_job := autopost.lock_job(p_workspace_id, p_job_id, p_platform);
+	select c.* into v_channel from autopost.job_channel(v_job) c;
+	v_obstacle := autopost.job_obstacle(v_job, p_digest, v_channel);
+	if v_obstacle is not null then
+		if v_job.status = 'approved' and v_obstacle ->> 'code' <> 'digest_changed' and v_job.error is distinct from
+			v_obstacle
+			then
+			v_job.error := v_obstacle;
+			v_job := autopost.save_job(v_job, '{}');
+		end if;
+		return jsonb_build_object('applied', false, 'reason', v_obstacle -> 'code') || autopost.job_document(v_job);
+	end if;
+	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
+		source_ref,
+		run_id, trace_id, created_at, updated_at)
+	select p_workspace_id, autopost.new_id(), e.endpoint_id, 'file', 'new', autopost.job_post(v_job, v_channel),
+		autopost.job_tags(v_job),
+		autopost.job_key(p_job_id, p_platform), autopost.open_run(p_workspace_id, 'file', e.endpoint_id,
+			v_job.source_id),
+		autopost.new_id(), autopost.now_ts(), autopost.now_ts()
+	from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.source_id = v_job.source_id and e.kind = 'pull_source' and e.enabled
+	returning * into v_submission;
+	perform autopost.enqueue_submission(v_submission);
+	select s.* into v_submission from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.submission_id = v_submission.submission_id;
+	v_job.submission_id := v_submission.submission_id;
+	v_job.delivery_id := (select d.delivery_id from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = v_submission.message_id
+			and d.trace_id = v_submission.trace_id and d.channel_id = v_channel.channel_id limit 1);
+	v_job.status := case when v_job.delivery_id is null then 'failed' else 'publishing' end;
+	v_job.error := case
+		when v_submission.status = 'failed' then autopost.job_error(v_submission.last_error ->> 'code',
+			v_submission.last_error ->> 'message')
+		when v_submission.answer -> 'deduped' <> '0' then autopost.job_error('duplicate_content',
+			'the channel had this content already, by another post; change the job, or publish it nowhere')
+		when v_job.delivery_id is null then autopost.job_error('not_routed', format(
+			'the route filter of channel %s refuses the job', v_channel.channel_id)) end;
+	v_job := autopost.follow_job(autopost.save_job(v_job, jsonb_build_object('message_id', v_submission.message_id,
+		'delivery_id', v_job.delivery_id)));
+	return '{"applied": true}'::jsonb || autopost.job_document(v_job);
+end
+$$;
+
+
+--
 -- Name: step_cost(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -29439,6 +35781,30 @@ $$;
 
 
 --
+-- Name: store_origin(text, jsonb, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.store_origin(p_workspace_id text, p_origin jsonb, p_hashed boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: stores the row of content that the caller locked and may register, or that it was seen again.
+-- Writes:  media_origin.
+declare
+	v_new autopost.media_origin := jsonb_populate_record(null::autopost.media_origin, p_origin);
+begin
+	insert into autopost.media_origin as o (workspace_id, blob_ref, origin_url, sha256, content_type, size_bytes, kind,
+		width, height, last_seen_at, created_at, hashed)
+	values (p_workspace_id, v_new.blob_ref, v_new.origin_url, substr(v_new.blob_ref, 8), v_new.content_type,
+		v_new.size_bytes, v_new.kind, v_new.width, v_new.height, autopost.now_ts(), autopost.now_ts(), p_hashed)
+	on conflict (workspace_id, blob_ref) do update
+	set origin_url = excluded.origin_url, content_type = excluded.content_type, size_bytes = excluded.size_bytes,
+		last_seen_at = excluded.last_seen_at, deleted_at = null,
+		hashed = excluded.hashed or o.hashed and o.deleted_at is null;
+end
+$$;
+
+
+--
 -- Name: store_plan(autopost.submissions, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -29464,6 +35830,71 @@ $$;
 
 
 --
+-- Name: stream_items(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.stream_items(p_watched jsonb, p_position jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: what changed since a position, for all open streams of a daemon in one call. p_watched:
+--          [{"workspace_id", "key_id"}], one per stream; without a key_id only the workspace is read.
+--          p_position: "position" of the call before; null begins now. Nothing is missed, even if
+--          its transaction commits late; items near the position are returned again. Works across
+--          workspaces. Only the engine may call it.
+-- Returns: {"position", "done_at": items up to it are not returned again, "items":
+--          [{"workspace_id", "kind": submission, delivery, post or alert, "id", "at", "data"}], "lost":
+--          workspaces with too many changes for one call, or all if the position is not of this server
+--          or time, whose items are left out, "ended": ids of keys that are not valid any more}.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   events, deliveries, submissions, alerts, api_keys.
+declare
+	v_most constant int := 1000; -- per kind and workspace
+	v_position jsonb;
+	v_workspace_id text;
+	v_from timestamptz;
+	v_events autopost.events[];
+	v_items jsonb[];
+	v_all jsonb := '[]';
+	v_lost text[] := '{}';
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('watched', jsonb_typeof(p_watched) = 'array'),
+		autopost.require_argument('position', coalesce(jsonb_typeof(p_position), 'object') = 'object');
+	v_position := autopost.next_position(p_position);
+	v_from := v_position ->> 'from';
+	for v_workspace_id in
+		select distinct w.value ->> 'workspace_id' from jsonb_array_elements(p_watched) w order by 1
+	loop
+		continue when not autopost.may_access(v_workspace_id);
+		v_events := array(select e from autopost.events e
+			where e.workspace_id = v_workspace_id and e.ts > v_from
+			order by e.ts, e.id limit v_most + 1);
+		v_items := array(select i.item from autopost.submission_items(v_workspace_id, v_from, v_most + 1) i);
+		if greatest(cardinality(v_events), cardinality(v_items)) > v_most
+			or (v_position ? 'new' and p_position is not null) then
+			v_lost := v_lost || v_workspace_id;
+		else
+			v_all := v_all || coalesce((select jsonb_agg(i || jsonb_build_object('workspace_id', v_workspace_id)
+				order by (i ->> 'at')::timestamptz) from (
+				select unnest(v_items) as i union all
+				select e.item from autopost.event_items(v_workspace_id, v_events) e union all
+				select a.item from autopost.alert_items(v_workspace_id, v_from, v_most) a) x), '[]');
+		end if;
+	end loop;
+	return jsonb_build_object('position', v_position - 'new', 'done_at', v_position -> 'done_at', 'items', v_all,
+		'lost', to_jsonb(v_lost), 'ended', (
+		select coalesce(jsonb_agg(w.value -> 'key_id'), '[]') from jsonb_array_elements(p_watched) w
+		where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
+			where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
+			and (k.expires_at is null or k.expires_at > autopost.now_ts()))));
+end
+$$;
+
+
+--
 -- Name: strings_error(jsonb, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -29481,7 +35912,8 @@ begin
 			when jsonb_array_length(p_payload -> p_field) > p_max
 				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
 			when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
-				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = '' or length(e.value #>> '{}') > 2048)
+				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = ''
+					or length(e.value #>> '{}') > 2048)
 				then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
 					'remove or correct it')
 			else '[]' end);
@@ -29519,17 +35951,41 @@ CREATE FUNCTION autopost.submission_item(p_submission autopost.submissions) RETU
     LANGUAGE sql STABLE
     AS $$
 -- Purpose: a submission as an item of enqueue_posts. An approved one carries the approved texts. An
---          event of Global X goes only to its channel.
+--          event of Global X goes only to its channel. A file job was approved before.
+--          One that replaces a post goes to the channels of that post.
 -- Reads:   x_post_config, channels.
 select jsonb_build_object('raw', p_submission.raw_payload, 'trace_id', p_submission.trace_id, 'route_tags',
 		p_submission.route_tags)
+	|| case when p_submission.kind = 'file' then '{"decided": true}' else '{}' end::jsonb
 	|| case when p_submission.moderated then jsonb_build_object('decided', true, 'approved', (
-		select coalesce(jsonb_object_agg(r.value ->> 'key', md5(r.value ->> 'text')), '{}')
+		select coalesce(jsonb_object_agg(r.value ->> 'key', md5(autopost.shown_texts(r.value ->> 'text',
+			r.value -> 'later'))),
+			'{}')
 		from jsonb_array_elements(p_submission.plan -> 'renderings') r)) else '{}' end
 	|| case when p_submission.channels is not null
 		then jsonb_build_object('channels', p_submission.channels, 'part_of', p_submission.message_id) else '{}' end
+	|| case when p_submission.replaces is not null then '{"fixed": true}' else '{}'::jsonb end
 	|| case when p_submission.event_type in ('image', 'video', 'combat') then jsonb_build_object('channels',
 		to_jsonb(array_remove(array[autopost.x_channel(p_submission.workspace_id)], null))) else '{}' end
+$$;
+
+
+--
+-- Name: submission_items(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.submission_items(p_workspace_id text, p_from timestamp with time zone, p_most integer) RETURNS TABLE(item jsonb)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the submissions that changed after an instant, at most p_most, the oldest change first.
+-- Reads:   submissions.
+select jsonb_build_object('kind', 'submission', 'id', s.submission_id, 'at', s.updated_at, 'data', jsonb_build_object(
+	'submission_id', s.submission_id, 'kind', s.kind, 'status', s.status, 'message_id', s.message_id, 'decision',
+	s.decision, 'decided_by', s.decided_by, 'event_type', s.event_type))
+from autopost.submissions s
+where s.workspace_id = p_workspace_id and s.updated_at > p_from
+order by s.updated_at
+limit p_most
 $$;
 
 
@@ -29542,8 +35998,9 @@ CREATE FUNCTION autopost.submission_plan(p_submission autopost.submissions) RETU
     AS $$
 -- Purpose: what a decision is about: each different text with its platform and number of channels,
 --          and the media of the post, by URL until they are stored. Shows at most 2,000 channels.
--- Returns: {"renderings": [{"key", "platform", "verdict", "text", "reason", "channels"}], "media"}; null
---          for an invalid post.
+-- Returns: {"renderings": [{"key", "platform", "verdict", "text", "later": [{"step", "text", "items"}],
+--          "reason", "channels": their number,
+--          "channel_ids": the first 10}], "media"}; null for an invalid post.
 -- Reads:   channels, platforms, media_origin, templates.
 declare
 	v_post jsonb := autopost.prepare_post(p_submission.workspace_id, autopost.submission_item(p_submission)
@@ -29555,15 +36012,19 @@ begin
 		return null;
 	end if;
 	v_post := autopost.frozen_post(v_post, p_submission.run_id, autopost.now_ts());
-	select r.choices, r.renderings into v_route
+	select r.ids, r.choices, r.renderings into v_route
 		from autopost.route_post(p_submission.workspace_id, v_post, '', 2000) r;
-	select s.verdicts, s.errors, s.texts into v_shown
+	select s.verdicts, s.errors, s.texts, s.metas into v_shown
 		from autopost.show_post(p_submission.workspace_id, v_post -> 'payload', v_post -> 'tags', v_route.renderings) s;
 	return jsonb_build_object('media', coalesce(v_post -> 'payload' -> 'media', '[]'), 'renderings', (
 		select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('key', md5(r.value::text),
 			'platform', r.value -> 'platform', 'verdict', v_shown.verdicts[r.ordinality],
-			'text', v_shown.texts[r.ordinality], 'reason', v_shown.errors[r.ordinality] -> 'message',
-			'channels', (select count(*) from unnest(v_route.choices) c (choice) where c.choice = r.ordinality)))
+			'text', v_shown.texts[r.ordinality], 'later', autopost.later_texts(v_shown.metas[r.ordinality]), 'reason',
+				v_shown.errors[r.ordinality] -> 'message',
+			'channels', (select count(*) from unnest(v_route.choices) c (choice) where c.choice = r.ordinality),
+			'channel_ids', (select jsonb_agg(f.id order by f.id) from (
+				select c.id from unnest(v_route.ids, v_route.choices) c (id, choice)
+				where c.choice = r.ordinality order by c.id limit 10) f)))
 			order by r.value ->> 'platform', md5(r.value::text)), '[]')
 		from jsonb_array_elements(v_route.renderings) with ordinality r));
 end
@@ -29862,7 +36323,8 @@ $$;
 CREATE FUNCTION autopost.tags_of(p_raw jsonb, p_payload jsonb) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the tags of a payload and the hashtags of its text: folded, sorted, without duplicates.
+-- Purpose: the tags of a payload and the hashtags of its text and thread: folded, sorted, without
+--          duplicates.
 begin
 	return (
 		select coalesce(array_agg(distinct t.tag order by t.tag), '{}')
@@ -29870,7 +36332,9 @@ begin
 			select btrim(autopost.fold(normalize(e.value, NFC)), ' #') as tag
 				from jsonb_array_elements_text(coalesce(p_raw -> 'tags', '[]')) e
 			union all
-			select autopost.fold(m[1]) from regexp_matches(coalesce(p_payload ->> 'text', '') collate "und-x-icu",
+			select autopost.fold(m[1]) from regexp_matches(concat_ws(E'\n', p_payload ->> 'text',
+				(select string_agg(e.value ->> 'text', E'\n' order by e.ordinality)
+				from jsonb_array_elements(p_payload -> 'thread') with ordinality e)) collate "und-x-icu",
 				'(?:^|[^\w&/#])#(\w{1,64})', 'g') m
 			where m[1] ~ '[^\d_]'
 		) t
@@ -30076,6 +36540,82 @@ $$;
 
 
 --
+-- Name: approvals; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.approvals (
+    workspace_id text NOT NULL,
+    approval_id uuid NOT NULL,
+    subject text NOT NULL,
+    platform text DEFAULT '*'::text NOT NULL,
+    nonce text NOT NULL,
+    source text NOT NULL,
+    approver text NOT NULL,
+    decision text NOT NULL,
+    digest text,
+    reason text,
+    voided_at timestamp with time zone,
+    decided_at timestamp with time zone NOT NULL,
+    payload_digest text,
+    file_digest text,
+    stated_by text,
+    expires_at timestamp with time zone,
+    CONSTRAINT approvals_approver_check CHECK ((approver <> ''::text)),
+    CONSTRAINT approvals_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'reject'::text]))),
+    CONSTRAINT approvals_nonce_check CHECK (((nonce <> ''::text) AND (length(nonce) <= 200))),
+    CONSTRAINT approvals_source_check CHECK ((source <> ''::text)),
+    CONSTRAINT approvals_subject_check CHECK ((subject ~ '^(submission|job):.'::text))
+);
+
+ALTER TABLE ONLY autopost.approvals FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: take_job_decision(autopost.publish_jobs, autopost.approvals); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_job_decision(p_job autopost.publish_jobs, p_approval autopost.approvals) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: records a decision about a locked job and applies it. The caller sets subject, platform, nonce, source,
+--          approver, decision and the like. A decision about a failed job replaces the earlier ones.
+-- Returns: {"applied": true, "status", "approvals", "needed"}; the status of an unknown job is "unseen".
+-- Writes:  approvals; as settle_job.
+declare
+	v_job autopost.publish_jobs := p_job;
+begin
+	if v_job.status = 'failed' then
+		update autopost.approvals a set voided_at = autopost.now_ts()
+		where a.workspace_id = p_approval.workspace_id and a.subject = p_approval.subject
+			and a.platform = p_approval.platform and a.voided_at is null;
+		v_job.status := 'waiting';
+		v_job.submission_id := null;
+		v_job.delivery_id := null;
+		v_job := autopost.save_job(v_job, '{}');
+	end if;
+	insert into autopost.approvals (workspace_id, approval_id, subject, platform, nonce, source, approver, decision,
+		digest, reason, decided_at, payload_digest, file_digest, stated_by, expires_at)
+	values (p_approval.workspace_id, autopost.new_id(), p_approval.subject, p_approval.platform, p_approval.nonce,
+		p_approval.source, p_approval.approver, p_approval.decision, v_job.digest, autopost.redact(p_approval.reason),
+		autopost.now_ts(), p_approval.payload_digest, p_approval.file_digest, p_approval.stated_by,
+			p_approval.expires_at);
+	if p_approval.decision = 'reject' and v_job.status = 'approved' then
+		v_job.status := 'waiting';
+	end if;
+	if v_job.job_id is not null then
+		v_job := autopost.settle_job(v_job);
+	end if;
+	return jsonb_build_object('applied', true, 'status', coalesce(v_job.status, 'unseen'), 'approvals', (
+		select count(distinct a.approver) from autopost.approvals a
+		where a.workspace_id = p_approval.workspace_id and a.subject = p_approval.subject
+			and a.platform = p_approval.platform and a.voided_at is null and a.decision = 'approve'
+			and coalesce(a.digest = v_job.digest, true)),
+		'needed', autopost.approvals_needed(p_approval.workspace_id));
+end
+$$;
+
+
+--
 -- Name: take_posts(text, text, text, jsonb, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -30112,6 +36652,51 @@ begin
 		v_answers[v_item.n] := v_item.value;
 	end loop;
 	return to_jsonb(v_answers);
+end
+$$;
+
+
+--
+-- Name: take_press(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_press(p_workspace_id text, p_platform text, p_auth_ref text, p_press jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: handles a pressed button after lock_pressed: the decision, its answer to the person, and the
+--          audit of a refused press, once for each person and button.
+-- Reads:   moderation_chats.
+-- Writes:  moderation_presses, admin_audit_log; as decide_submission.
+declare
+	v_message autopost.moderation_messages := autopost.pressed_message(p_workspace_id, p_press ->> 'nonce');
+	v_chat autopost.moderation_chats;
+	v_approver text := autopost.person_identity(p_platform, p_press ->> 'user');
+	v_decision text := case p_press ->> 'nonce' when v_message.approve_nonce then 'approve'
+		when v_message.reject_nonce then 'reject' end;
+	v_result jsonb := '{"result": "unknown_button", "answer": "This message is no longer known. Decide on a newer one."}';
+	v_repeated boolean;
+begin
+	if v_message.message_id is not null and autopost.is_press_of(v_message, p_auth_ref, p_press) then
+		select c.* into v_chat from autopost.moderation_chats c
+		where c.workspace_id = p_workspace_id and c.chat_id = v_message.chat_id;
+		v_result := autopost.press_result(v_chat, v_message, p_press, v_approver, v_decision);
+	end if;
+	v_repeated := exists (
+		select 1 from autopost.moderation_presses p
+		where p.workspace_id = p_workspace_id and p.approver = v_approver and p.result = v_result ->> 'result'
+		and p.message_id is not distinct from v_message.message_id and p.decision is not distinct from v_decision);
+	insert into autopost.moderation_presses (workspace_id, press_id, message_id, submission_id, platform, auth_ref,
+		callback_id, approver, name, decision, result, answer, status, due_at, pressed_at)
+	values (p_workspace_id, autopost.new_id(), v_message.message_id, v_message.submission_id, p_platform, p_auth_ref,
+		p_press ->> 'callback_id', v_approver, p_press ->> 'name', v_decision, v_result ->> 'result',
+		left(v_result ->> 'answer', 200), 'pending', autopost.now_ts(), autopost.now_ts());
+	perform pg_notify('autopost_wake', 'moderation');
+	if v_result ->> 'result' not in ('approved', 'counted', 'rejected') and not v_repeated then
+		perform autopost.audit(p_workspace_id, 'press_refused', coalesce('submission:' || v_message.submission_id,
+			'bot:' || p_auth_ref), jsonb_build_object('operator', v_approver, 'reason', v_result ->> 'answer'), '{}',
+			jsonb_strip_nulls(jsonb_build_object('decision', v_decision, 'result', v_result -> 'result', 'chat_id',
+				v_message.chat_id, 'name', p_press -> 'name')));
+	end if;
 end
 $$;
 
@@ -30242,6 +36827,40 @@ begin
 	delete from autopost.ingress_receipts r
 	where r.workspace_id = v_workspace_id and r.receipt_id = any (v_receipts) and r.answer -> 'status' = '"rejected"';
 	return autopost.end_request(p_endpoint, p_kind, p_items, v_results, v_run_id);
+end
+$$;
+
+
+--
+-- Name: take_slots(text, uuid, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_slots(p_workspace_id text, p_first uuid, p_last uuid) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: gives new deliveries, by the range of their ids, the next free slots of their channels.
+--          The caller holds lock_slots and opens the gates. Without a free slot a delivery keeps its
+--          time.
+-- Returns: {delivery_id: slot}.
+-- Reads:   as slot_of.
+-- Writes:  deliveries.
+declare
+	v_new autopost.deliveries[] := array(
+		select d from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id between p_first and p_last and d.status = 'queued'
+		order by d.delivery_id);
+	v_rest uuid[] := array(select n.delivery_id from unnest(v_new) n);
+	v_at timestamptz;
+	v_slots jsonb := '{}';
+begin
+	for v_n in 1 .. cardinality(v_new) loop
+		v_at := autopost.slot_of(v_new[v_n], v_rest[v_n :]);
+		if v_at is not null then
+			perform autopost.set_schedule(p_workspace_id, v_rest[v_n], v_at, null);
+			v_slots := v_slots || jsonb_build_object(v_rest[v_n], v_at);
+		end if;
+	end loop;
+	return v_slots;
 end
 $$;
 
@@ -30702,6 +37321,22 @@ $$;
 
 
 --
+-- Name: text_refusal(jsonb, autopost.platforms, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.text_refusal(p_body jsonb, p_platform autopost.platforms, p_long_text text, p_field text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: why the platform would refuse a rendered text by its length, else null.
+select case when (p_body ->> 'length')::int > p_platform.text_limit
+	and coalesce(p_long_text not in ('split', 'caption_reply'), true)
+	or (p_body ->> 'length')::int > p_platform.text_limit * p_platform.max_parts
+	then format('%s has %s %s, %s takes at most %s', p_field, p_body ->> 'length', case p_body ->> 'unit' when 'bytes'
+		then 'bytes' else 'characters' end, p_platform.platform, p_platform.text_limit) end
+$$;
+
+
+--
 -- Name: text_steps(jsonb, integer, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -30757,6 +37392,128 @@ $$;
 
 
 --
+-- Name: thread_change_error(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.thread_change_error(p_change jsonb, p_thread jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: why an edit of a thread does not fit its sent parts, as {field, reason, remedy}; null if it does.
+declare
+	v_parts int := coalesce(jsonb_array_length(p_thread), 0);
+	v_part record;
+begin
+	if v_parts = 0 then
+		return autopost.field_error('thread', 'cannot be added to a post that was sent', 'leave it out') -> 0;
+	elsif jsonb_typeof(p_change) = 'array' and jsonb_array_length(p_change) <> v_parts then
+		return autopost.field_error('thread', format('must have %s parts like the sent post, got %s', v_parts,
+			jsonb_array_length(p_change)), 'name single parts by number: {"2": {"text": "…"}}') -> 0;
+	elsif jsonb_typeof(p_change) not in ('array', 'object') then
+		return autopost.field_error('thread', 'must be an array of all parts, or an object by the number of the part',
+			'write {"2": {"text": "…"}}') -> 0;
+	end if;
+	for v_part in
+		select e.value, format('thread[%s]', e.ordinality - 1) as field, e.ordinality as n,
+			p_thread -> (e.ordinality - 1)::int as old
+		from jsonb_array_elements(case when jsonb_typeof(p_change) = 'array' then p_change end) with ordinality e
+		union all
+		select e.value, 'thread.' || e.key, 0, case when e.key ~ '^[0-9]{1,2}$' and e.key::int between 2 and v_parts + 1
+			then p_thread -> e.key::int - 2 end
+		from jsonb_each(case when jsonb_typeof(p_change) = 'object' then p_change end) e
+		order by n, field
+	loop
+		if v_part.old is null then
+			return autopost.field_error(v_part.field, format('must have the number of a part from 2 to %s',
+				v_parts + 1),
+				'correct the number; part 1 is the text of the post') -> 0;
+		elsif jsonb_typeof(v_part.value) <> 'object' then
+			return autopost.field_error(v_part.field, 'must be an object', 'write {"text": "…"}') -> 0;
+		elsif v_part.value ? 'media' and v_part.value -> 'media' is distinct from coalesce(v_part.old -> 'media',
+			'[]') then
+			return autopost.field_error(v_part.field || '.media', 'cannot be changed in a post that was sent',
+				'change the text; for other media send a new post') -> 0;
+		end if;
+	end loop;
+	return null;
+end
+$_$;
+
+
+--
+-- Name: thread_errors(jsonb, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.thread_errors(p_fields jsonb, p_at text, p_media jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the errors in the thread and the first comment of a post or a variant, as {field, reason,
+--          remedy}. p_at begins the names of fields: "" or the name of the variant and a dot. A variant
+--          removes the post's by null or an empty value. p_media: the media of the post.
+declare
+	v_thread jsonb := p_fields -> 'thread';
+	v_comment jsonb := p_fields -> 'first_comment';
+	v_errors jsonb := '[]';
+begin
+	if p_at <> '' then
+		v_thread := nullif(v_thread, 'null');
+		v_comment := nullif(nullif(v_comment, 'null'), '""');
+	end if;
+	if jsonb_typeof(v_comment) <> 'string' then
+		v_errors := autopost.field_error(p_at || 'first_comment', 'must be a JSON string',
+			'correct the type, or leave the field out');
+	elsif btrim(v_comment #>> '{}', E' \n\r\t') = '' then
+		v_errors := autopost.field_error(p_at || 'first_comment', 'must not be blank', 'give a text, or leave it out');
+	end if;
+	if jsonb_typeof(v_thread) <> 'array' then
+		return v_errors || autopost.field_error(p_at || 'thread', 'must be an array of parts',
+			'write [{"text": "…", "media": [1]}]');
+	elsif jsonb_array_length(v_thread) > 24 then
+		return v_errors || autopost.field_error(p_at || 'thread', format('must have at most 24 parts, got %s',
+			jsonb_array_length(v_thread)), 'split the post');
+	end if;
+	v_errors := v_errors || (
+		select coalesce(jsonb_agg(x.error order by e.ordinality), '[]')
+		from jsonb_array_elements(coalesce(v_thread, '[]')) with ordinality e
+		cross join lateral jsonb_array_elements(autopost.part_errors(e.value, format('%sthread[%s]', p_at,
+			e.ordinality - 1), coalesce(jsonb_array_length(p_media), 0))) x (error));
+	if v_errors <> '[]' then
+		return v_errors;
+	end if;
+	return v_errors || (
+		select coalesce(jsonb_agg(autopost.field_error(format('%sthread[%s].media', p_at, m.part),
+			format('must name medium %s once', m.number), 'name each medium in one part') -> 0 order by m.part,
+				m.number),
+			'[]')
+		from (
+			select n.value as number, max(e.ordinality) - 1 as part
+			from jsonb_array_elements(coalesce(v_thread, '[]')) with ordinality e,
+				jsonb_array_elements(coalesce(e.value -> 'media', '[]')) n
+			group by n.value
+			having count(*) > 1) m)
+		|| (select case when (v_thread is not null or v_comment is not null) and s.n > 100000
+			then autopost.field_error(p_at || case when v_thread is null then 'first_comment' else 'thread' end,
+				format('must have at most 100000 characters together with the text, got %s', s.n), 'shorten the texts')
+			else '[]' end
+		from (select coalesce(length(p_fields ->> 'text'), 0) + coalesce(length(v_comment #>> '{}'), 0)
+			+ coalesce(sum(length(e.value ->> 'text')), 0) as n
+			from jsonb_array_elements(coalesce(v_thread, '[]')) e) s);
+end
+$$;
+
+
+--
+-- Name: thread_fields(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.thread_fields() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the fields of a post and of a variant that add messages.
+select '{thread,first_comment}'::text[]
+$$;
+
+
+--
 -- Name: threaded(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -30803,6 +37560,29 @@ $$;
 
 
 --
+-- Name: time_obstacle(text, autopost.deliveries, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.time_obstacle(p_workspace_id text, p_delivery autopost.deliveries, p_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: why a delivery that waits cannot get this time (null: no slot is free); null if it can.
+-- Reads:   post_acts.
+begin
+	return case
+		when p_at is null then 'no_slot'
+		when p_at < p_now - interval '1 minute' then 'in_the_past'
+		when p_at > p_now + autopost.schedule_horizon() then 'too_late'
+		when p_at = p_delivery.scheduled_for then 'unchanged'
+		when exists (
+			select 1 from autopost.post_acts a
+			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery.delivery_id and a.status = 'queued'
+				and a.due_at <= p_at and autopost.came_with_its_post(a)) then 'after_removal' end;
+end
+$$;
+
+
+--
 -- Name: timestamp_of(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -30815,7 +37595,7 @@ begin
 		return null;
 	end if;
 	return p_text::timestamptz;
-exception when datetime_field_overflow or invalid_datetime_format then
+exception when datetime_field_overflow or invalid_datetime_format or invalid_time_zone_displacement_value then
 	return null;
 end
 $_$;
@@ -30960,6 +37740,35 @@ $$;
 
 
 --
+-- Name: unasked_submission(autopost.moderation_chats, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.unasked_submission(p_chat autopost.moderation_chats, p_now timestamp with time zone) RETURNS autopost.submissions
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the oldest submission that waits and that a chat was not asked about, or whose plan has
+--          changed since; null if there is none.
+-- Reads:   submissions, moderation_messages.
+declare
+	v_submission autopost.submissions;
+begin
+	if p_chat.enabled then
+		select s.* into v_submission from autopost.submissions s
+		where s.workspace_id = p_chat.workspace_id and s.status = 'pending' and s.expires_at > p_now
+		and not exists (
+			select 1 from autopost.moderation_messages m
+			where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+			and m.submission_id = s.submission_id and m.digest = s.digest and m.status <> 'closed'
+			and (m.status = 'pending' or autopost.is_of_chat(m, p_chat)))
+		order by s.submission_id
+		limit 1;
+	end if;
+	return v_submission;
+end
+$$;
+
+
+--
 -- Name: unfetched_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -31025,8 +37834,9 @@ begin
 	return (
 		select coalesce(jsonb_agg(f.key order by f.key), '[]')
 		from jsonb_object_keys(p_raw) f (key)
-		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview', 'buttons',
-			'scheduled_for', 'remove_at', 'variants', 'routing', 'template', 'occurrence'));
+		where f.key not in ('source_ref', 'text', 'parse_mode', 'link', 'links', 'media', 'tags', 'disable_preview',
+			'buttons',
+			'scheduled_for', 'slot', 'remove_at', 'variants', 'routing', 'template', 'occurrence', 'thread', 'first_comment'));
 end
 $$;
 
@@ -31143,7 +37953,8 @@ begin
 		source, source_ref, first_seen_trace_id, first_ingest_run_id, last_seen_at, last_ingest_run_id, created_at)
 	values (p_workspace_id, autopost.new_id(), autopost.hash_version(), p_post ->> 'content_hash',
 		autopost.hash_version(), p_post -> 'payload', v_tags,
-		autopost.source_of(p_workspace_id, p_run_id, p_post -> 'fields'), p_post ->> 'source_ref', (p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
+		autopost.source_of(p_workspace_id, p_run_id, p_post -> 'fields'), p_post ->> 'source_ref',
+			(p_post ->> 'trace_id')::uuid, p_run_id, p_now, p_run_id, p_now)
 	on conflict (workspace_id, hash_version, content_hash) do update
 	set last_seen_at = excluded.last_seen_at, last_ingest_run_id = excluded.last_ingest_run_id,
 		seen_count = m.seen_count + 1
@@ -31247,6 +38058,20 @@ begin
 		jsonb_build_object('payload_ref', v_link.payload_ref));
 	return jsonb_build_object('applied', true, 'event_id', v_link.event_id, 'payload_ref', v_link.payload_ref);
 end
+$$;
+
+
+--
+-- Name: user_shown(autopost.users); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.user_shown(p_user autopost.users) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+-- Purpose: a person without the password hash.
+select jsonb_build_object('user_id', p_user.user_id, 'email', p_user.email, 'name', p_user.name, 'language',
+	p_user.language, 'installation_owner', p_user.installation_owner, 'enabled', p_user.enabled, 'has_password',
+	p_user.password_hash is not null)
 $$;
 
 
@@ -31414,7 +38239,7 @@ and (select c.channel_id from autopost.channels c where c.workspace_id = p_works
 union all
 select 'variants.' || v.key || '.' || f.key
 from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
-where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview')
+where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview', 'thread', 'first_comment')
 and not exists (
 	select 1 from autopost.platforms p
 	where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end)
@@ -31443,9 +38268,9 @@ begin
 			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
 			continue;
 		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons',
-			'disable_preview'] || autopost.post_fields() || autopost.video_fields()) then
+			'disable_preview'] || autopost.thread_fields() || autopost.post_fields() || autopost.video_fields()) then
 			v_errors := v_errors || autopost.field_error(v_at, 'must have a field of a variant',
-				'give text, parse_mode, link, media, buttons or disable_preview; on x '
+				'give text, parse_mode, link, media, buttons, disable_preview, thread or first_comment; on x '
 					|| array_to_string(autopost.post_fields(), ', ')
 				|| '; of a video ' || array_to_string(autopost.video_fields(), ', '));
 		end if;
@@ -31478,7 +38303,8 @@ begin
 			'[]')
 			from jsonb_array_elements(autopost.buttons_errors(v_variant.value -> 'buttons')) e)
 			|| autopost.post_variant_errors(v_variant.value, v_at) || autopost.video_variant_errors(v_variant.value,
-				v_at, p_raw -> 'media');
+				v_at, p_raw -> 'media')
+			|| autopost.thread_errors(v_variant.value, v_at || '.', autopost.parts_of(p_raw -> 'media', 'array'));
 	end loop;
 	return v_errors;
 end
@@ -31593,6 +38419,9 @@ begin
 	return query select 'I31', 'a receipt has its message or submission', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
+	return query select 'I33', 'a file job is published once, and only as approved', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i33(p_workspace_id) with ordinality v (found, n);
 	return query select 'I34', 'nothing moderated is queued before its approval, and only as approved', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i34(p_workspace_id) with ordinality v (found, n);
@@ -31634,6 +38463,9 @@ begin
 	return query select 'I48', 'a due occurrence became one post, or was skipped', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i48(p_workspace_id) with ordinality v (found, n);
+	return query select 'I49', 'a moved post has the time of its event, a replaced one its successor', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i49(p_workspace_id) with ordinality v (found, n);
 end
 $$;
 
@@ -32045,6 +38877,9 @@ join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.
 	and e.action = 'send_attempt' and e.attempt = d.attempt
 where d.workspace_id = p_workspace_id and d.status not in ('queued', 'claimed', 'retry')
 and e.ts < greatest(d.not_before, d.scheduled_for)
+and not exists (
+	select 1 from autopost.events m where m.workspace_id = p_workspace_id and m.delivery_id = d.delivery_id
+		and m.action = 'rescheduled' and m.ts >= e.ts)
 union all
 select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'send_at',
 	e.meta -> 'send_at', 'timezone', c.timezone, 'posting_window', c.posting_window)
@@ -32293,9 +39128,10 @@ $$;
 
 CREATE FUNCTION autopost.verify_i22(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
-    AS $$
+    AS $_$
 -- Purpose: finds violations of I22. The commit acknowledges the last step. Posts that an operator
---          confirmed may lack steps.
+--          confirmed may lack steps. Messages are acknowledged in their order, each with its own id. Only a
+--          sent post may lose its first comment, with an event.
 select jsonb_build_object('delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps', 'progress',
 	d.render_meta -> 'series_progress')
 from autopost.deliveries d
@@ -32315,7 +39151,33 @@ from autopost.deliveries d
 where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
 and (select count(*) > count(distinct i.value)
 	from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'sent_items', '[]')) i)
-$$;
+union all
+select jsonb_build_object('what', 'order or ids', 'delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps',
+	'progress', d.render_meta -> 'series_progress')
+from autopost.deliveries d
+where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
+and (exists (
+	select 1 from (
+		select d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step') as done,
+			lag(d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step')) over (order by s.n) as before
+		from jsonb_array_elements(d.render_meta -> 'steps') with ordinality s (step, n)
+		where coalesce(s.step -> 'aside', 'false') = 'false') o
+	where o.done and not o.before)
+	or (select count(*) > count(distinct i.value)
+		from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'provider_message_ids', '[]')) i))
+and not exists (
+	select 1 from autopost.events u
+	where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved')
+union all
+select jsonb_build_object('what', 'first comment', 'delivery_id', d.delivery_id, 'status', d.status, 'comment_failed',
+	d.render_meta -> 'comment_failed')
+from autopost.deliveries d
+where d.workspace_id = p_workspace_id and d.render_meta ? 'comment_failed'
+and (d.status <> 'sent' or d.render_meta @? '$.steps[*] ? (@.comment == true)'
+	or d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) and not exists (
+		select 1 from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'comment_failed'))
+$_$;
 
 
 --
@@ -32590,6 +39452,58 @@ $$;
 
 
 --
+-- Name: verify_i33(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i33(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: finds violations of I33. A job that autopost published has an approval of its content, its delivery is sent
+--          with the same id, and no other delivery of the job was sent or is open. A job that was not published has no
+--          sent delivery. Each approval file counts for one content.
+select jsonb_build_object('what', 'published without an approval of its content', 'job_id', j.job_id, 'platform',
+	j.platform)
+from autopost.publish_jobs j
+where j.workspace_id = p_workspace_id and (j.status = 'publishing' or j.status = 'published' and not j.imported)
+and not exists (
+	select 1 from autopost.approvals a
+	where a.workspace_id = p_workspace_id and a.subject = 'job:' || j.job_id and a.platform = j.platform
+		and a.decision = 'approve' and a.voided_at is null and a.digest = j.digest
+		and j.digest = autopost.job_digest(j.payload_digest, j.artifacts))
+union all
+select jsonb_build_object('what', 'another id than that of its delivery', 'job_id', j.job_id, 'platform', j.platform,
+	'delivery_id', d.delivery_id)
+from autopost.publish_jobs j
+join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
+where j.workspace_id = p_workspace_id and j.status = 'published'
+and (d.status <> 'sent' or d.provider_message_id is distinct from j.platform_post_id)
+union all
+select jsonb_build_object('what', 'sent, and the job waits', 'job_id', j.job_id, 'platform', j.platform, 'delivery_id',
+	d.delivery_id)
+from autopost.publish_jobs j
+join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
+where j.workspace_id = p_workspace_id and j.status in ('waiting', 'approved', 'rejected')
+union all
+select jsonb_build_object('what', 'two deliveries of a job', 'source_ref', x.source_ref, 'deliveries', x.deliveries)
+from (
+	select s.source_ref, jsonb_agg(d.delivery_id) as deliveries
+	from autopost.submissions s
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.message_id = s.message_id
+		and d.trace_id = s.trace_id
+	where s.workspace_id = p_workspace_id and s.kind = 'file'
+	and (d.status in ('queued', 'claimed', 'sending', 'retry', 'sent')
+		or d.status in ('failed_permanent', 'dead') and autopost.job_status_of(d) = 'unknown')
+	group by s.source_ref having count(*) > 1) x
+union all
+select jsonb_build_object('what', 'a nonce counts twice', 'subject', a.subject, 'platform', a.platform, 'file_digest',
+	a.file_digest)
+from autopost.approvals a
+where a.workspace_id = p_workspace_id and a.file_digest is not null
+group by a.subject, a.platform, a.file_digest having count(*) > 1
+$$;
+
+
+--
 -- Name: verify_i34(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -32598,7 +39512,8 @@ CREATE FUNCTION autopost.verify_i34(p_workspace_id text) RETURNS SETOF jsonb
     AS $$
 -- Purpose: finds violations of I34. No delivery comes from a moderated submission before its approval.
 --          An enqueued one has an approval of its stored plan, and its channels got a text of that
---          plan. A channel that changed after the submission came, a post that was changed later, and
+--          plan. A press in a chat counts for the plan that its message shows, and each decision in a
+--          chat has its press. A channel that changed after the submission came, a post that was changed later, and
 --          a delivery that was refused before its first call are not compared.
 with moderated as materialized (
 	select s.submission_id, s.status, s.decision, s.digest, s.plan, s.trace_id, s.run_id, s.message_id, s.channels,
@@ -32633,6 +39548,24 @@ and (d.attempt > 0 or d.status <> 'failed_permanent')
 and not m.plan -> 'renderings' @> jsonb_build_array(jsonb_build_object('text', d.rendered_text))
 and not exists (select 1 from autopost.post_acts p where p.workspace_id = p_workspace_id
 	and p.delivery_id = d.delivery_id)
+union all
+select jsonb_build_object('what', 'a press counted for another plan than its message shows', 'submission_id',
+	b.submission_id, 'press_id', b.press_id)
+from autopost.moderation_presses b
+join autopost.moderation_messages g on g.workspace_id = p_workspace_id and g.message_id = b.message_id
+where b.workspace_id = p_workspace_id and b.result in ('approved', 'counted', 'rejected') and not exists (
+	select 1 from autopost.approvals a
+	where a.workspace_id = p_workspace_id and a.subject = 'submission:' || b.submission_id
+		and a.approver = b.approver and a.decision = b.decision and a.digest = g.digest)
+union all
+select jsonb_build_object('what', 'a decision in a chat without its press', 'submission_id', m.submission_id,
+	'approver', a.approver)
+from moderated m
+join autopost.approvals a on a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
+where a.source in ('telegram', 'max') and not exists (
+	select 1 from autopost.moderation_presses b
+	where b.workspace_id = p_workspace_id and b.submission_id = m.submission_id and b.approver = a.approver
+		and b.decision = a.decision and b.result in ('approved', 'counted', 'rejected'))
 $$;
 
 
@@ -32936,6 +39869,40 @@ $$;
 
 
 --
+-- Name: verify_i49(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i49(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: finds violations of I49. A moved delivery has the time of its newest event. A replaced one
+--          has a successor in its channel: a delivery of the new content, or a submission.
+select jsonb_build_object('what', 'another time than the event', 'delivery_id', d.delivery_id, 'scheduled_for',
+	d.scheduled_for, 'event', l.meta -> 'scheduled_for')
+from autopost.deliveries d
+join (
+	select distinct on (e.delivery_id) e.delivery_id, e.meta from autopost.events e
+	where e.workspace_id = p_workspace_id and e.action = 'rescheduled'
+	order by e.delivery_id, e.ts desc, e.id desc) l on l.delivery_id = d.delivery_id
+where d.workspace_id = p_workspace_id and d.scheduled_for is distinct from (l.meta ->> 'scheduled_for')::timestamptz
+union all
+select jsonb_build_object('what', 'no successor', 'delivery_id', d.delivery_id, 'event', e.meta)
+from autopost.events e
+join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id
+where e.workspace_id = p_workspace_id and e.action = 'manual_skip'
+and (e.meta ? 'replaced_by' and not exists (
+		select 1 from autopost.deliveries n
+		where n.workspace_id = p_workspace_id and n.message_id = (e.meta ->> 'replaced_by')::uuid
+			and n.channel_id = d.channel_id)
+	-- retention removes submissions before deliveries
+	or e.meta ? 'submission_id' and e.ts > autopost.now_ts() - interval '1 day' and not exists (
+		select 1 from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.submission_id = (e.meta ->> 'submission_id')::uuid
+			and d.channel_id = any (s.channels)))
+$$;
+
+
+--
 -- Name: verify_kept_since(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -33036,6 +40003,48 @@ CREATE FUNCTION autopost.video_fields() RETURNS text[]
     AS $$
 -- Purpose: the fields of a variant for a video.
 select '{title,description,tags,privacy,category_id,language,license,embeddable,made_for_kids,synthetic_media,notify_subscribers,playlist_id,publish_at,thumbnail,captions}'::text[]
+$$;
+
+
+--
+-- Name: video_later(jsonb, autopost.platforms, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.video_later(p_payload jsonb, p_platform autopost.platforms, p_choice jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the first comment of a video, whose platform has no threads. Only a video that others can see
+--          has comments.
+-- Returns: its step, null without one, or {"refusal"}.
+declare
+	v_later jsonb := autopost.later_content(p_payload, p_choice -> 'variant');
+	v_remedy text := format('; set variants.%s.first_comment to null', p_platform.platform);
+	v_name text := p_platform.platform;
+	v_body jsonb;
+begin
+	if v_later ? 'thread' then
+		return jsonb_build_object('refusal', format('thread: %s takes none; set variants.%s.thread to null', v_name,
+			v_name));
+	elsif not v_later ? 'comment' then
+		return null;
+	elsif p_platform.comment_limit is null then
+		return jsonb_build_object('refusal', format('first_comment: %s takes none', v_name) || v_remedy);
+	elsif p_choice -> 'variant' ? 'publish_at'
+		or coalesce(p_choice #>> '{variant,privacy}', p_choice #>> '{defaults,privacy}') = 'private' then
+		return jsonb_build_object('refusal', 'first_comment: a private video takes none' || v_remedy);
+	elsif coalesce(p_choice #> '{variant,made_for_kids}', p_choice #> '{defaults,made_for_kids}') = 'true' then
+		return jsonb_build_object('refusal', 'first_comment: a video made for kids takes none' || v_remedy);
+	end if;
+	p_platform.text_limit := p_platform.comment_limit;
+	p_platform.length_unit := 'utf16';
+	p_platform.forbidden := '';
+	v_body := autopost.later_bodies(v_later, p_platform, p_choice);
+	if jsonb_typeof(v_body) = 'object' then
+		return v_body;
+	end if;
+	return jsonb_build_object('step', 'comment', 'comment', true, 'aside', true, 'text', true, 'body',
+		v_body -> 0 -> 'text');
+end
 $$;
 
 
@@ -33445,6 +40454,34 @@ $$;
 
 
 --
+-- Name: webhook_holds(text, autopost.result_webhooks, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.webhook_holds(p_status text, p_webhook autopost.result_webhooks, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the reasons why a result webhook calls nothing now. p_status: of the workspace.
+-- Reads:   cluster_identity; as calls_allowed.
+begin
+	return (
+		select coalesce(jsonb_agg(autopost.hold(h.gate, h.until, h.lifts) order by h.n), '[]')
+		from (values
+			(1, 'workspace', p_status = 'disabled', null::timestamptz, 'a workspace that is not disabled'),
+			(2, 'restored', autopost.is_restored(), null, 'autopost restore confirm: this copy was restored'),
+			(3, 'webhook_disabled', not p_webhook.enabled, null, 'autopost webhook enable ' || p_webhook.webhook_id),
+			(4, 'webhook_rate', p_webhook.enabled and p_webhook.next_send_at >= p_now + interval '1 second',
+				p_webhook.next_send_at - interval '1 second', 'its rate: rps'),
+			(5, 'webhook_capacity', p_webhook.enabled and p_webhook.next_send_at < p_now + interval '1 second'
+				and autopost.calls_allowed(p_webhook, p_now) <= 0, null, case when p_webhook.failing_since is null
+					then 'the end of a running call: max_parallel'
+					else 'the end of the running call: a failing webhook makes one at a time' end)
+		) h (n, gate, holds, until, lifts)
+		where h.holds);
+end
+$$;
+
+
+--
 -- Name: webhook_rules(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -33462,6 +40499,26 @@ select '{
 	"rps": {"is": "number", "default": 20, "min": 0.001, "max": 1000},
 	"max_parallel": {"is": "integer", "default": 4, "min": 1, "max": 100},
 	"timeout_seconds": {"is": "integer", "default": 15, "min": 1, "max": 60}}'::jsonb
+$$;
+
+
+--
+-- Name: webhook_sentence(autopost.result_webhooks); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.webhook_sentence(p_webhook autopost.result_webhooks) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the state of a result webhook in words.
+select case
+	when not p_webhook.enabled and p_webhook.disabled_reason = 'gone'
+		then 'is disabled: its address answered 410 Gone'
+	when not p_webhook.enabled and p_webhook.disabled_reason is not null
+		then 'is disabled: all its calls failed since ' || autopost.instant_text(p_webhook.failing_since)
+	when not p_webhook.enabled then 'is disabled by an operator'
+	when p_webhook.failing_since is not null
+		then 'fails since ' || autopost.instant_text(p_webhook.failing_since)
+	else 'works' end
 $$;
 
 
@@ -33631,10 +40688,11 @@ CREATE FUNCTION autopost.why(p_workspace_id text, p_delivery_id uuid) RETURNS js
 -- Returns: {"status": "found", "delivery", "message", "source", "acts": its post changes, "chain":
 --          [{"ts", "action", "attempt", "result", "sentence", "error"}], "now": {"sentence",
 --          "send_at": the estimated time, "held_by": [{"gate", "until", "lifts"}], "lifts":
---          possible remedy for an ended one}}. For a submission, or a message with a running
---          fan-out: {"status": "submission" | "fanout", "now"}, the reason why it has no deliveries
---          yet. For an ingest run {"status": "run", "now"}. Else {"status": "unknown_delivery"}.
--- Reads:   submissions, fanout_jobs, deliveries, messages, channels, ingest_runs, post_acts,
+--          possible remedy for an ended one}}. For a submission, or a message or run with a
+--          running fan-out: {"status": "submission" | "fanout", "now"}, the reason why deliveries are
+--          missing. For another ingest run or message {"status":
+--          "run" | "message", "now"}. Else {"status": "unknown_delivery"}.
+-- Reads:   submissions, fanout_jobs, publish_jobs, deliveries, messages, channels, ingest_runs, post_acts,
 --          events, channel_gates, platform_limits, dispatch_runs.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
@@ -33679,7 +40737,10 @@ begin
 			'source_id', v_run.source_id, 'source_ref', v_message.source_ref, 'started_at', v_run.started_at,
 			'submission_id', (select s.submission_id from autopost.submissions s
 				where s.workspace_id = p_workspace_id and s.run_id = v_delivery.ingest_run_id
-					and s.message_id = v_delivery.message_id limit 1)),
+					and s.message_id = v_delivery.message_id limit 1))
+			|| coalesce((select jsonb_build_object('job', jsonb_build_object('job_id', j.job_id, 'platform', j.platform,
+				'status', j.status)) from autopost.publish_jobs j
+				where j.workspace_id = p_workspace_id and j.delivery_id = p_delivery_id), '{}'),
 		'acts', (select coalesce(jsonb_agg(to_jsonb(a) - '{workspace_id,delivery_id,message_id,channel_id}'::text[]
 			order by a.act_id), '[]') from autopost.list_acts_rows a
 			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id),
@@ -33692,6 +40753,141 @@ $$;
 
 
 --
+-- Name: why_call(autopost.result_webhooks, autopost.webhook_sends, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_call(p_webhook autopost.result_webhooks, p_send autopost.webhook_sends, p_held_by jsonb, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: explains a call of a result webhook: its last answer, its next try, and why it waits.
+--          p_held_by: webhook_holds.
+-- Returns: {"sentence", "send_at", "held_by", "lifts"}.
+-- Reads:   webhook_sends, retry_policies.
+declare
+	v_most int := (autopost.retry_policy(p_webhook.workspace_id, 'result_webhook', '*')).max_attempts;
+	v_answer text := coalesce(', ' || autopost.last_answer(p_send), '');
+	v_ahead bigint;
+begin
+	if p_send.status = 'delivered' then
+		return jsonb_build_object('sentence', format('delivered at %s by call %s%s',
+			autopost.instant_text(p_send.finished_at), p_send.attempt, v_answer), 'send_at', null, 'held_by', '[]'::jsonb);
+	elsif p_send.status = 'dead' then
+		return jsonb_build_object('sentence', format('gave up at %s after %s%s',
+			autopost.instant_text(p_send.finished_at), case p_send.attempt when 1 then '1 call' else p_send.attempt || ' calls' end, v_answer), 'send_at', null,
+			'held_by', '[]'::jsonb, 'lifts', format('autopost webhook replay %s --event %s --reason fixed',
+				p_webhook.webhook_id, p_send.event_id));
+	elsif p_send.status = 'sending' and p_send.due_at > p_now then
+		return jsonb_build_object('sentence', format('call %s of %s is running, lease until %s%s',
+			p_send.attempt, v_most, autopost.instant_text(p_send.due_at), v_answer), 'send_at', null, 'held_by', '[]'::jsonb,
+			'lifts', 'the answer of the receiver, or the end of the lease');
+	end if;
+	v_ahead := (select count(*) from (
+		select 1 from autopost.webhook_sends s
+		where s.workspace_id = p_webhook.workspace_id and s.webhook_id = p_webhook.webhook_id
+		and s.status in ('pending', 'sending') and s.due_at < least(p_send.due_at, p_now)
+		limit 10000) x);
+	if p_send.due_at > p_now then
+		p_held_by := p_held_by || autopost.hold('retry', p_send.due_at, 'the end of the wait after its last call',
+			jsonb_build_object('attempt', p_send.attempt, 'max_attempts', v_most));
+	elsif v_ahead > 0 then
+		p_held_by := p_held_by
+			|| autopost.hold('queue', null, 'the calls before it', jsonb_build_object('ahead', v_ahead));
+	end if;
+	return jsonb_build_object('sentence', case
+		when p_send.attempt = 0 then 'waits for its first call'
+		else format('waits for call %s of %s%s', p_send.attempt + 1, v_most, v_answer) end
+		|| case when p_send.due_at > p_now then ', the next try is at ' || autopost.instant_text(p_send.due_at)
+			when p_held_by = '[]' then ': the next free daemon with the stage webhooks makes it' else '' end,
+		'send_at', case when not exists (select 1 from jsonb_array_elements(p_held_by) h
+			where h.value -> 'until' = 'null') then greatest(p_send.due_at, p_now) end,
+		'held_by', p_held_by);
+end
+$$;
+
+
+--
+-- Name: why_fanout(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_fanout(p_workspace_id text, p_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the progress of a running fan-out of a message or a run (p_id), and why it waits; null if
+--          none is running. One fan-out of a workspace runs at a time, in the order of their ids; one
+--          whose range failed lets the next one pass until its next try.
+-- Reads:   fanout_jobs.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_job autopost.fanout_jobs;
+	v_ahead int;
+	v_fails boolean;
+begin
+	select j.* into v_job from autopost.fanout_jobs j
+	where j.workspace_id = p_workspace_id and j.message_id = p_id and j.status = 'running'
+	order by j.job_id limit 1;
+	if v_job.job_id is null then
+		select j.* into v_job from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.run_id = p_id and j.status = 'running'
+		order by j.job_id limit 1;
+	end if;
+	if v_job.job_id is null then
+		return null;
+	end if;
+	v_fails := v_job.attempt > 0;
+	v_ahead := (select count(*) from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.status = 'running' and j.job_id < v_job.job_id
+		and j.next_attempt_at <= v_now);
+	return jsonb_build_object('status', 'fanout', 'now', jsonb_build_object('send_at', null,
+		'sentence', format('fans out: %s of %s channels are through',
+			v_job.enqueued + v_job.deduped + v_job.invalid + v_job.skipped, v_job.planned)
+			|| case when v_job.last_error is null then ''
+				else format(', the last range failed%s: %s', case when v_job.attempt > 1
+					then format(' %s times', v_job.attempt) else '' end, autopost.failure_text(v_job.last_error)) end
+			|| case when v_fails and v_job.next_attempt_at > v_now
+				then ', the next try is at ' || autopost.instant_text(v_job.next_attempt_at) else '' end
+			|| case v_ahead when 0 then '' when 1 then ', it waits for 1 earlier fan-out'
+				else format(', it waits for %s earlier fan-outs', v_ahead) end,
+		'held_by', case when v_ahead = 0 then '[]'::jsonb else jsonb_build_array(autopost.hold('earlier_fanout', null,
+				'the end of the earlier fan-outs', jsonb_build_object('ahead', v_ahead))) end
+			|| autopost.hold('fanout', v_job.next_attempt_at, 'a daemon with the stage ingest adds the next channels',
+				jsonb_build_object('attempt', v_job.attempt, 'done',
+					v_job.enqueued + v_job.deduped + v_job.invalid + v_job.skipped, 'planned', v_job.planned)),
+		'daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
+end
+$$;
+
+
+--
+-- Name: why_message(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_message(p_workspace_id text, p_message_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the result of the fan-out of a message that is over; null for an unknown message.
+-- Reads:   messages, deliveries.
+declare
+	v_count int;
+begin
+	if not exists (select 1 from autopost.messages m
+		where m.workspace_id = p_workspace_id and m.message_id = p_message_id) then
+		return null;
+	end if;
+	v_count := (select count(*) from (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = p_message_id
+		limit 10000) x);
+	return jsonb_build_object('status', 'message', 'now', jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null,
+		'sentence', case v_count when 0 then 'its fan-out is over: no channel got a delivery'
+			when 1 then 'its fan-out is over: 1 channel got a delivery'
+			else format('its fan-out is over: %s channels got a delivery', case v_count when 10000 then '10000 or more'
+				else v_count::text end) end,
+		'lifts', 'ask for one of its deliveries: autopost deliveries list --message ' || p_message_id));
+end
+$$;
+
+
+--
 -- Name: why_no_delivery(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -33699,12 +40895,11 @@ CREATE FUNCTION autopost.why_no_delivery(p_workspace_id text, p_id uuid) RETURNS
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the reason why a post has no deliveries yet: its media are fetched first (p_id: a
---          submission), or its fan-out is in progress (p_id: a message); or the result of a run.
---          Null for other ids.
--- Reads:   submissions, fanout_jobs.
+--          submission), or its fan-out is in progress (p_id: a message or a run); or the result of a
+--          run or of a fan-out that is over. Null for other ids.
+-- Reads:   submissions; as why_fanout, why_run and why_message.
 declare
 	v_submission autopost.submissions;
-	v_job autopost.fanout_jobs;
 begin
 	select s.* into v_submission from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.submission_id = p_id;
@@ -33725,7 +40920,8 @@ begin
 						else 'the end of the running fetch' end, jsonb_build_object('attempt', v_submission.attempt))))
 			when v_submission.status = 'pending'
 				then jsonb_build_object('sentence', 'waits for a decision until '
-					|| to_char(v_submission.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'),
+					|| to_char(v_submission.expires_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
+					|| autopost.asked_in(p_workspace_id, p_id),
 				'held_by', jsonb_build_array(autopost.hold('decision', v_submission.expires_at,
 					'autopost moderation approve ' || p_id)))
 			else jsonb_build_object('sentence', 'ended without being enqueued: ' || v_submission.status || case
@@ -33735,20 +40931,8 @@ begin
 					then 'when its media can be fetched: autopost submissions retry ' || p_id || ' --reason fixed'
 					else 'post it again' end) end);
 	end if;
-	select j.* into v_job from autopost.fanout_jobs j
-	where j.workspace_id = p_workspace_id and j.message_id = p_id and j.status = 'running'
-	order by j.job_id limit 1;
-	if v_job.job_id is not null then
-		return jsonb_build_object('status', 'fanout', 'now', jsonb_build_object('send_at', null,
-			'sentence', format('fans out: %s of %s channels are through%s',
-				v_job.enqueued + v_job.deduped + v_job.invalid + v_job.skipped, v_job.planned,
-				case when v_job.last_error is null then ''
-					else ', the last range failed: ' || autopost.failure_text(v_job.last_error) end),
-			'held_by',
-				jsonb_build_array(autopost.hold('fanout', v_job.next_attempt_at,
-				'a daemon with the stage ingest adds the next channels'))));
-	end if;
-	return autopost.why_run(p_workspace_id, p_id);
+	return coalesce(autopost.why_fanout(p_workspace_id, p_id), autopost.why_run(p_workspace_id, p_id),
+		autopost.why_message(p_workspace_id, p_id));
 end
 $$;
 
@@ -33767,6 +40951,7 @@ declare
 	v_limit autopost.platform_limits;
 	v_gate autopost.channel_gates;
 	v_now timestamptz := autopost.now_ts();
+	v_key_at timestamptz := greatest(p_delivery.not_before, p_delivery.scheduled_for);
 	v_held jsonb;
 begin
 	select l.* into v_limit from autopost.platform_limits l
@@ -33778,10 +40963,11 @@ begin
 		'not_before', p_delivery.not_before, 'scheduled_for', p_delivery.scheduled_for,
 		'next_retry_at', case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		'ahead', case when isfinite(p_delivery.due_at)
-			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at,
+			then autopost.queue_ahead(p_channel.workspace_id, array[p_channel.channel_id], p_delivery.due_at, v_key_at,
 				p_delivery.delivery_id, autopost.slot_step(p_channel.rate_rps, 1)) else '{"all": 0, "same": 0}' end,
 		'group_ahead', case when isfinite(p_delivery.due_at)
-			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, p_delivery.delivery_id) end,
+			then autopost.group_ahead(p_channel.workspace_id, v_limit, p_delivery.due_at, v_key_at,
+				p_delivery.delivery_id) end,
 		'quota_until', autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id,
 			autopost.posts_claimed(p_delivery.render_meta), v_now),
 		'budget_until', autopost.budget_until(p_channel.workspace_id, p_channel, p_delivery.rendered_text,
@@ -33803,7 +40989,8 @@ begin
 		else 'waits: ' || (select string_agg(replace(h.value ->> 'gate', '_', ' ')
 			|| coalesce(' until ' || autopost.instant_text((h.value ->> 'until')::timestamptz), ''), ', '
 				order by h.ordinality)
-			from jsonb_array_elements(v_held -> 'held_by') with ordinality h) end);
+			from jsonb_array_elements(v_held -> 'held_by') with ordinality h) end
+		|| coalesce('; ' || autopost.messages_made(p_delivery.render_meta) || ' are sent', ''));
 end
 $$;
 
@@ -33825,11 +41012,14 @@ select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_del
 		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
 	when 'sent' then jsonb_build_object('sentence',
 		format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+		|| case when p_delivery.render_meta ? 'comment_failed' then ', without its first comment: '
+			|| autopost.failure_text(p_delivery.render_meta -> 'comment_failed') else '' end
 		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
 			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id
 				and a.kind = 'delete' and a.status = 'done' limit 1), ''))
 	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
-	else jsonb_build_object('sentence', 'ended without being sent: ' || autopost.failure_text(p_delivery.last_error),
+	else jsonb_build_object('sentence', coalesce('ended with ' || autopost.messages_made(p_delivery.render_meta)
+			|| ' sent: ', 'ended without being sent: ') || autopost.failure_text(p_delivery.last_error),
 		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts()
 			then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
 	end
@@ -33869,6 +41059,116 @@ begin
 				+ coalesce((v_run.stats_json ->> 'payload_rejected')::bigint, 0))
 			|| coalesce('; ' || nullif(array_to_string(v_rejected, '; '), ''), ''))
 		|| case when v_rejected <> '{}' then '{"lifts": "correct the post and send it again"}' else '{}' end::jsonb);
+end
+$$;
+
+
+--
+-- Name: why_source(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_source(p_workspace_id text, p_source_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: explains a source: its polls, and why it is not polled now.
+-- Returns: {"status": "source", "source": {"source_id", "kind", "enabled", "last_poll_at", "next_poll_at",
+--          "failures", "last_error", "leased_by"}, "now": {"sentence", "held_by": [{"gate", "until",
+--          "lifts"}], "daemon_seen_at"}}; null if the source does not exist.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Reads:   pull_sources, pull_cursors, workspace_endpoints, dispatch_runs.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_source autopost.pull_sources;
+	v_cursor autopost.pull_cursors;
+	v_endpoint boolean;
+	v_now timestamptz := autopost.now_ts();
+	v_held jsonb;
+begin
+	perform autopost.require_argument('source_id', p_source_id <> '');
+	select s.* into v_source from autopost.pull_sources s
+	where s.workspace_id = p_workspace_id and s.source_id = p_source_id;
+	if v_source.source_id is null then
+		return null;
+	end if;
+	select c.* into v_cursor from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+	v_endpoint := exists (select 1 from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.source_id = p_source_id and e.kind = 'pull_source' and e.enabled);
+	v_held := autopost.source_holds(v_status, v_source, v_cursor, v_endpoint, v_now);
+	return jsonb_build_object('status', 'source',
+		'source', jsonb_build_object('source_id', p_source_id, 'kind', v_source.kind, 'enabled', v_source.enabled,
+			'last_poll_at', v_cursor.last_poll_at, 'next_poll_at', case when v_source.enabled
+				then nullif(v_cursor.next_poll_at, 'infinity') end,
+			'failures', coalesce(v_cursor.failures, 0), 'last_error', coalesce(v_source.stopped, v_cursor.last_error),
+			'leased_by', case when autopost.is_polled(v_cursor, v_now) then v_cursor.leased_by end),
+		'now', jsonb_build_object('sentence', autopost.source_sentence(v_source, v_cursor, v_held, v_now),
+			'held_by', v_held,
+			'daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
+end
+$$;
+
+
+--
+-- Name: why_webhook(text, text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.why_webhook(p_workspace_id text, p_webhook_id text, p_event_id uuid DEFAULT NULL::uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: explains a result webhook: its waiting calls, and why it makes none now. With p_event_id,
+--          the webhook-id of a call: that call, its last answer and its next try.
+-- Returns: {"status": "webhook", "webhook": {"webhook_id", "enabled", "disabled_reason", "failing_since",
+--          "waiting", "running": calls, 10000 means that many or more, "next_call_at"}, "call": null or
+--          {"event_id", "type", "status", "attempt", "http_status", "error", "attempted_at"}, "now":
+--          {"sentence", "send_at", "held_by": [{"gate", "until", "lifts"}], "lifts",
+--          "daemon_seen_at"}}; null if the webhook or the call does not exist.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Reads:   result_webhooks, webhook_sends, retry_policies, dispatch_runs, cluster_identity.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_webhook autopost.result_webhooks;
+	v_send autopost.webhook_sends;
+	v_queue record;
+	v_now timestamptz := autopost.now_ts();
+	v_why jsonb;
+begin
+	perform autopost.require_argument('webhook_id', p_webhook_id <> '');
+	select w.* into v_webhook from autopost.result_webhooks w
+	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
+	if v_webhook.webhook_id is null then
+		return null;
+	end if;
+	select s.* into v_send from autopost.webhook_sends s
+	where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.event_id = p_event_id;
+	if p_event_id is not null and v_send.event_id is null then
+		return null;
+	end if;
+	select count(*) filter (where x.status = 'pending' or x.due_at <= v_now) as waiting,
+		count(*) filter (where x.status = 'sending' and x.due_at > v_now) as running,
+		min(x.due_at) filter (where x.status = 'pending' or x.due_at <= v_now) as next_at into v_queue
+	from (
+		select s.status, s.due_at from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = p_webhook_id and s.status in ('pending', 'sending')
+		order by s.due_at
+		limit 10000) x;
+	v_why := autopost.webhook_holds(v_status, v_webhook, v_now);
+	v_why := case when p_event_id is not null then autopost.why_call(v_webhook, v_send, v_why, v_now)
+		else jsonb_build_object('sentence', autopost.webhook_sentence(v_webhook) || format(', %s',
+			case v_queue.waiting when 0 then 'no call waits' when 1 then '1 call waits'
+				else v_queue.waiting || ' calls wait' end)
+			|| case when v_queue.next_at > v_now
+				then ', the next is at ' || autopost.instant_text(v_queue.next_at) else '' end,
+			'send_at', v_queue.next_at, 'held_by', v_why) end;
+	return jsonb_build_object('status', 'webhook',
+		'webhook', jsonb_build_object('webhook_id', p_webhook_id, 'enabled', v_webhook.enabled, 'disabled_reason',
+			v_webhook.disabled_reason, 'failing_since', v_webhook.failing_since, 'waiting', v_queue.waiting,
+			'running', v_queue.running, 'next_call_at', v_queue.next_at),
+		'call', case when p_event_id is not null then jsonb_build_object('event_id', v_send.event_id,
+			'type', v_send.event_type, 'status', v_send.status, 'attempt', v_send.attempt, 'http_status',
+			v_send.http_status, 'error', v_send.error, 'attempted_at', v_send.attempted_at) end,
+		'now', v_why || jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
 end
 $$;
 
@@ -33999,6 +41299,21 @@ $$;
 
 
 --
+-- Name: with_places(jsonb, integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_places(p_steps jsonb, p_places integer[]) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: steps whose items are indexes in p_places, with those in the media of the post.
+select jsonb_agg(s.value || case when s.value ? 'items' then jsonb_build_object('items', (
+	select jsonb_agg(p_places[i.value::int + 1] order by i.ordinality)
+	from jsonb_array_elements_text(s.value -> 'items') with ordinality i)) else '{}' end order by s.ordinality)
+from jsonb_array_elements(p_steps) with ordinality s
+$$;
+
+
+--
 -- Name: with_post_tags(jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -34094,6 +41409,54 @@ begin
 	end if;
 	return case when v_template.template_id is null
 		then p_choice else autopost.in_template(v_template, p_payload, p_choice) end;
+end
+$$;
+
+
+--
+-- Name: with_times(jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.with_times(p_raw jsonb, p_scheduled_for timestamp with time zone, p_remove_at timestamp with time zone) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: a raw payload with the times of the delivery that it replaces. Its own remove_at wins.
+select jsonb_strip_nulls(jsonb_build_object('scheduled_for', autopost.utc(p_scheduled_for), 'remove_at',
+	case when p_remove_at > autopost.now_ts() then autopost.utc(p_remove_at) end)) || p_raw
+$$;
+
+
+--
+-- Name: withdraw_job(autopost.publish_jobs, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.withdraw_job(p_job autopost.publish_jobs, p_reason text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: takes the delivery of a locked job out of the queue. A delivery that was called may exist on the
+--          platform and stays.
+-- Returns: true if no delivery of the job can go out.
+-- Locks:   channels, deliveries, audit_heads, in this order.
+-- Writes:  as skip_deliveries.
+declare
+	v_delivery autopost.deliveries;
+begin
+	if p_job.delivery_id is null then
+		return true;
+	end if;
+	perform autopost.lock_for_commit(p_job.workspace_id, array[p_job.delivery_id], false);
+	select d.* into v_delivery from autopost.deliveries d
+	where d.workspace_id = p_job.workspace_id and d.delivery_id = p_job.delivery_id;
+	if v_delivery.delivery_id is null or (v_delivery.status in ('failed_permanent', 'dead', 'deduped')
+		and autopost.job_status_of(v_delivery) = 'failed') then
+		return true;
+	elsif v_delivery.status in ('queued', 'retry') and v_delivery.last_call_at is null then
+		perform autopost.skip_deliveries(p_job.workspace_id, array[p_job.delivery_id], 'file:' || p_job.source_id,
+			p_reason,
+			false);
+		return true;
+	end if;
+	return false;
 end
 $$;
 
@@ -34209,6 +41572,18 @@ $$;
 
 
 --
+-- Name: without_comment(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.without_comment(p_meta jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: a render_meta without the step of the first comment.
+select p_meta || jsonb_build_object('steps', jsonb_path_query_array(p_meta, '$.steps[*] ? (!(@.comment == true))'))
+$_$;
+
+
+--
 -- Name: without_controls(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -34242,7 +41617,7 @@ CREATE FUNCTION autopost.without_urls(p_raw jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $_$
 -- Purpose: the raw payload without the URLs of media whose content is in the media store.
-select case when not p_raw -> 'media' @? '$[*].url' then p_raw else p_raw || jsonb_build_object('media', (
+select case when not coalesce(p_raw -> 'media' @? '$[*].url', false) then p_raw else p_raw || jsonb_build_object('media', (
 	select jsonb_agg(case when m.value ? 'blob_ref' then m.value - 'url' else m.value end order by m.ordinality)
 	from jsonb_array_elements(p_raw -> 'media') with ordinality m)) end
 $_$;
@@ -34353,14 +41728,24 @@ CREATE FUNCTION autopost.x_channel(p_workspace_id text) RETURNS text
     AS $$
 -- Purpose: the channel of Global X: the configured one, else the only X channel with the avatar of
 --          the setting; null if neither exists.
+select case when cardinality(c.ids) = 1 then c.ids[1] end from (select autopost.x_channels(p_workspace_id) as ids) c
+$$;
+
+
+--
+-- Name: x_channels(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.x_channels(p_workspace_id text) RETURNS text[]
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: the configured channel of Global X, else all X channels with the avatar of the setting.
 -- Reads:   x_post_config, settings, channels.
-select case when x.configured is not null
-	then (select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = x.configured and c.platform = 'x')
-	else (select min(c.channel_id) from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.platform = 'x' and c.settings ->> 'avatar_id' = (
-			select nullif(s.value #>> '{}', '') from autopost.settings s where s.key = 'global_x_account_avatar_id')
-		having count(*) = 1) end
+select array(select c.channel_id from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.platform = 'x' and case when x.configured is not null
+		then c.channel_id = x.configured
+		else c.settings ->> 'avatar_id' = (select nullif(s.value #>> '{}', '') from autopost.settings s
+			where s.key = 'global_x_account_avatar_id') end)
 from (select (select c.config ->> 'channel_id' from autopost.x_post_config c
 	where c.workspace_id = p_workspace_id and c.key = 'global') as configured) x
 $$;
@@ -34437,10 +41822,10 @@ CREATE FUNCTION autopost.x_default_templates(p_workspace_id text) RETURNS SETOF 
 select p_workspace_id, b.template_id, 'x', 0, b.body, '{}'::jsonb, b.vars::text[], b.sanitize::text[], 'None',
 	null::int, true, null::timestamptz
 from (values
-	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{prompt}'),
-	('video', 'New video drop: {title}', '{title,avatar_name}', '{title}'),
+	('image', '{avatar_name}: {prompt}', '{avatar_name,prompt,short_hash}', '{avatar_name,prompt,short_hash}'),
+	('video', 'New video drop: {title}', '{title,avatar_name}', '{title,avatar_name}'),
 	('combat', '{winner_name} defeated {loser_name} in {rounds} rounds!', '{winner_name,loser_name,rounds,summary}',
-		'{summary}')
+		'{winner_name,loser_name,rounds,summary}')
 ) b (template_id, body, vars, sanitize)
 $$;
 
@@ -34660,33 +42045,6 @@ ALTER TABLE ONLY autopost.api_requests FORCE ROW LEVEL SECURITY;
 
 
 --
--- Name: approvals; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.approvals (
-    workspace_id text NOT NULL,
-    approval_id uuid NOT NULL,
-    subject text NOT NULL,
-    platform text DEFAULT '*'::text NOT NULL,
-    nonce text NOT NULL,
-    source text NOT NULL,
-    approver text NOT NULL,
-    decision text NOT NULL,
-    digest text,
-    reason text,
-    voided_at timestamp with time zone,
-    decided_at timestamp with time zone NOT NULL,
-    CONSTRAINT approvals_approver_check CHECK ((approver <> ''::text)),
-    CONSTRAINT approvals_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'reject'::text]))),
-    CONSTRAINT approvals_nonce_check CHECK (((nonce <> ''::text) AND (length(nonce) <= 200))),
-    CONSTRAINT approvals_source_check CHECK ((source <> ''::text)),
-    CONSTRAINT approvals_subject_check CHECK ((subject ~ '^(submission|job):.'::text))
-);
-
-ALTER TABLE ONLY autopost.approvals FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: audit_heads; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -34896,13 +42254,40 @@ CREATE TABLE autopost.events_default (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 );
 ALTER TABLE ONLY autopost.events_default ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.events_default FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: file_refusals; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.file_refusals (
+    workspace_id text NOT NULL,
+    source_id text NOT NULL,
+    path text NOT NULL,
+    digest text NOT NULL,
+    reason text NOT NULL,
+    refused_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY autopost.file_refusals FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: first_links; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.first_links (
+    token_hash text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT first_links_token_hash_check CHECK ((token_hash ~ '^[0-9a-f]{64}$'::text))
+);
 
 
 --
@@ -34933,6 +42318,27 @@ ALTER TABLE ONLY autopost.ingress_receipts FORCE ROW LEVEL SECURITY;
 CREATE TABLE autopost.installed_functions (
     digest text NOT NULL
 );
+
+
+--
+-- Name: invitations; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.invitations (
+    workspace_id text NOT NULL,
+    invitation_id uuid NOT NULL,
+    email text NOT NULL,
+    role text NOT NULL,
+    token_hash text NOT NULL,
+    invited_by text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT invitations_email_check CHECK (((email = lower(email)) AND (email <> ''::text))),
+    CONSTRAINT invitations_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'editor'::text, 'approver'::text, 'operator'::text, 'owner'::text]))),
+    CONSTRAINT invitations_token_hash_check CHECK ((token_hash ~ '^[0-9a-f]{64}$'::text))
+);
+
+ALTER TABLE ONLY autopost.invitations FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -34971,6 +42377,21 @@ CREATE TABLE autopost.media_removals (
 
 
 --
+-- Name: memberships; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.memberships (
+    workspace_id text NOT NULL,
+    user_id uuid NOT NULL,
+    role text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'editor'::text, 'approver'::text, 'operator'::text, 'owner'::text])))
+);
+
+ALTER TABLE ONLY autopost.memberships FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: message_media; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -34981,6 +42402,39 @@ CREATE TABLE autopost.message_media (
 );
 
 ALTER TABLE ONLY autopost.message_media FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: moderation_presses; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.moderation_presses (
+    workspace_id text NOT NULL,
+    press_id uuid NOT NULL,
+    message_id uuid,
+    submission_id uuid,
+    platform text NOT NULL,
+    auth_ref text NOT NULL,
+    callback_id text NOT NULL,
+    approver text NOT NULL,
+    name text,
+    decision text,
+    result text NOT NULL,
+    answer text NOT NULL,
+    status text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    claim_token text,
+    lease_until timestamp with time zone,
+    error jsonb,
+    pressed_at timestamp with time zone NOT NULL,
+    answered_at timestamp with time zone,
+    CONSTRAINT moderation_presses_check CHECK (((status = 'sending'::text) = ((claim_token IS NOT NULL) AND (lease_until IS NOT NULL)))),
+    CONSTRAINT moderation_presses_decision_check CHECK ((decision = ANY (ARRAY['approve'::text, 'reject'::text]))),
+    CONSTRAINT moderation_presses_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'answered'::text, 'failed'::text])))
+);
+
+ALTER TABLE ONLY autopost.moderation_presses FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -35076,6 +42530,22 @@ CREATE TABLE autopost.secret_lookup (
 );
 
 ALTER TABLE ONLY autopost.secret_lookup FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: sessions; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.sessions (
+    token_hash text NOT NULL,
+    session_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    confirmed_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT sessions_token_hash_check CHECK ((token_hash ~ '^[0-9a-f]{64}$'::text))
+);
 
 
 --
@@ -35436,6 +42906,22 @@ ALTER TABLE ONLY autopost.fanout_jobs
 
 
 --
+-- Name: file_refusals file_refusals_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.file_refusals
+    ADD CONSTRAINT file_refusals_pkey PRIMARY KEY (workspace_id, source_id, path);
+
+
+--
+-- Name: first_links first_links_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.first_links
+    ADD CONSTRAINT first_links_pkey PRIMARY KEY (token_hash);
+
+
+--
 -- Name: ingest_runs ingest_runs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -35468,6 +42954,22 @@ ALTER TABLE ONLY autopost.installed_functions
 
 
 --
+-- Name: invitations invitations_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.invitations
+    ADD CONSTRAINT invitations_pkey PRIMARY KEY (workspace_id, invitation_id);
+
+
+--
+-- Name: invitations invitations_workspace_id_email_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.invitations
+    ADD CONSTRAINT invitations_workspace_id_email_key UNIQUE (workspace_id, email);
+
+
+--
 -- Name: media_blobs media_blobs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -35492,6 +42994,14 @@ ALTER TABLE ONLY autopost.media_removals
 
 
 --
+-- Name: memberships memberships_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.memberships
+    ADD CONSTRAINT memberships_pkey PRIMARY KEY (workspace_id, user_id);
+
+
+--
 -- Name: message_media message_media_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -35513,6 +43023,38 @@ ALTER TABLE ONLY autopost.messages
 
 ALTER TABLE ONLY autopost.messages
     ADD CONSTRAINT messages_workspace_id_hash_version_content_hash_key UNIQUE (workspace_id, hash_version, content_hash);
+
+
+--
+-- Name: moderation_chats moderation_chats_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_chats
+    ADD CONSTRAINT moderation_chats_pkey PRIMARY KEY (workspace_id, chat_id);
+
+
+--
+-- Name: moderation_chats moderation_chats_workspace_id_auth_ref_target_id_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_chats
+    ADD CONSTRAINT moderation_chats_workspace_id_auth_ref_target_id_key UNIQUE (workspace_id, auth_ref, target_id);
+
+
+--
+-- Name: moderation_messages moderation_messages_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_messages
+    ADD CONSTRAINT moderation_messages_pkey PRIMARY KEY (workspace_id, message_id);
+
+
+--
+-- Name: moderation_presses moderation_presses_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_presses
+    ADD CONSTRAINT moderation_presses_pkey PRIMARY KEY (workspace_id, press_id);
 
 
 --
@@ -35561,6 +43103,14 @@ ALTER TABLE ONLY autopost.platforms
 
 ALTER TABLE ONLY autopost.post_acts
     ADD CONSTRAINT post_acts_pkey PRIMARY KEY (workspace_id, act_id);
+
+
+--
+-- Name: publish_jobs publish_jobs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.publish_jobs
+    ADD CONSTRAINT publish_jobs_pkey PRIMARY KEY (workspace_id, job_id, platform);
 
 
 --
@@ -35668,6 +43218,22 @@ ALTER TABLE ONLY autopost.secret_lookup
 
 
 --
+-- Name: sessions sessions_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.sessions
+    ADD CONSTRAINT sessions_pkey PRIMARY KEY (token_hash);
+
+
+--
+-- Name: sessions sessions_session_id_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.sessions
+    ADD CONSTRAINT sessions_session_id_key UNIQUE (session_id);
+
+
+--
 -- Name: settings settings_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -35713,6 +43279,22 @@ ALTER TABLE ONLY autopost.turns
 
 ALTER TABLE ONLY autopost.use_prices
     ADD CONSTRAINT use_prices_pkey PRIMARY KEY (platform, use);
+
+
+--
+-- Name: users users_email_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.users
+    ADD CONSTRAINT users_email_key UNIQUE (email);
+
+
+--
+-- Name: users users_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.users
+    ADD CONSTRAINT users_pkey PRIMARY KEY (user_id);
 
 
 --
@@ -35945,6 +43527,20 @@ CREATE INDEX credential_health_failing ON autopost.credential_health USING btree
 
 
 --
+-- Name: credential_health_leased; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX credential_health_leased ON autopost.credential_health USING btree (workspace_id, auth_ref) WHERE (lease_token IS NOT NULL);
+
+
+--
+-- Name: deliveries_again; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_again ON autopost.deliveries USING btree (workspace_id, channel_id, next_retry_at) WHERE (status = 'retry'::text);
+
+
+--
 -- Name: deliveries_batch; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -35973,13 +43569,6 @@ CREATE INDEX deliveries_ended ON autopost.deliveries USING btree (workspace_id, 
 
 
 --
--- Name: deliveries_held; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX deliveries_held ON autopost.deliveries USING btree (workspace_id, channel_id) WHERE ((status = 'retry'::text) AND (next_retry_at = 'infinity'::timestamp with time zone));
-
-
---
 -- Name: deliveries_inflight; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -36001,10 +43590,24 @@ CREATE INDEX deliveries_message ON autopost.deliveries USING btree (workspace_id
 
 
 --
+-- Name: deliveries_retry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_retry ON autopost.deliveries USING btree (workspace_id, channel_id, GREATEST(not_before, scheduled_for), delivery_id, due_at) WHERE (status = 'retry'::text);
+
+
+--
 -- Name: deliveries_sent; Type: INDEX; Schema: autopost; Owner: -
 --
 
 CREATE INDEX deliveries_sent ON autopost.deliveries USING btree (workspace_id, content_hash, channel_id, hash_version, sent_at) WHERE (status = 'sent'::text);
+
+
+--
+-- Name: deliveries_sent_at; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_sent_at ON autopost.deliveries USING btree (workspace_id, channel_id, sent_at) WHERE (status = 'sent'::text);
 
 
 --
@@ -36190,6 +43793,13 @@ CREATE UNIQUE INDEX ingress_receipts_source_ref ON autopost.ingress_receipts USI
 
 
 --
+-- Name: invitations_token; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX invitations_token ON autopost.invitations USING btree (token_hash);
+
+
+--
 -- Name: media_blobs_urls; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -36211,6 +43821,13 @@ CREATE INDEX media_origin_seen ON autopost.media_origin USING btree (workspace_i
 
 
 --
+-- Name: memberships_user; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX memberships_user ON autopost.memberships USING btree (user_id);
+
+
+--
 -- Name: message_media_ref; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -36229,6 +43846,69 @@ CREATE INDEX messages_created ON autopost.messages USING btree (workspace_id, cr
 --
 
 CREATE INDEX messages_tags ON autopost.messages USING gin (tags);
+
+
+--
+-- Name: moderation_messages_approve; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX moderation_messages_approve ON autopost.moderation_messages USING btree (workspace_id, approve_nonce);
+
+
+--
+-- Name: moderation_messages_asked; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX moderation_messages_asked ON autopost.moderation_messages USING btree (workspace_id, chat_id, submission_id, digest, auth_ref, target_id) WHERE (status <> 'closed'::text);
+
+
+--
+-- Name: moderation_messages_live; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_messages_live ON autopost.moderation_messages USING btree (workspace_id, chat_id, created_at) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text, 'open'::text, 'closing'::text]));
+
+
+--
+-- Name: moderation_messages_reject; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX moderation_messages_reject ON autopost.moderation_messages USING btree (workspace_id, reject_nonce);
+
+
+--
+-- Name: moderation_messages_submission; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_messages_submission ON autopost.moderation_messages USING btree (workspace_id, submission_id);
+
+
+--
+-- Name: moderation_presses_due; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_presses_due ON autopost.moderation_presses USING btree (workspace_id, due_at) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text]));
+
+
+--
+-- Name: moderation_presses_person; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_presses_person ON autopost.moderation_presses USING btree (workspace_id, approver, pressed_at);
+
+
+--
+-- Name: moderation_presses_stray; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_presses_stray ON autopost.moderation_presses USING btree (workspace_id, pressed_at) WHERE (submission_id IS NULL);
+
+
+--
+-- Name: moderation_presses_submission; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX moderation_presses_submission ON autopost.moderation_presses USING btree (workspace_id, submission_id);
 
 
 --
@@ -36288,6 +43968,34 @@ CREATE INDEX post_acts_open ON autopost.post_acts USING btree (workspace_id, lan
 
 
 --
+-- Name: publish_jobs_delivery; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX publish_jobs_delivery ON autopost.publish_jobs USING btree (workspace_id, delivery_id) WHERE (delivery_id IS NOT NULL);
+
+
+--
+-- Name: publish_jobs_kept; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX publish_jobs_kept ON autopost.publish_jobs USING btree (workspace_id, job_id) WHERE (status <> ALL (ARRAY['published'::text, 'rejected'::text]));
+
+
+--
+-- Name: publish_jobs_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX publish_jobs_open ON autopost.publish_jobs USING btree (workspace_id, source_id) WHERE ((status = ANY (ARRAY['approved'::text, 'publishing'::text, 'unknown'::text, 'failed'::text])) OR (files_at IS DISTINCT FROM updated_at) OR (prepared IS NOT NULL));
+
+
+--
+-- Name: publish_jobs_status; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX publish_jobs_status ON autopost.publish_jobs USING btree (workspace_id, status);
+
+
+--
 -- Name: pull_cursors_failing; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -36306,6 +44014,13 @@ CREATE INDEX pull_cursors_leased ON autopost.pull_cursors USING btree (workspace
 --
 
 CREATE INDEX pull_receipts_expiry ON autopost.pull_receipts USING btree (expires_at);
+
+
+--
+-- Name: pull_sources_files; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX pull_sources_files ON autopost.pull_sources USING btree (workspace_id, source_id) WHERE ((kind = 'filebus'::text) AND enabled);
 
 
 --
@@ -36351,6 +44066,20 @@ CREATE INDEX secret_lookup_subject ON autopost.secret_lookup USING btree (worksp
 
 
 --
+-- Name: sessions_expiry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX sessions_expiry ON autopost.sessions USING btree (expires_at);
+
+
+--
+-- Name: sessions_user; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX sessions_user ON autopost.sessions USING btree (user_id);
+
+
+--
 -- Name: signed_requests_expiry; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -36386,13 +44115,6 @@ CREATE INDEX submissions_expiry ON autopost.submissions USING btree (workspace_i
 
 
 --
--- Name: submissions_final; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX submissions_final ON autopost.submissions USING btree (workspace_id, updated_at) WHERE (status = ANY (ARRAY['skipped'::text, 'enqueued'::text, 'rejected'::text, 'expired'::text, 'failed'::text]));
-
-
---
 -- Name: submissions_open; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -36418,6 +44140,13 @@ CREATE INDEX submissions_run ON autopost.submissions USING btree (workspace_id, 
 --
 
 CREATE INDEX submissions_status ON autopost.submissions USING btree (workspace_id, status, submission_id DESC);
+
+
+--
+-- Name: submissions_updated; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX submissions_updated ON autopost.submissions USING btree (workspace_id, updated_at);
 
 
 --
@@ -36736,14 +44465,6 @@ ALTER TABLE ONLY autopost.api_keys
 
 
 --
--- Name: api_requests api_requests_workspace_id_key_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
---
-
-ALTER TABLE ONLY autopost.api_requests
-    ADD CONSTRAINT api_requests_workspace_id_key_id_fkey FOREIGN KEY (workspace_id, key_id) REFERENCES autopost.api_keys(workspace_id, key_id);
-
-
---
 -- Name: approvals approvals_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -36928,6 +44649,14 @@ ALTER TABLE ONLY autopost.fanout_jobs
 
 
 --
+-- Name: file_refusals file_refusals_workspace_id_source_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.file_refusals
+    ADD CONSTRAINT file_refusals_workspace_id_source_id_fkey FOREIGN KEY (workspace_id, source_id) REFERENCES autopost.pull_sources(workspace_id, source_id) ON DELETE CASCADE;
+
+
+--
 -- Name: ingest_runs ingest_runs_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -36952,6 +44681,14 @@ ALTER TABLE ONLY autopost.ingress_receipts
 
 
 --
+-- Name: invitations invitations_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.invitations
+    ADD CONSTRAINT invitations_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: media_blobs media_blobs_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -36968,6 +44705,22 @@ ALTER TABLE ONLY autopost.media_origin
 
 
 --
+-- Name: memberships memberships_user_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.memberships
+    ADD CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES autopost.users(user_id);
+
+
+--
+-- Name: memberships memberships_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.memberships
+    ADD CONSTRAINT memberships_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: message_media message_media_workspace_id_message_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -36981,6 +44734,46 @@ ALTER TABLE ONLY autopost.message_media
 
 ALTER TABLE ONLY autopost.messages
     ADD CONSTRAINT messages_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: moderation_chats moderation_chats_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_chats
+    ADD CONSTRAINT moderation_chats_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: moderation_messages moderation_messages_workspace_id_chat_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_messages
+    ADD CONSTRAINT moderation_messages_workspace_id_chat_id_fkey FOREIGN KEY (workspace_id, chat_id) REFERENCES autopost.moderation_chats(workspace_id, chat_id) ON DELETE CASCADE;
+
+
+--
+-- Name: moderation_messages moderation_messages_workspace_id_submission_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_messages
+    ADD CONSTRAINT moderation_messages_workspace_id_submission_id_fkey FOREIGN KEY (workspace_id, submission_id) REFERENCES autopost.submissions(workspace_id, submission_id) ON DELETE CASCADE;
+
+
+--
+-- Name: moderation_presses moderation_presses_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_presses
+    ADD CONSTRAINT moderation_presses_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: moderation_presses moderation_presses_workspace_id_submission_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.moderation_presses
+    ADD CONSTRAINT moderation_presses_workspace_id_submission_id_fkey FOREIGN KEY (workspace_id, submission_id) REFERENCES autopost.submissions(workspace_id, submission_id) ON DELETE CASCADE;
 
 
 --
@@ -37013,6 +44806,30 @@ ALTER TABLE ONLY autopost.platform_limits
 
 ALTER TABLE ONLY autopost.post_acts
     ADD CONSTRAINT post_acts_workspace_id_delivery_id_fkey FOREIGN KEY (workspace_id, delivery_id) REFERENCES autopost.deliveries(workspace_id, delivery_id) ON DELETE CASCADE;
+
+
+--
+-- Name: publish_jobs publish_jobs_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.publish_jobs
+    ADD CONSTRAINT publish_jobs_platform_fkey FOREIGN KEY (platform) REFERENCES autopost.platforms(platform);
+
+
+--
+-- Name: publish_jobs publish_jobs_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.publish_jobs
+    ADD CONSTRAINT publish_jobs_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: publish_jobs publish_jobs_workspace_id_source_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.publish_jobs
+    ADD CONSTRAINT publish_jobs_workspace_id_source_id_fkey FOREIGN KEY (workspace_id, source_id) REFERENCES autopost.pull_sources(workspace_id, source_id);
 
 
 --
@@ -37101,6 +44918,14 @@ ALTER TABLE ONLY autopost.result_webhooks
 
 ALTER TABLE ONLY autopost.sealed_secrets
     ADD CONSTRAINT sealed_secrets_workspace_id_auth_ref_fkey FOREIGN KEY (workspace_id, auth_ref) REFERENCES autopost.credential_bindings(workspace_id, auth_ref) ON DELETE CASCADE;
+
+
+--
+-- Name: sessions sessions_user_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.sessions
+    ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES autopost.users(user_id);
 
 
 --
@@ -37358,6 +45183,12 @@ ALTER TABLE autopost.events_default ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.fanout_jobs ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: file_refusals; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.file_refusals ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: ingest_runs; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -37383,6 +45214,12 @@ CREATE POLICY installation ON autopost.retry_policies FOR SELECT USING ((workspa
 
 
 --
+-- Name: invitations; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.invitations ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: media_blobs; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -37395,6 +45232,12 @@ ALTER TABLE autopost.media_blobs ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.media_origin ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: memberships; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.memberships ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: message_media; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -37405,6 +45248,24 @@ ALTER TABLE autopost.message_media ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.messages ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: moderation_chats; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.moderation_chats ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: moderation_messages; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.moderation_messages ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: moderation_presses; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.moderation_presses ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: occurrences; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -37616,6 +45477,13 @@ CREATE POLICY owner_session ON autopost.fanout_jobs TO autopost_owner USING ((CO
 
 
 --
+-- Name: file_refusals owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.file_refusals TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: ingest_runs owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -37637,6 +45505,13 @@ CREATE POLICY owner_session ON autopost.ingress_receipts TO autopost_owner USING
 
 
 --
+-- Name: invitations owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.invitations TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: media_blobs owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -37651,6 +45526,13 @@ CREATE POLICY owner_session ON autopost.media_origin TO autopost_owner USING ((C
 
 
 --
+-- Name: memberships owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.memberships TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: message_media owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -37662,6 +45544,27 @@ CREATE POLICY owner_session ON autopost.message_media TO autopost_owner USING ((
 --
 
 CREATE POLICY owner_session ON autopost.messages TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: moderation_chats owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.moderation_chats TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: moderation_messages owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.moderation_messages TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: moderation_presses owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.moderation_presses TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -37683,6 +45586,13 @@ CREATE POLICY owner_session ON autopost.platform_limits TO autopost_owner USING 
 --
 
 CREATE POLICY owner_session ON autopost.post_acts TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: publish_jobs owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.publish_jobs TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -37836,6 +45746,12 @@ ALTER TABLE autopost.platform_limits ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.post_acts ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: publish_jobs; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.publish_jobs ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: pull_cursors; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -38143,6 +46059,13 @@ CREATE POLICY workspace ON autopost.fanout_jobs USING ((workspace_id = current_s
 
 
 --
+-- Name: file_refusals workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.file_refusals USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: ingest_runs workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -38164,6 +46087,13 @@ CREATE POLICY workspace ON autopost.ingress_receipts USING ((workspace_id = curr
 
 
 --
+-- Name: invitations workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.invitations USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: media_blobs workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -38178,6 +46108,13 @@ CREATE POLICY workspace ON autopost.media_origin USING ((workspace_id = current_
 
 
 --
+-- Name: memberships workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.memberships USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: message_media workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -38189,6 +46126,27 @@ CREATE POLICY workspace ON autopost.message_media USING ((workspace_id = current
 --
 
 CREATE POLICY workspace ON autopost.messages USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: moderation_chats workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.moderation_chats USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: moderation_messages workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.moderation_messages USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: moderation_presses workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.moderation_presses USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
@@ -38210,6 +46168,13 @@ CREATE POLICY workspace ON autopost.platform_limits USING ((workspace_id = curre
 --
 
 CREATE POLICY workspace ON autopost.post_acts USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: publish_jobs workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.publish_jobs USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
