@@ -38,6 +38,7 @@ var engineOnly = []string{
 	"accept_invitation", "begin_first_link", "begin_session", "confirm_session", "create_owner", "end_session", "end_sessions", "get_invitation", "get_login",
 	"invite_user", "list_invitations", "list_members", "list_users", "put_membership", "put_user", "resolve_session", "revoke_invitation",
 	"refuse_file", "start_publish_job",
+	"get_draft", "list_drafts", "put_draft", "remove_draft", "submit_draft", "list_due_recurrences", "put_recurrence", "remove_recurrence", "move_occurrence",
 }
 
 // crossWorkspace are the public functions without a workspace as their first
@@ -48,7 +49,7 @@ var crossWorkspace = []string{
 	"confirm_session", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch", "end_media_removal", "end_session", "end_sessions",
 	"ensure_event_partitions", "functions_digest", "get_invitation", "get_login", "list_all_workspaces", "list_daemons", "list_file_sources", "list_master_keys", "list_media_removals",
 	"list_settings", "list_unknown_media", "list_users", "list_workspaces", "note_cluster", "observe_clock", "put_user", "queue_metrics", "raw_kept_since",
-	"ready_act_workspaces", "ready_fanout_workspaces", "ready_moderation_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces",
+	"ready_act_workspaces", "ready_fanout_workspaces", "ready_moderation_workspaces", "ready_recurrence_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces",
 	"refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_session", "resolve_signed_endpoint", "set_event_strictness", "stream_items", "touch_run",
 	"x_post_metrics",
 }

@@ -38082,6 +38082,7 @@ $$;
 CREATE FUNCTION autopost.utc(p_at timestamp with time zone) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
+-- Purpose: an instant as text in UTC, with microseconds; null for an infinite one.
 select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') where isfinite(p_at)
 $$;
 

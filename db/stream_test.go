@@ -46,7 +46,8 @@ func TestAChangeThatCommitsLateIsShown(t *testing.T) {
 	}
 	base.Exec(raise, "fast")
 	require.Equal(t, []string{"fast"}, read(), "others do not wait")
-	require.Empty(t, read())
+	// The end of a transaction of another test in the same server lets all up to then be read once more.
+	require.Subset(t, []string{"fast"}, read())
 	slow.Exec(`commit`)
 	// The transactions of other tests in the same server delay the end, too.
 	var all []string

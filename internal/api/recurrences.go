@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ type occurrence struct {
 	MessageID    *string        `json:"message_id" format:"uuid" nullable:"true" doc:"The post that it became."`
 	SubmissionID *string        `json:"submission_id" format:"uuid" nullable:"true" doc:"Its submission, if media had to be fetched or people decide."`
 	Moved        bool           `json:"moved" doc:"A person chose the instant."`
-	Reason       *string        `json:"reason" enum:"missed,paused,person,rejected" nullable:"true" example:"missed" doc:"Why it was skipped."`
+	Reason       *string        `json:"reason" nullable:"true" example:"missed" doc:"Why it was skipped: missed, paused, person or rejected."`
 	Error        map[string]any `json:"error" nullable:"true" doc:"Why its post was rejected."`
 }
 
@@ -120,7 +121,7 @@ func registerRecurrences(d *server) {
 	rest.Register(d.Server, rest.Operation{
 		ID: "get-recurrence", Method: http.MethodGet, Path: "/recurrences/{recurrence_id}", Summary: "Get a post that repeats", Answer: recurring{}, Description: "One post that repeats.",
 	}, func(ctx context.Context, in *RecurrencePath) (rest.Reply, error) {
-		return d.One(ctx, "This workspace has no such recurrence.", rest.Query{Function: recurrences.Function, Filter: map[string]any{"recurrence_id": in.RecurrenceID}})
+		return d.recurrence(ctx, in.RecurrenceID)
 	})
 	rest.Register(d.Server, rest.Operation{
 		ID: "create-recurrence", Method: http.MethodPost, Path: "/recurrences", Summary: "Repeat a post", Status: http.StatusCreated, Also: []int{http.StatusOK}, Answer: putRecurring{},
@@ -142,13 +143,19 @@ func registerRecurrences(d *server) {
 	})
 	rest.Register(d.Server, rest.Operation{
 		ID: "remove-recurrence", Method: http.MethodDelete, Path: "/recurrences/{recurrence_id}", Summary: "Delete a post that repeats", Answer: put{},
-		Description: "Its posts stay. Send the reason as X-Autopost-Reason.",
+		Description: "Its posts stay. X-Autopost-Reason may have the reason.",
 	}, func(ctx context.Context, in *removeRecurrenceInput) (rest.Reply, error) {
-		return d.Do(ctx, in.AuditedWrite, rest.Change{DryRun: in.DryRun, Subject: in.RecurrenceID}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+		return d.Change(ctx, in.Once, in.RecurrenceID, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+			a.Reason, a.DryRun = cmp.Or(in.HeaderReason, "removed by the API"), in.DryRun
 			return d.db.RemoveRecurrence(ctx, a, in.RecurrenceID)
 		})
 	})
 	d.registerOccurrences()
+}
+
+// recurrence replies with one recurrence.
+func (d *server) recurrence(ctx context.Context, id string) (rest.Reply, error) {
+	return d.One(ctx, "This workspace has no such recurrence.", rest.Query{Function: recurrences.Function, Filter: map[string]any{"recurrence_id": id}})
 }
 
 func (d *server) registerOccurrences() {
@@ -156,6 +163,9 @@ func (d *server) registerOccurrences() {
 		ID: "list-occurrences", Method: http.MethodGet, Path: "/recurrences/{recurrence_id}/occurrences", Summary: "List occurrences by their instants", Answer: rest.Listed[occurrence]{},
 		Description: "Those that became posts, those that were skipped, and those expected in the next 60 days.",
 	}, func(ctx context.Context, in *occurrencesInput) (rest.Reply, error) {
+		if known, err := d.recurrence(ctx, in.RecurrenceID); err != nil {
+			return known, err
+		}
 		return d.Read(ctx, occurrences, in.Page, map[string]any{"recurrence_id": in.RecurrenceID, "since": in.Since, "until": in.Until})
 	})
 	rest.Register(d.Server, rest.Operation{

@@ -19,6 +19,7 @@ var actions = [][2]string{
 	{"submission_rejected", "A person rejected a post: `meta.operator`, `meta.reason`."},
 	{"submission_expired", "No person decided about a post in `submission_expire_hours`."},
 	{"submission_skipped", "A domain event does not become a post: `meta.reason`."},
+	{"occurrence_skipped", "An occurrence of a post that repeats did not become a post: `meta.cause` is missed, paused, person or rejected; `error` says why it was rejected."},
 	{"approval_refused", "An approval was not accepted: `error.code`."},
 	{"filebus_waiting", "A file job waits for an approval, or for its artifacts."},
 	{"filebus_approved", "A file job was approved. The folder is read once more, and it starts."},

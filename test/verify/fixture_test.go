@@ -224,6 +224,15 @@ func (h *fixture) breaks(function, piece, by string) {
 	h.do(strings.Replace(source, piece, by, 1))
 }
 
+// breaksEach replaces a piece of an installed function wherever it stands.
+func (h *fixture) breaksEach(function, piece, by string) {
+	h.t.Helper()
+	source := h.rows(`select pg_get_functiondef(p.oid) from pg_proc p
+		where p.pronamespace = 'autopost'::regnamespace and p.proname = $1 order by p.oid limit 1`, function)[0][0].(string)
+	require.Contains(h.t, source, piece, function)
+	h.do(strings.ReplaceAll(source, piece, by))
+}
+
 // dropChecks removes the check constraints of deliveries that mention a column.
 func (h *fixture) dropChecks(column string) {
 	h.t.Helper()

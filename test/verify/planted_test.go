@@ -63,7 +63,7 @@ var inStates = []planted{
 		set claim_token = (select d.settled ->> 'token' from autopost.deliveries d where d.delivery_id = ` + sentOn("plain") + `) where channel_id = 'flying'`)},
 	{invariant: "I10", bug: "the counter in flight drifts", plant: edit(`update autopost.channel_gates set inflight = inflight + 1 where channel_id = 'flying'`)},
 	{invariant: "I10", bug: "a claim forgets max_parallel", plant: func(h *fixture) {
-		h.breaks("claim_from_group", "least(v_turns, u.room)", "v_turns")
+		h.breaksEach("claim_from_group", "least(v_turns, u.room)", "v_turns")
 		h.all(`select test.say('plain', 'side')`, `select test.say('plain', 'by side')`, `select test.claim()`)
 	}},
 	{invariant: "I46", bug: "what has no slot is paid for", plant: func(h *fixture) {
@@ -242,13 +242,15 @@ var inCalls = []planted{
 		h.all(`update autopost.channels set paused_until = null where channel_id = 'plain'`, `select test.start('plain')`)
 	}, also: []string{"I27"}, because: "the streak before was made up"},
 	{invariant: "I16", bug: "a claim takes what is not due", plant: func(h *fixture) {
-		h.breaks("claim_from_group", "and d.due_at <= v_now", "")
+		h.breaksEach("claim_from_group", "and d.due_at <= v_now", "")
+		h.breaks("claim_from_group", "and d.next_retry_at <= v_now", "")
 		h.do(`update autopost.channel_gates set ready_at = autopost.now_ts() where channel_id = 'waiting'`)
 		h.do(`update autopost.channels set cooldown_until = null where channel_id = 'waiting'`)
 		h.fly("waiting")
 	}},
 	{invariant: "I16", bug: "a scheduled post goes early", plant: func(h *fixture) {
-		h.breaks("claim_from_group", "and d.due_at <= v_now", "")
+		h.breaksEach("claim_from_group", "and d.due_at <= v_now", "")
+		h.breaks("claim_from_group", "and d.next_retry_at <= v_now", "")
 		h.do(`update autopost.channel_gates set ready_at = autopost.now_ts() where channel_id = 'later'`)
 		h.fly("later")
 	}},

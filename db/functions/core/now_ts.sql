@@ -5,3 +5,10 @@ as $$
 --          held. Tests replace this function.
 select clock_timestamp()
 $$;
+
+create or replace function autopost.utc(p_at timestamptz) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: an instant as text in UTC, with microseconds; null for an infinite one.
+select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') where isfinite(p_at)
+$$;

@@ -50,12 +50,6 @@ begin
 end
 $$;
 
-create or replace function autopost.utc(p_at timestamptz) returns text
-language sql immutable parallel safe
-as $$
-select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') where isfinite(p_at)
-$$;
-
 create or replace function autopost.post_url(p_platform text, p_target_id text, p_provider_message_id text) returns text
 language sql immutable parallel safe
 as $$
