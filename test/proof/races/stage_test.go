@@ -71,8 +71,10 @@ func open(t *testing.T) *stage {
 	// A message that asks for a decision.
 	s.db.Exec(`select autopost.put_moderation_chat('w', 'mods', '{"auth_ref": "g", "target_id": "-1002"}', 'olga', 'a test', false)`)
 	s.db.Exec(`select autopost.claim_moderation('w', 10)`)
+	// What waits for a decision is overdue: an expiry and a decision compete.
+	s.db.Exec(`update autopost.submissions set expires_at = clock_timestamp() - interval '1 second' where status = 'pending'`)
 	for name, claimed := range map[string]string{
-		"ask":    `select message_id::text, claim_token from autopost.moderation_messages`,
+		"ask":    `select message_id::text, claim_token from autopost.moderation_messages order by message_id limit 1`,
 		"notice": `select message_id::text, claim_token from autopost.alert_messages`,
 		"result": `select event_id::text, claim_token from autopost.webhook_sends where claim_token is not null`,
 	} {
@@ -82,7 +84,7 @@ func open(t *testing.T) *stage {
 	}
 	words = append(words, "{waiting.message}", pgtest.Value[string](s.db, strings.NewReplacer(words...).Replace(`select quote_literal(d.message_id) from autopost.deliveries d where d.delivery_id = {waiting}`)))
 	words = append(words, "{alert}", pgtest.Value[string](s.db, `select quote_literal(alert_id) from autopost.alerts order by kind limit 1`))
-	words = append([]string{"{ask.nonce}", "'" + pgtest.Value[string](s.db, `select approve_nonce from autopost.moderation_messages`) + "'"}, words...)
+	words = append([]string{"{ask.nonce}", "'" + pgtest.Value[string](s.db, `select approve_nonce from autopost.moderation_messages order by message_id limit 1`) + "'"}, words...)
 	s.words = strings.NewReplacer(words...)
 	// A fan-out that has yet to begin.
 	s.db.Exec(`update autopost.settings set value = '2' where key = 'fanout_chunk_channels'`)
@@ -129,8 +131,6 @@ func (s *stage) subjects() []string {
 	s.db.Exec(`select autopost.put_event_type('w', t.event, t.fields, 'olga', 'a test', false) from (values ('offer', '{"template_id": "offer"}'::jsonb),
 		('ruled', '{"template_id": "offer", "moderated": true}'), ('silent', '{"template_id": "offer", "enabled": false}')) t (event, fields)`)
 	s.db.Exec(`select autopost.receive_event('w', 'in', jsonb_build_object('event', e, 'payload', jsonb_build_object('title', 'of type ' || e))) from unnest('{ruled,silent}'::text[]) e`)
-	// What waits for a decision is overdue: an expiry and a decision compete.
-	s.db.Exec(`update autopost.submissions set expires_at = clock_timestamp() - interval '1 second' where status = 'pending'`)
 	s.db.Exec(`select * from autopost.list_due_sources('w', 1)`)
 	s.db.Exec(`update autopost.pull_cursors set next_poll_at = clock_timestamp() - interval '1 second'`)
 
