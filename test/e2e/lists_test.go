@@ -120,6 +120,7 @@ func crowded(t *testing.T) *harness.Harness {
 	h.Exec(`insert into autopost.pull_sources (workspace_id, source_id, kind, enabled, config_json) values ('news', 'files', 'filebus', false, '{"root": "/nowhere", "channels": {"max": "on-max"}}')`)
 	h.Exec(`select autopost.put_publish_job('news', 'files', jsonb_build_object('job_id', 'a-job-with-a-long-name', 'platform', 'max', 'publish_config', jsonb_build_object('title', repeat('Long ', 30)),
 		'file', jsonb_build_object('error', jsonb_build_object('code', 'artifact_missing', 'message', repeat('a long reason ', 20)))))`)
+	h.Exec(`insert into autopost.occurrences (workspace_id, occurrence_id, recurrence_id, local_at, at, updated_at) values ('news', $1::uuid, $1::uuid, '2999-01-01T10:00', '2999-01-01T10:00Z', now())`, recurrenceID)
 	d := h.Serve(each, "TEST_FIRST_KEY="+firstKey)
 	h.Push(d, "secret-cms", harness.Post("text", strings.Repeat("A text with many words. ", 30), "media", picture(h, "photo-1.png")))
 	h.UntilTrue(`select count(*) = 2 from autopost.deliveries where status = 'sent'`)
