@@ -116,7 +116,8 @@ func crowded(t *testing.T) *harness.Harness {
 	require.Zero(t, h.RunWithInput("correct horse battery", "user", "add", strings.Repeat("long", 12)+"@example.org", "--role", "owner", "--workspace", "news").Code)
 	h.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, title, may_post, reason, first_seen, last_seen)
 		values ('news', 'telegram', 'telegram', '-1001', $1, false, 'the bot is not an admin of the channel: make it one, with the right to post messages', now(), now())`, strings.Repeat("Shop ", 30))
-	h.Exec(`select autopost.put_recurrence('news', $1::uuid, '{"endpoint_id": "cms", "rule": "FREQ=DAILY", "starts_at": "2999-01-01T10:00", "payloads": [{"text": "x"}]}', 'o', 'r', false)`, recurrenceID)
+	h.Exec(`insert into autopost.recurrences (workspace_id, recurrence_id, endpoint_id, rule, zone, starts_at, payloads, expanded_to, expand_at, next_at, author, created_at, updated_at)
+		values ('news', $1::uuid, 'cms', 'FREQ=DAILY', 'UTC', '2999-01-01T10:00', '[{"text": "x"}]', 'infinity', 'infinity', 'infinity', 'o', now(), now())`, recurrenceID)
 	h.Exec(`insert into autopost.pull_sources (workspace_id, source_id, kind, enabled, config_json) values ('news', 'files', 'filebus', false, '{"root": "/nowhere", "channels": {"max": "on-max"}}')`)
 	h.Exec(`select autopost.put_publish_job('news', 'files', jsonb_build_object('job_id', 'a-job-with-a-long-name', 'platform', 'max', 'publish_config', jsonb_build_object('title', repeat('Long ', 30)),
 		'file', jsonb_build_object('error', jsonb_build_object('code', 'artifact_missing', 'message', repeat('a long reason ', 20)))))`)
