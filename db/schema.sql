@@ -5511,7 +5511,7 @@ CREATE FUNCTION autopost.claim_ask(p_chat autopost.moderation_chats, p_now times
     LANGUAGE plpgsql
     AS $$
 -- Purpose: leases the next message of a locked chat that asks for a decision: one to repeat, else a new
---          one for the oldest submission; null if there is none. A changed chat gets a new target.
+--          one for the oldest submission, else null. A changed chat gets a new target.
 -- Reads:   submissions, credential_bindings.
 -- Writes:  moderation_messages.
 declare
@@ -5558,7 +5558,7 @@ CREATE FUNCTION autopost.claim_closing(p_chat autopost.moderation_chats, p_now t
     LANGUAGE plpgsql
     AS $$
 -- Purpose: leases the oldest message of a locked chat that can no longer be decided on, to show why and
---          to remove its buttons; null if there is none.
+--          to remove its buttons, else null.
 -- Writes:  moderation_messages.
 declare
 	v_void uuid := autopost.oldest_void_message(p_chat);
@@ -22678,7 +22678,7 @@ $$;
 CREATE FUNCTION autopost.oldest_void_message(p_chat autopost.moderation_chats) RETURNS uuid
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the oldest open message of a chat that can no longer be decided on; null if there is none.
+-- Purpose: the oldest open message of a chat that can no longer be decided on, else null.
 -- Reads:   moderation_messages, submissions.
 begin
 	return (
@@ -37747,7 +37747,7 @@ CREATE FUNCTION autopost.unasked_submission(p_chat autopost.moderation_chats, p_
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the oldest submission that waits and that a chat was not asked about, or whose plan has
---          changed since; null if there is none.
+--          changed since, else null.
 -- Reads:   submissions, moderation_messages.
 declare
 	v_submission autopost.submissions;

@@ -109,6 +109,7 @@ func crowded(t *testing.T) *harness.Harness {
 		{"template", "put", "digest", "--body", strings.Repeat("{title} and more text ", 20)}, {"quota", "set", "--channel", "on-max", "--per", "1d", "--max-sends", "100"},
 		{"budget", "set", "telegram", "--month-usd", "5"}, {"avatar", "set", "avatar-1", "--name", "An avatar with a long name"}, {"apikey", "add", "--workspace", "news", "--name", "a key for all scopes", "--role", "owner", "--scope", "posts:read"},
 		{"moderation", "chat", "add", "mods", "--auth-ref", "telegram", "--target-id", "-1008", "--users", "5001,5002"},
+		{"drafts", "save", "--text", strings.Repeat("Not finished. ", 20)},
 		{"alert", "target", "add", "ops", "--kind", "telegram", "--address", "-1009", "--auth-ref", "telegram", "--quiet-hours", "22:00-07:30"},
 	} {
 		ok(t, h, args...)

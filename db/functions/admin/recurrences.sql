@@ -1,4 +1,4 @@
--- What people configure of a post that repeats.
+-- The configuration of posts that repeat.
 
 create or replace function autopost.recurrence_rules() returns jsonb
 language sql immutable parallel safe

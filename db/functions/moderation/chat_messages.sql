@@ -26,7 +26,7 @@ $$;
 create or replace function autopost.oldest_void_message(p_chat autopost.moderation_chats) returns uuid
 language plpgsql stable
 as $$
--- Purpose: the oldest open message of a chat that can no longer be decided on; null if there is none.
+-- Purpose: the oldest open message of a chat that can no longer be decided on, else null.
 -- Reads:   moderation_messages, submissions.
 begin
 	return (
@@ -44,7 +44,7 @@ create or replace function autopost.unasked_submission(p_chat autopost.moderatio
 language plpgsql stable
 as $$
 -- Purpose: the oldest submission that waits and that a chat was not asked about, or whose plan has
---          changed since; null if there is none.
+--          changed since, else null.
 -- Reads:   submissions, moderation_messages.
 declare
 	v_submission autopost.submissions;

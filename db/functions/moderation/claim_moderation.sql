@@ -110,7 +110,7 @@ create or replace function autopost.claim_closing(p_chat autopost.moderation_cha
 language plpgsql
 as $$
 -- Purpose: leases the oldest message of a locked chat that can no longer be decided on, to show why and
---          to remove its buttons; null if there is none.
+--          to remove its buttons, else null.
 -- Writes:  moderation_messages.
 declare
 	v_void uuid := autopost.oldest_void_message(p_chat);
@@ -140,7 +140,7 @@ create or replace function autopost.claim_ask(p_chat autopost.moderation_chats, 
 language plpgsql
 as $$
 -- Purpose: leases the next message of a locked chat that asks for a decision: one to repeat, else a new
---          one for the oldest submission; null if there is none. A changed chat gets a new target.
+--          one for the oldest submission, else null. A changed chat gets a new target.
 -- Reads:   submissions, credential_bindings.
 -- Writes:  moderation_messages.
 declare
