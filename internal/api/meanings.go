@@ -244,6 +244,8 @@ func explain(document *huma.OpenAPI) {
 	schemas["ChannelChange"].Properties["route_filter"] = &huma.Schema{Ref: "#/components/schemas/RouteFilter"}
 	ladder := schemas["RetryPolicyChange"].Properties["ladder_ms"]
 	ladder.Type, ladder.AdditionalProperties, ladder.Items = huma.TypeArray, nil, &huma.Schema{Type: huma.TypeInteger}
+	payloads := schemas["RecurrenceChange"].Properties["payloads"]
+	payloads.Type, payloads.AdditionalProperties, payloads.Items = huma.TypeArray, nil, &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 	for name, schema := range schemas {
 		for field, property := range schema.Properties {
 			if property.Description == "" && property.Ref == "" {

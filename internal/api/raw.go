@@ -99,7 +99,7 @@ func (h rawReader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="raw.json"`)
 	// The caller may be gone. There is no other way to report that.
-	_, _ = w.Write(payload)
+	_, _ = w.Write(payload) //nolint:gosec // a browser stores an attachment of type JSON and shows nothing of it
 }
 
 func (h rawReader) read(ctx context.Context, workspace, token string) (json.RawMessage, *problem.Problem) {

@@ -60,7 +60,7 @@ func (d *demo) decision(ctx context.Context) (string, error) {
 	d.report.clock(time.Now(), "the same event again: %d %s", repeat.code, repeat.Status)
 	arrived := d.sims.X.Posts(demoXAccount)
 	if len(arrived) != 1 || repeat.Status != "skipped" || repeat.SubmissionID != first.SubmissionID {
-		return "", fmt.Errorf("X has %d posts, and the repeat is %s", len(arrived), repeat.Status)
+		return "", fmt.Errorf("the simulated X has %d posts, and the repeat is %s", len(arrived), repeat.Status)
 	}
 	return fmt.Sprintf("no call before the approval; %q is on X %d ms after it, once", arrived[0].Text, arrivedAt.Sub(approved).Milliseconds()), nil
 }

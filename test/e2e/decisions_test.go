@@ -29,13 +29,15 @@ func TestCompetingDecisionsGiveOne(t *testing.T) {
 		digest := h.API(d, http.MethodGet, "/api/v1/submissions/"+id, approver, "").Text("digest")
 		acts := []func(){
 			func() {
-				h.TryAPI(d, "/api/v1/submissions/"+id+"/approve", approver, `{"reason": "seen", "digest": "`+digest+`"}`)
+				_, _ = h.TryAPI(d, "/api/v1/submissions/"+id+"/approve", approver, `{"reason": "seen", "digest": "`+digest+`"}`)
 			},
-			func() { h.TryAPI(d, "/api/v1/submissions/"+id+"/reject", approver, `{"reason": "no"}`) },
+			func() { _, _ = h.TryAPI(d, "/api/v1/submissions/"+id+"/reject", approver, `{"reason": "no"}`) },
 			func() {
-				h.TryAPI(d, "/api/v1/submissions/"+id+"/edit", editor, `{"reason": "typo", "changes": {"text": "Edited `+fmt.Sprint(n)+`"}}`)
+				_, _ = h.TryAPI(d, "/api/v1/submissions/"+id+"/edit", editor, `{"reason": "typo", "changes": {"text": "Edited `+fmt.Sprint(n)+`"}}`)
 			},
-			func() { h.TryAPI(d, "/api/v1/submissions/"+id+"/approve", approver, `{"reason": "whatever it is"}`) },
+			func() {
+				_, _ = h.TryAPI(d, "/api/v1/submissions/"+id+"/approve", approver, `{"reason": "whatever it is"}`)
+			},
 		}
 		if n%4 == 0 {
 			h.Exec(`update autopost.submissions set expires_at = now() where submission_id = $1::uuid`, id)

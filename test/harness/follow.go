@@ -56,7 +56,7 @@ func (h *Harness) Follow(d *Daemon, key, after string) *Stream {
 	}
 	s := &Stream{h: h, end: end, over: make(chan struct{})}
 	h.t.Cleanup(s.Close)
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request) //nolint:bodyclose // the goroutine below closes it
 	require.NoError(h.t, err)
 	s.Status = response.StatusCode
 	go func() {

@@ -51,7 +51,7 @@ const (
 // follows as an item of its own. The other kinds come from the database.
 const Reset = "reset"
 
-// ErrClosed: the daemon stops.
+// ErrClosed means that the daemon stops.
 var ErrClosed = errors.New("the daemon stops")
 
 // Item is one change.
