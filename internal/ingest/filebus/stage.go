@@ -108,16 +108,16 @@ func (s *Stage) forward(ctx context.Context) {
 // touched notes that a folder of a source changed.
 func (s *Stage) touched(key string) {
 	s.later(key, time.Now())
-	worker.Wake(s.wake)
 }
 
-// later notes that a source is to be scanned at a time, or before.
+// later notes that a source is to be scanned at a time, or before. The loop wakes to wait no longer than that.
 func (s *Stage) later(key string, at time.Time) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if noted, ok := s.changed[key]; !ok || at.Before(noted) {
 		s.changed[key] = at
 	}
+	s.mu.Unlock()
+	worker.Wake(s.wake)
 }
 
 // runOnce scans what is due and returns when that is done.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"autopost/internal/pg"
 	"autopost/internal/testing/pgtest"
 	"autopost/internal/testing/posttest"
+	"autopost/internal/testing/wait"
 )
 
 // noKeys has no signing keys.
@@ -95,4 +97,39 @@ func TestEachStepOfTheExchangeFailsOnce(t *testing.T) {
 	require.Equal(t, jobs, pgtest.Value[int](db, `select count(*)::int from autopost.publish_jobs where status = 'published' and files_at = updated_at`))
 	require.Equal(t, jobs, pgtest.Value[int](db, `select count(*)::int from autopost.deliveries where status = 'sent' and attempt = 1`))
 	require.Empty(t, pgtest.Column[string](db, `select v.invariant || v.sample::text from autopost.verify('w') v where v.violations > 0`))
+}
+
+// An artifact that was written a moment ago is read again soon, although nothing else happens in the folder.
+func TestAYoungArtifactIsReadAgain(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	posttest.Workspace(db, "w")
+	posttest.Channel(db, "w", "town")
+	root := t.TempDir()
+	db.Exec(`select autopost.put_source('w', 'files', jsonb_build_object('kind', 'filebus', 'config_json', jsonb_build_object('root', $1::text, 'channels', '{"telegram": "town"}'::jsonb)), 'o', 'r', false)`, root)
+	store, err := pg.Open(t.Context(), pg.Options{URL: db.URL("")})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	contents, err := media.OpenStore(t.Context(), "file://"+t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = contents.Close() })
+	stage, err := filebus.New(filebus.Config{Store: store, Contents: contents, Keys: noKeys{}, RunID: "run-1", Interval: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	for name, content := range map[string]string{
+		"output/cat.mp4":                   "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom" + strings.Repeat("cat", 100),
+		"dist_artifacts/cat/telegram.json": `{"job_id": "cat", "platform": "telegram", "publish_config": {"title": "cat"}, "artifact_pointers": {"video": "../../output/cat.mp4"}}`,
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(content), 0o600))
+	}
+	var running sync.WaitGroup
+	ctx, end := context.WithCancel(t.Context())
+	running.Go(func() { _ = stage.Run(ctx) })
+	t.Cleanup(func() {
+		end()
+		running.Wait()
+	})
+	wait.Until(t, "the artifact is copied", func() bool {
+		return pgtest.Value[bool](db, `select exists (select 1 from autopost.publish_jobs where error is null and artifacts ? 'video')`)
+	})
 }
