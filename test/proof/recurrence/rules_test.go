@@ -96,15 +96,16 @@ func someOf(r *rand.Rand, least, greatest, most int) string {
 	return inOrder(all)
 }
 
-// fromEither is someOf from 1. If signed, numbers may count from the end.
+// fromEither is someOf from 1. If signed, all numbers may count from the end. A list of both kinds is out of order for
+// libical, and may name a day twice.
 func fromEither(r *rand.Rand, signed bool, greatest, most int) string {
+	sign := 1
+	if signed && r.IntN(3) == 0 {
+		sign = -1
+	}
 	var all []int
 	for range 1 + r.IntN(most) {
-		n := 1 + r.IntN(greatest)
-		if signed && r.IntN(3) == 0 {
-			n = -n
-		}
-		all = append(all, n)
+		all = append(all, sign*(1+r.IntN(greatest)))
 	}
 	return inOrder(all)
 }
