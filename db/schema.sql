@@ -12954,7 +12954,7 @@ CREATE FUNCTION autopost.free_slot(p_channel autopost.channels, p_after timestam
     AS $$
 -- Purpose: the first free slot of a channel from p_after on for a delivery with so many posts and
 --          this price: after its pause, in its posting window, with slot_gap to all that is planned,
---          within its quotas and budget. Null if there is none within slot_horizon_days. p_without:
+--          within its quotas and budget. Null without one within slot_horizon_days. p_without:
 --          deliveries that count as not planned. It reserves nothing: lock_slots keeps others out.
 -- Reads:   deliveries, channel_gates, quotas, quota_uses, budgets, charges, channels, platforms.
 declare
@@ -34627,8 +34627,8 @@ $$;
 CREATE FUNCTION autopost.slot_of(p_delivery autopost.deliveries, p_without uuid[]) RETURNS timestamp with time zone
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the next free slot of the channel of a delivery that waits, for this delivery; null if
---          there is none. The caller holds lock_slots. p_without: deliveries whose slots come later;
+-- Purpose: the next free slot of the channel of a delivery that waits, for this delivery, else
+--          null. The caller holds lock_slots. p_without: deliveries whose slots come later;
 --          the delivery itself never counts.
 -- Reads:   channels, platforms; as free_slot.
 declare

@@ -32,6 +32,9 @@ func Expand(rule string, start, after, until time.Time, limit int) (Expansion, e
 	if err != nil {
 		return Expansion{}, err
 	}
+	if !parsed.Until.IsZero() && parsed.Until.Before(start) {
+		return Expansion{}, &Fault{Field: "rule", Reason: "must not have an UNTIL before starts_at, got " + parsed.Until.Format(LocalLayout), Remedy: "choose a later UNTIL"}
+	}
 	next, err := parsed.Iterator(start, until)
 	if err != nil {
 		return Expansion{}, err

@@ -46,7 +46,9 @@ func TestWrongRulesNameTheField(t *testing.T) {
 		{"DTSTART=20261201T100000;FREQ=DAILY", "2026-12-01T10:00", "rule", "must not have DTSTART"},
 		{"FREQ=DAILY;BYSECOND=10", "2026-12-01T10:00", "rule", "BYSECOND"},
 		{"FREQ=DAILY;UNTIL=20261231T235900Z", "2026-12-01T10:00", "rule", "must have a local UNTIL"},
-		{"FREQ=DAILY;UNTIL=20251231T235900", "2026-12-01T10:00", "rule", "has ended"},
+		{"FREQ=DAILY;UNTIL=20251231T235900", "2026-12-01T10:00", "rule", "UNTIL before starts_at"},
+		{"FREQ=DAILY;UNTIL=20251231T235900", "2020-12-01T10:00", "rule", "has ended"},
+		{"FREQ=HOURLY;INTERVAL=2;BYHOUR=8", "2026-12-01T09:00", "rule", "must fire in the next ten years"},
 		{"FREQ=DAILY;COUNT=3;UNTIL=20271231T235900", "2026-12-01T10:00", "rule", "COUNT"},
 		{"FREQ=DAILY;COUNT=3", "2020-12-01T10:00", "rule", "has ended"},
 		{"FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=30", "2026-12-01T10:00", "rule", "must fire in the next ten years"},
@@ -81,4 +83,16 @@ func TestPartsMeet(t *testing.T) {
 		after = part.Through
 	}
 	require.Equal(t, whole.Times, all)
+}
+
+// A rule with UNTIL includes it, and an expansion includes its end.
+func TestEndsAreIncluded(t *testing.T) {
+	t.Parallel()
+	start := local(t, "2026-01-01T09:00")
+	found, err := Expand("FREQ=DAILY;UNTIL=20260103T090000", start, start.Add(-time.Second), start.AddDate(1, 0, 0), 100)
+	require.NoError(t, err)
+	require.Len(t, found.Times, 3)
+	found, err = Expand("FREQ=DAILY", start, start.Add(-time.Second), start.AddDate(0, 0, 1), 100)
+	require.NoError(t, err)
+	require.Len(t, found.Times, 2)
 }

@@ -17,7 +17,7 @@ func TestPostRepeats(t *testing.T) {
 	h, _, _ := newsroom(t)
 	args := []string{"recurring", "add", "--endpoint-id", "cms", "--zone", "Europe/Moscow", "--starts-at", "2026-01-01T10:00", "--payloads", `[{"text": "Open"}, {"text": "Come in"}]`}
 	for rule, reason := range map[string]string{
-		"FREQ=MINUTELY": "must have a FREQ of HOURLY", "FREQ=DAILY;UNTIL=20250101T000000": "has ended", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30": "must fire",
+		"FREQ=MINUTELY": "must have a FREQ of HOURLY", "FREQ=DAILY;UNTIL=20250101T000000": "UNTIL before starts_at", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30": "must fire",
 	} {
 		refused := h.Run(nil, append(args, "--rule", rule)...)
 		require.Equal(t, 2, refused.Code, "%s: %s", rule, refused.Stderr)

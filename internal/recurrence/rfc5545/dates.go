@@ -3,7 +3,6 @@
 package rfc5545
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -20,47 +19,6 @@ type Fault struct {
 
 // Error implements error.
 func (f *Fault) Error() string { return f.Field + " " + f.Reason + ": " + f.Remedy }
-
-// horizonYears is how far ahead a rule must have a date.
-const horizonYears = 50
-
-// Check returns a Fault if the rule is invalid, or has no date from start on within 50 years. start is local; its
-// location does not matter.
-func Check(rule string, start time.Time) error {
-	dates, err := Expand(rule, start, start, start.AddDate(horizonYears, 0, 0), 1)
-	if err == nil && len(dates) == 0 {
-		return &Fault{"rule", fmt.Sprintf("must have a date within %d years, got none", horizonYears), "correct its parts, which exclude each other"}
-	}
-	return err
-}
-
-// Expand returns the dates of the rule from the first to the last instant, both inclusive and at most limit, in order.
-// All times are local, in UTC. start is a date only if the rule selects it. The error is a Fault.
-func Expand(rule string, start, from, until time.Time, limit int) ([]time.Time, error) {
-	parsed, err := Parse(rule)
-	if err != nil {
-		return nil, err
-	}
-	start, from = local(start), local(from)
-	if !parsed.Until.IsZero() && parsed.Until.Before(start) {
-		return nil, &Fault{"rule", "must not have an UNTIL before starts_at, got " + parsed.Until.Format(layout), "choose a later UNTIL"}
-	}
-	next, err := parsed.Iterator(start, until)
-	if err != nil {
-		return nil, err
-	}
-	var dates []time.Time
-	for len(dates) < limit {
-		date, ok := next()
-		if !ok {
-			break
-		}
-		if !date.Before(from) {
-			dates = append(dates, date)
-		}
-	}
-	return dates, nil
-}
 
 // Iterator returns a function that returns the next date from start to until, both local and inclusive, and false after
 // the last one. UNTIL of the rule may end it earlier.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"autopost/internal/recurrence/rfc5545"
+	"autopost/internal/recurrence"
 	"autopost/internal/testing/pgtest"
 )
 
@@ -65,10 +65,10 @@ func ask(t *testing.T, program string, cases []testCase) [][]string {
 // locals returns the dates of a case as autopost expands them.
 func locals(t *testing.T, c testCase) []string {
 	t.Helper()
-	dates, err := rfc5545.Expand(c.Rule, c.Start, c.Start, c.end(), 1_000_000)
+	found, err := recurrence.Expand(c.Rule, c.Start, c.Start.Add(-time.Second), c.end(), 1_000_000)
 	require.NoError(t, err, c.String())
-	all := make([]string, len(dates))
-	for i, date := range dates {
+	all := make([]string, len(found.Times))
+	for i, date := range found.Times {
 		all[i] = date.Format(layout)
 	}
 	return all
