@@ -2,9 +2,35 @@ package web
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	xlanguage "golang.org/x/text/language"
+)
+
+// area has the words of one group of pages, in both languages.
+type area struct{ en, ru map[string]string }
+
+// areas are the groups of pages. Each has a file words_NAME.go. What several groups share is in words_en.go and words_ru.go.
+var areas = []area{}
+
+// catalogue adds the words of all areas to the shared ones. A key has one text.
+func catalogue(shared map[string]string, of func(area) map[string]string) map[string]string {
+	all := maps.Clone(shared)
+	for _, a := range areas {
+		for key, text := range of(a) {
+			if _, known := all[key]; known {
+				panic("web: two texts for " + key)
+			}
+			all[key] = text
+		}
+	}
+	return all
+}
+
+var (
+	english = catalogue(sharedEnglish, func(a area) map[string]string { return a.en })
+	russian = catalogue(sharedRussian, func(a area) map[string]string { return a.ru })
 )
 
 // language is a catalogue of words.

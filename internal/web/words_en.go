@@ -1,7 +1,7 @@
 package web
 
-// english are the words in English.
-var english = map[string]string{
+// sharedEnglish are the words that groups of pages share, in English.
+var sharedEnglish = map[string]string{
 	// Shared.
 	"save":    "Save",
 	"cancel":  "Cancel",

@@ -1,7 +1,7 @@
 package web
 
-// russian are the words in Russian.
-var russian = map[string]string{
+// sharedRussian are the words that groups of pages share, in Russian.
+var sharedRussian = map[string]string{
 	// Shared.
 	"save":    "Сохранить",
 	"cancel":  "Отмена",

@@ -11,8 +11,18 @@ import (
 	"autopost/internal/testing/pgtest"
 )
 
+// areas list the addresses of the pages of each area.
+var areas = []func(s *site) []string{(*site).firstPaths}
+
 // paths are the addresses of all pages.
-func (s *site) paths() []string {
+func (s *site) paths() (all []string) {
+	for _, of := range areas {
+		all = append(all, of(s)...)
+	}
+	return all
+}
+
+func (s *site) firstPaths() []string {
 	return []string{
 		"/", "/posts", "/posts?view=dead", "/posts?q=nothing-has-this", "/posts/" + s.ids["message"], "/posts/" + s.ids["dead"], "/posts/" + s.ids["sent"],
 		"/posts/" + s.ids["dead"] + "?ask=retry", "/decisions", "/decisions/" + s.ids["submission"], "/decisions/" + s.ids["submission"] + "?form=edit",
