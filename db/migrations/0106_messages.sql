@@ -44,7 +44,7 @@ create table autopost.media_origin (
 	primary key (workspace_id, blob_ref)
 );
 create index media_origin_not_hashed on autopost.media_origin (blob_ref) where not hashed;
-create index media_origin_seen on autopost.media_origin (workspace_id, last_seen_at) where deleted_at is null;
+create index media_origin_seen on autopost.media_origin (workspace_id, last_seen_at, blob_ref);
 
 -- Media of each message. A trigger on messages writes it.
 create table autopost.message_media (

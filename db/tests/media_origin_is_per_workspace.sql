@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(30);
+select plan(36);
 
 insert into autopost.workspaces (workspace_id) values ('v');
 create function test.ref(p_digit int) returns text
@@ -32,10 +32,26 @@ select is(autopost.get_media_origin('w', test.ref(9)), null);
 update autopost.media_origin set deleted_at = autopost.now_ts() where blob_ref = test.ref(1);
 select is(autopost.get_media_origin('w', test.ref(1)), null, 'nor one that has forgotten it');
 
-select is((select jsonb_agg(o.value -> 'forgotten') from jsonb_array_elements(autopost.list_media_origins('w', 10)) o),
-	'[true, false, false]');
-select is(autopost.list_media_origins('w', 1) -> 0 ->> 'blob_ref', test.ref(1));
-select is(autopost.list_media_origins('v', 10), '[]');
+create function test.listed(p_workspace_id text, p_filter jsonb, p_limit int) returns jsonb
+language sql
+as $$
+select coalesce(jsonb_agg(right(o ->> 'blob_ref', 1) || case when (o ->> 'forgotten')::boolean then '-' else '' end), '[]')
+from autopost.list_media_origins(p_workspace_id, p_filter, p_limit) o
+$$;
+update autopost.media_origin set last_seen_at = last_seen_at + right(blob_ref, 1)::int * interval '1 second';
+update autopost.media_origin set ref_count = 1 where blob_ref = test.ref(3);
+select is(test.listed('w', '{}', 10), '["3", "2", "1-"]', 'the last seen first');
+select is(test.listed('w', '{}', 1), '["3"]');
+select is(test.listed('v', '{}', 10), '[]');
+select is(test.listed('w', '{"kind": "video"}', 10), '["2"]');
+select is(test.listed('w', '{"unused": true}', 10), '["2", "1-"]');
+select is(test.listed('w', jsonb_build_object('blob_ref', test.ref(1)), 10), '["1-"]');
+select is(test.listed('w', (select jsonb_build_object('before_seen', o -> 'last_seen_at', 'before_ref', o -> 'blob_ref')
+	from autopost.list_media_origins('w', '{}', 1) o), 10), '["2", "1-"]', 'the next page');
+update autopost.media_origin set last_seen_at = autopost.now_ts(), ref_count = 0;
+select is(test.listed('w', jsonb_build_object('before_seen', autopost.now_ts(), 'before_ref', test.ref(2)), 10), '["1-"]',
+	'media of one instant are in the order of their names');
+select throws_ok($$select autopost.list_media_origins('w', '{"kind": "song"}', 10)$$, 'AP001');
 
 select is(autopost.list_unknown_media(array[test.ref(1), test.ref(2), test.ref(7), test.ref(8)]),
 	jsonb_build_array(test.ref(7), test.ref(8)));

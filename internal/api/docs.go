@@ -113,8 +113,11 @@ func show(schemas huma.Registry, one *huma.Operation) (operation, error) {
 			continue
 		}
 		media := response.Content["application/json"]
-		if media == nil { // server-sent events
-			shown.Success, shown.Answered = status, response.Content["text/event-stream"].Example.(string)
+		if media == nil { // server-sent events, or a medium
+			shown.Success, shown.Answered = status, "The bytes of the medium."
+			if events := response.Content["text/event-stream"]; events != nil {
+				shown.Answered = events.Example.(string)
+			}
 			continue
 		}
 		shown.Columns = fieldsOf(schemas, media.Schema, "", nil)

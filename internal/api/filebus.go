@@ -105,7 +105,7 @@ func registerFilebus(d *server) {
 			Summary: strings.ToUpper(decision[:1]) + decision[1:] + " a file job", Answer: decided{}, Example: reasonExample,
 			Description: "Decides about a file job. A decision that comes before the job waits for it. After a rejection only new content opens the job.",
 		}, func(ctx context.Context, in *jobDecisionInput) (rest.Reply, error) {
-			approval := map[string]any{"source": "api"}
+			approval := map[string]any{"source": rest.Caller(ctx).Source()}
 			if in.Body.Digest != "" {
 				approval["digest"] = in.Body.Digest
 			}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ func registerAll(d *server, deps Deps) {
 	registerEvents(d)
 	registerRaw(d)
 	registerMedia(d, deps.Media)
+	registerMediaReads(d, deps.Media)
 	registerProxy(d, deps.Media.Platforms)
 	registerChannels(d)
 	registerChannelActs(d)
@@ -51,6 +53,7 @@ func registerAll(d *server, deps Deps) {
 	registerSettings(d)
 	registerKeys(d)
 	registerAudit(d)
+	registerDaemons(d)
 	registerAlerts(d)
 	registerAlertTargets(d)
 	registerModerationChats(d)
@@ -74,6 +77,14 @@ type deliveryError struct {
 	Message      string   `json:"message,omitempty" example:"Bad Gateway"`
 	Raw          string   `json:"raw,omitempty" doc:"The beginning of the answer of the platform."`
 	_            struct{} `nullable:"true" additionalProperties:"true"`
+}
+
+// encoded returns value as JSON, unless it could not be read.
+func encoded(value any, failure error) (json.RawMessage, error) {
+	if failure != nil {
+		return nil, failure
+	}
+	return json.Marshal(value)
 }
 
 // instant is an optional time.

@@ -46,6 +46,11 @@ type reads interface {
 	Calendar(ctx context.Context, workspace, from, until, channel string) (json.RawMessage, error)
 	Forecast(ctx context.Context, workspace string) (json.RawMessage, error)
 	HealthSnapshot(ctx context.Context, workspace string) (json.RawMessage, error)
+	AuditHead(ctx context.Context, workspace string) (seq int64, hash string, err error)
+	// VerifyAudit takes an AuditHead that was kept outside; nil for none.
+	VerifyAudit(ctx context.Context, workspace string, head any) (AuditVerdict, error)
+	// ListDaemons returns the daemons of the installation.
+	ListDaemons(ctx context.Context) ([]Daemon, error)
 	// Plan takes an instant in RFC 3339; "" is now.
 	Plan(ctx context.Context, workspace string, post json.RawMessage, at string) (json.RawMessage, error)
 	// PreviewTemplate renders post in template, or in the newest enabled version if template is nil.

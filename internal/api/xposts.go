@@ -211,7 +211,7 @@ func (d *server) actOnXPost(ctx context.Context, act string, in *xPostInput) (re
 	if _, err := d.One(ctx, unknown, rest.Query{Function: xPosts.Function, Filter: map[string]any{"id": strings.ToLower(in.ID)}}); err != nil {
 		return rest.Reply{}, err
 	}
-	approval := map[string]any{"source": "api", "digest": nil}
+	approval := map[string]any{"source": rest.Caller(ctx).Source(), "digest": nil}
 	reason := ""
 	if in.Body != nil {
 		reason = in.Body.Reason

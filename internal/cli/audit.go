@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"autopost/internal/api"
 	"autopost/internal/pg"
 )
 
@@ -32,12 +33,6 @@ func auditCommand() *cobra.Command {
 	return parentCommand("audit", "Show and check the audit log of a workspace", list, auditHeadCommand(), auditVerifyCommand())
 }
 
-// auditEnd is the end of the chain of an audit log.
-type auditEnd struct {
-	Seq  int64  `json:"seq"`
-	Hash string `json:"hash"`
-}
-
 func auditHeadCommand() *cobra.Command {
 	var f readFlags
 	cmd := &cobra.Command{
@@ -54,7 +49,7 @@ database. autopost audit verify --head then shows whether earlier rows were chan
 				case err != nil:
 					return err
 				case f.asJSON:
-					return printJSON(auditEnd{seq, hash})
+					return printJSON(api.AuditHead{Seq: seq, Hash: hash})
 				}
 				fmt.Fprintf(os.Stdout, "%d:%s\n", seq, hash)
 				return nil
@@ -85,7 +80,7 @@ exits 1 and prints the wrong rows if the check fails.`,
 				if err != nil {
 					return usageError{fmt.Errorf("--head must be NUMBER:HASH, got %q: copy the output of autopost audit head", head)}
 				}
-				kept = auditEnd{number, hash}
+				kept = api.AuditHead{Seq: number, Hash: hash}
 			}
 			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
 				verdict, err := store.VerifyAudit(ctx, workspace, kept)
@@ -101,7 +96,7 @@ exits 1 and prints the wrong rows if the check fails.`,
 	return cmd
 }
 
-func (o output) printAudit(verdict pg.AuditVerdict) error {
+func (o output) printAudit(verdict api.AuditVerdict) error {
 	if o.asJSON {
 		if err := printJSON(verdict); err != nil {
 			return err

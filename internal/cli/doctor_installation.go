@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"autopost/internal/api"
 	"autopost/internal/config"
 	"autopost/internal/daemon"
 	"autopost/internal/outbound"
@@ -33,8 +34,8 @@ func diagnoseInstallation(ctx context.Context, cfg config.Config, store *pg.Stor
 
 // diagnoseDaemons checks that a daemon runs, that all daemons have the same configuration,
 // and that the duties of their monitors succeed.
-func diagnoseDaemons(daemons []pg.DaemonRow, queue []telemetry.QueueLine) []pg.Check {
-	alive := slices.DeleteFunc(slices.Clone(daemons), func(d pg.DaemonRow) bool { return !d.Alive })
+func diagnoseDaemons(daemons []api.Daemon, queue []telemetry.QueueLine) []pg.Check {
+	alive := slices.DeleteFunc(slices.Clone(daemons), func(d api.Daemon) bool { return !d.Alive })
 	var due int64
 	for _, l := range queue {
 		due += l.Due

@@ -45,7 +45,8 @@ var lists = map[string]string{
 	"list_invitations":        `select r from autopost.list_invitations(@workspace, @filter, @limit) r`,
 	"list_configuration":      `select r from autopost.list_configuration(@workspace, @kind, @filter, @limit) r`,
 
-	"list_publish_jobs": `select to_jsonb(r) - 'workspace_id' from autopost.list_publish_jobs(@workspace, @filter, @limit) r`,
+	"list_media_origins": `select r from autopost.list_media_origins(@workspace, @filter, @limit) r`,
+	"list_publish_jobs":  `select to_jsonb(r) - 'workspace_id' from autopost.list_publish_jobs(@workspace, @filter, @limit) r`,
 }
 
 // List returns at most q.Limit rows, each a JSON object.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"autopost/internal/api"
 	"autopost/internal/telemetry"
 )
 
@@ -125,19 +126,7 @@ func (s *Store) Skew(ctx context.Context) (skew, trip time.Duration, err error) 
 	return theirs.Sub(asked.Add(trip / 2)), trip, nil
 }
 
-// DaemonRow is a daemon with a heartbeat in the last day.
-type DaemonRow struct {
-	RunID  string
-	SeenAt time.Time
-	Alive  bool
-	// Config is a digest of its settings and SkewMS how far its clock is ahead of the database's; both are nil without a
-	// monitor. Failing are its failing duties.
-	Config  *string
-	SkewMS  *int64
-	Failing []string
-}
-
 // ListDaemons returns the daemons of the last day, the most recent first.
-func (s *Store) ListDaemons(ctx context.Context) ([]DaemonRow, error) {
-	return read[DaemonRow](ctx, s, "list daemons", `select run_id, seen_at, alive, config, skew_ms, failing from autopost.list_daemons()`)
+func (s *Store) ListDaemons(ctx context.Context) ([]api.Daemon, error) {
+	return read[api.Daemon](ctx, s, "list daemons", `select run_id, seen_at, alive, config, skew_ms, failing from autopost.list_daemons()`)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"autopost"
+	"autopost/internal/api"
 	"autopost/internal/monitor"
 )
 
@@ -187,25 +188,9 @@ func (s *Store) AuditHead(ctx context.Context, workspace string) (seq int64, has
 	return a.Seq, a.Hash, nil
 }
 
-// AuditVerdict is the result of a check of the audit log.
-type AuditVerdict struct {
-	OK     bool         `json:"ok"`
-	Rows   int64        `json:"rows"`
-	Seq    int64        `json:"seq"`
-	Hash   string       `json:"hash"`
-	Faults []AuditFault `json:"faults"`
-}
-
-// AuditFault is a row of the audit log that breaks its chain. ID is nil for missing rows.
-type AuditFault struct {
-	What string  `json:"what"`
-	Seq  int64   `json:"seq"`
-	ID   *string `json:"id"`
-}
-
 // VerifyAudit checks the chain of the audit log. head, if not nil, is an earlier answer of audit_head.
-func (s *Store) VerifyAudit(ctx context.Context, workspace string, head any) (AuditVerdict, error) {
-	a, err := call[AuditVerdict](ctx, s, `select * from autopost.verify_audit($1, $2)`, workspace, head)
+func (s *Store) VerifyAudit(ctx context.Context, workspace string, head any) (api.AuditVerdict, error) {
+	a, err := call[api.AuditVerdict](ctx, s, `select * from autopost.verify_audit($1, $2)`, workspace, head)
 	if err != nil {
 		return a, fmt.Errorf("verify audit ws=%s: %w", workspace, err)
 	}

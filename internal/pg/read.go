@@ -309,11 +309,7 @@ type HeldMedium struct {
 
 // ListMediaOrigins returns the stored media of a workspace, last used first; limit is 1 to 10,000.
 func (s *Store) ListMediaOrigins(ctx context.Context, workspace string, limit int) ([]HeldMedium, error) {
-	list, err := call[[]HeldMedium](ctx, s, `select * from autopost.list_media_origins($1, $2)`, workspace, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list media origins ws=%s: %w", workspace, err)
-	}
-	return list, nil
+	return List[HeldMedium](ctx, s, Query{Function: "list_media_origins", Workspace: workspace, Limit: limit})
 }
 
 // ChatRow is a row of list_chats: a chat with a bot, now or earlier.

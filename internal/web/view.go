@@ -148,7 +148,8 @@ func (v *view) remember(name, value string) {
 func (v *view) may(role string) bool { return rest.Key{Role: v.workspace.Role}.May(role) }
 
 func (v *view) caller() rest.Key {
-	return rest.Key{WorkspaceID: v.workspace.WorkspaceID, UserID: v.session.UserID, Name: v.session.Name, Role: v.workspace.Role, Confirmed: v.session.Confirmed}
+	return rest.Key{WorkspaceID: v.workspace.WorkspaceID, UserID: v.session.UserID, Name: v.session.Name, Role: v.workspace.Role,
+		InstallationOwner: v.session.InstallationOwner, Confirmed: v.session.Confirmed}
 }
 
 // act returns the action of the person for functions without an operation.

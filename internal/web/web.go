@@ -83,6 +83,8 @@ type Session struct {
 	Name      string `json:"name"`
 	Email     string `json:"email"`
 	Language  string `json:"language"`
+	// InstallationOwner means that the person owns the installation, not only a workspace.
+	InstallationOwner bool `json:"installation_owner"`
 	// Confirmed means that the password was checked a short time ago.
 	Confirmed  bool         `json:"confirmed"`
 	Workspaces []Membership `json:"workspaces"`

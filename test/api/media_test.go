@@ -86,3 +86,37 @@ func TestUploadDuringARemoval(t *testing.T) {
 	require.Equal(t, http.StatusCreated, taken.status, taken.raw)
 	require.Equal(t, ref, taken.body["blob_ref"])
 }
+
+// A picture of the own workspace is served so that a browser shows it and runs nothing. Other media are not served.
+func TestPicturesAreServed(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	get := func(ref string) reply {
+		return w.ask(call{method: http.MethodGet, path: "/api/v1/media/" + ref, key: w.keys["viewer"]})
+	}
+	own := w.ids["acme"]["blob_ref"]
+	r := get(own)
+	require.Equal(t, 200, r.status, r.raw)
+	require.Equal(t, picture+"acme", r.raw)
+	for name, want := range map[string]string{"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin"} {
+		require.Equal(t, want, r.header.Get(name))
+	}
+	require.Contains(t, r.header.Get("Content-Security-Policy"), "sandbox")
+	require.Regexp(t, `^inline; filename=[0-9a-f]{16}\.png$`, r.header.Get("Content-Disposition"))
+	require.Equal(t, 404, get(w.ids["rival"]["blob_ref"]).status, "a picture of another workspace")
+	for content, kind := range map[string]string{"<html><script>alert(1)</script></html>": "file", "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>": "file"} {
+		stored := w.ask(call{method: http.MethodPost, path: "/api/v1/media?kind=" + kind, key: w.keys["editor"], body: content, header: map[string]string{"Content-Type": "image/png"}})
+		require.Equal(t, 201, stored.status, stored.raw)
+		require.Equal(t, 404, get(stored.body["blob_ref"].(string)).status)
+	}
+	w.Exec(`update autopost.media_origin set deleted_at = now() where workspace_id = 'acme' and blob_ref = $1`, own)
+	require.Equal(t, 404, get(own).status, "it is being removed")
+
+	list := w.ask(call{method: http.MethodGet, path: "/api/v1/media?limit=2", key: w.keys["viewer"]})
+	require.Len(t, list.body["items"], 2)
+	rest := w.ask(call{method: http.MethodGet, path: "/api/v1/media?limit=2&cursor=" + list.body["next_cursor"].(string), key: w.keys["viewer"]})
+	require.Len(t, rest.body["items"], 1)
+	require.Nil(t, rest.body["next_cursor"])
+	require.Equal(t, true, rest.body["items"].([]any)[0].(map[string]any)["forgotten"])
+	require.Empty(t, w.ask(call{method: http.MethodGet, path: "/api/v1/media?kind=video", key: w.keys["viewer"]}).body["items"])
+}

@@ -69,6 +69,8 @@ var access = map[string]Need{
 	"get-run":               {Viewer, "runs:read"},
 	"upload-media":          {Editor, "media:write"},
 	"proxy-media":           {Editor, "media:write"},
+	"list-media":            {Viewer, "media:read"},
+	"get-picture":           {Viewer, "media:read"},
 	"list-deliveries":       {Viewer, "deliveries:read"},
 	"get-delivery":          {Viewer, "deliveries:read"},
 	"preview-delivery":      {Viewer, "deliveries:read"},
@@ -179,7 +181,12 @@ var access = map[string]Need{
 	"list-events":  {Viewer, "events:read"},
 	"link-raw":     {Owner, "events:write"},
 	"list-audit":   {Operator, "audit:read"},
-	"open-stream":  {Viewer, "stream:read"},
+	"list-daemons": {Owner, "daemons:read"},
+
+	"get-audit-head": {Operator, "audit:read"},
+	"verify-audit":   {Operator, "audit:read"},
+
+	"open-stream": {Viewer, "stream:read"},
 
 	"list-keys":   {Owner, "keys:read"},
 	"get-key":     {Owner, "keys:read"},
@@ -188,9 +195,13 @@ var access = map[string]Need{
 
 // stepUp lists the operations for which a person must have proved the password a short time ago.
 var stepUp = []string{
-	"approve-submission", "approve-x-post", "requeue-deliveries", "requeue-credential", "resolve-delivery", "disable-key", "link-raw",
+	"approve-submission", "approve-x-post", "approve-publish-job", "requeue-deliveries", "requeue-credential", "resolve-delivery", "disable-key", "link-raw",
 	"rotate-channel-auth", "rotate-endpoint",
 }
+
+// installation lists the operations on what all workspaces share. Only a session of an owner of the installation may
+// run them: a key belongs to one workspace.
+var installation = []string{"list-daemons"}
 
 // Access returns the requirement of an operation; ok is false for an unknown operation.
 func Access(operation string) (need Need, ok bool) {
@@ -230,6 +241,9 @@ func (n Need) refusal(k Key, operation string) *problem.Problem {
 	}
 	if len(k.Scopes) > 0 && !slices.Contains(k.Scopes, n.Scope) {
 		return problem.NotAllowed.Says("This key has the scopes %s. The operation needs %s.", strings.Join(k.Scopes, ", "), n.Scope)
+	}
+	if !k.InstallationOwner && slices.Contains(installation, operation) {
+		return problem.NotAllowed.Says("The operation needs a session of an owner of the installation.")
 	}
 	return nil
 }

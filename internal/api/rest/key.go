@@ -30,6 +30,8 @@ type Key struct {
 	Unseen bool `json:"unseen"`
 	// UserID is set for a person with a session, who has no key.
 	UserID string `json:"-"`
+	// InstallationOwner means that this person owns the installation.
+	InstallationOwner bool `json:"-"`
 	// Confirmed means that this person proved the password a short time ago.
 	Confirmed bool `json:"-"`
 }

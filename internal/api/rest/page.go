@@ -51,6 +51,11 @@ func ByTime() []Column {
 	return []Column{{"ts", "before_ts", validInstant}, {"id", "before_id", validUUID}}
 }
 
+// ByUse sorts media by their last use, latest first.
+func ByUse() []Column {
+	return []Column{{"last_seen_at", "before_seen", validInstant}, {"blob_ref", "before_ref", ValidText}}
+}
+
 func validUUID(value json.RawMessage) bool {
 	var text string
 	return json.Unmarshal(value, &text) == nil && len(text) == 36 && uuid.Validate(text) == nil

@@ -38,6 +38,8 @@ type Operation struct {
 	Change *huma.Schema
 	// Stream means that the body is a medium.
 	Stream bool
+	// Types are the types of an answer that is a medium; nil for JSON.
+	Types []string
 	// Events means that the answer is a stream of server-sent events, each with an Answer.
 	Events bool
 }
@@ -118,10 +120,7 @@ func describe(d *Server, op *Operation) huma.Operation {
 	}
 	for _, status := range append([]int{op.Status}, op.Also...) {
 		if status < http.StatusBadRequest {
-			described.Responses[strconv.Itoa(status)] = &huma.Response{
-				Description: "Done.",
-				Content:     map[string]*huma.MediaType{form: {Schema: schemaOf(d.API, op.Answer)}},
-			}
+			described.Responses[strconv.Itoa(status)] = &huma.Response{Description: "Done.", Content: contentOf(d.API, *op, form)}
 		}
 	}
 	switch {
@@ -133,6 +132,18 @@ func describe(d *Server, op *Operation) huma.Operation {
 		described.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schemaOf(d.API, op.Body)}}}
 	}
 	return described
+}
+
+// contentOf returns the bodies of a success.
+func contentOf(api huma.API, op Operation, form string) map[string]*huma.MediaType {
+	if len(op.Types) == 0 {
+		return map[string]*huma.MediaType{form: {Schema: schemaOf(api, op.Answer)}}
+	}
+	bodies := map[string]*huma.MediaType{}
+	for _, kind := range op.Types {
+		bodies[kind] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
+	}
+	return bodies
 }
 
 // describeBody adds the example of a body, and the schema of a change, after huma has taken its own for the validation.

@@ -440,7 +440,7 @@ func TestReadersWriteNothing(t *testing.T) {
 		"list_drafts":                 `'w', '{"author": "ann"}', 10`,
 		"list_events":                 `'w', '{}', 10`,
 		"list_master_keys":            ``,
-		"list_media_origins":          `'w', 10`,
+		"list_media_origins":          `'w', '{}', 10`,
 		"list_media_removals":         `10`,
 		"list_messages":               `'w', '{}', 10`,
 		"list_quotas":                 `'w', 10`,
