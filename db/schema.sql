@@ -4008,6 +4008,24 @@ $$;
 
 
 --
+-- Name: change_items(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_items(p_workspace_id text, p_from timestamp with time zone, p_most integer) RETURNS TABLE(item jsonb)
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: operator actions after an instant, at most p_most, the oldest first.
+-- Reads:   admin_audit_log.
+select jsonb_build_object('kind', 'change', 'id', a.id, 'at', a.ts, 'data', jsonb_build_object('action', a.action,
+	'subject', a.subject))
+from autopost.admin_audit_log a
+where a.workspace_id = p_workspace_id and a.id >= autopost.first_id_at(p_from) and a.ts > p_from
+order by a.id
+limit p_most
+$$;
+
+
+--
 -- Name: change_job(autopost.publish_jobs, autopost.publish_jobs); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9885,6 +9903,29 @@ $$;
 
 
 --
+-- Name: ended_readers(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ended_readers(p_watched jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: ids of watched keys and sessions that are not valid any more.
+-- Reads:   api_keys, sessions, users, settings.
+select coalesce(jsonb_agg(distinct coalesce(w.value -> 'key_id', w.value -> 'session_id')), '[]')
+from jsonb_array_elements(p_watched) w
+where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
+	where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
+	and (k.expires_at is null or k.expires_at > autopost.now_ts()))
+or w.value ->> 'session_id' is not null and not exists (select 1 from autopost.sessions s
+	join autopost.users u on u.user_id = s.user_id and u.enabled
+	join autopost.memberships m on m.user_id = s.user_id and m.workspace_id = w.value ->> 'workspace_id'
+	where s.session_id = (w.value ->> 'session_id')::uuid and s.expires_at > autopost.now_ts()
+	and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > autopost.now_ts()
+	and s.created_at + autopost.setting_interval('session_max_hours') > autopost.now_ts())
+$$;
+
+
+--
 -- Name: ending_length(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -12591,6 +12632,46 @@ $$;
 
 
 --
+-- Name: flow_of(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.flow_of(p_workspace_id text, p_now timestamp with time zone) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: calls per minute and platform in the hour before p_now: [{"platform", "sent": 60 numbers,
+--          the oldest minute first, "failed": likewise}]. The newest 20,000 events are counted.
+-- Reads:   events, channels.
+declare
+	v_most constant int := 20000;
+	v_from constant timestamptz := p_now - interval '1 hour';
+begin
+	return (
+		with recent as materialized (
+			select e.ts, e.action, e.channel_id from autopost.events e
+			where e.workspace_id = p_workspace_id and e.ts > v_from
+			order by e.ts desc, e.id desc limit v_most
+		), counted as materialized (
+			select c.platform, least(59, floor(extract(epoch from r.ts - v_from) / 60))::int as minute,
+				count(*) filter (where r.action = 'sent') as sent, count(*) filter (where r.action <> 'sent') as failed
+			from recent r
+			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = r.channel_id
+			where r.action in ('sent', 'retry_scheduled', 'failed_permanent', 'unknown_outcome')
+			group by 1, 2
+		)
+		select coalesce(jsonb_agg(jsonb_build_object('platform', p.platform, 'sent', p.sent, 'failed', p.failed)
+			order by p.platform), '[]')
+		from (
+			select f.platform, jsonb_agg(coalesce(k.sent, 0) order by m.minute) as sent,
+				jsonb_agg(coalesce(k.failed, 0) order by m.minute) as failed
+			from (select distinct c.platform from counted c) f
+			cross join generate_series(0, 59) m (minute)
+			left join counted k on k.platform = f.platform and k.minute = m.minute
+			group by f.platform) p);
+end
+$$;
+
+
+--
 -- Name: fold(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13413,6 +13494,38 @@ $$;
 
 
 --
+-- Name: get_overview(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_overview(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: returns what the first page shows of a workspace, in one call.
+-- Returns: {"status": of the workspace, "health": as health_snapshot, "alerts": the worst 20 that are
+--          open, "flow": [{"platform", "sent": per minute of the last hour, the oldest first,
+--          "failed"}]}.
+-- Reads:   as health_of; alerts, events, channels.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_now timestamptz := autopost.now_ts();
+begin
+	return jsonb_build_object('status', v_status, 'health', autopost.health_of(p_workspace_id),
+		'alerts', (
+			select coalesce(jsonb_agg(jsonb_build_object('alert_id', l.alert_id, 'kind', l.kind, 'subject', l.subject,
+				'severity', l.severity, 'what', l.what, 'remedy', l.remedy, 'raised_at', l.raised_at, 'acknowledged_at',
+				l.acknowledged_at) order by l.rank, l.raised_at desc), '[]')
+			from (select a.alert_id, a.kind, a.subject, a.severity, a.what, a.remedy, a.raised_at, a.acknowledged_at,
+					array_position('{critical,error,warning}', a.severity) as rank
+				from autopost.alerts a
+				where a.workspace_id = p_workspace_id and a.ended_at is null
+				order by rank, a.raised_at desc limit 20) l),
+		'flow', autopost.flow_of(p_workspace_id, v_now));
+end
+$$;
+
+
+--
 -- Name: get_publish_job(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13561,6 +13674,26 @@ begin
 	join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 	where v.workspace_id = p_workspace_id and v.submission_id = p_submission_id;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: get_summary(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.get_summary(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: returns what every page shows of a workspace. It is cheap.
+-- Returns: {"pending": posts that wait for a decision, "alerts": open ones (1,000 means that many or
+--          more of both), "refused_credentials": alerts about credentials that a platform refuses,
+--          "x_posts": true if Global X posts are configured}.
+-- Reads:   as summary_of.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return autopost.summary_of(p_workspace_id);
 end
 $$;
 
@@ -35851,16 +35984,16 @@ CREATE FUNCTION autopost.stream_items(p_watched jsonb, p_position jsonb) RETURNS
     SET enable_bitmapscan TO 'off'
     AS $$
 -- Purpose: what changed since a position, for all open streams of a daemon in one call. p_watched:
---          [{"workspace_id", "key_id"}], one per stream; without a key_id only the workspace is read.
+--          [{"workspace_id", "key_id", "session_id"}], one per stream; both ids may be missing.
 --          p_position: "position" of the call before; null begins now. Nothing is missed, even if
 --          its transaction commits late; items near the position are returned again. Works across
 --          workspaces. Only the engine may call it.
 -- Returns: {"position", "done_at": items up to it are not returned again, "items":
---          [{"workspace_id", "kind": submission, delivery, post or alert, "id", "at", "data"}], "lost":
+--          [{"workspace_id", "kind": submission, delivery, post, alert or change, "id", "at", "data"}], "lost":
 --          workspaces with too many changes for one call, or all if the position is not of this server
---          or time, whose items are left out, "ended": ids of keys that are not valid any more}.
+--          or time, whose items are left out, "ended": as ended_readers}.
 -- Raises:  AP001 for a wrong argument.
--- Reads:   events, deliveries, submissions, alerts, api_keys.
+-- Reads:   events, deliveries, submissions, alerts, admin_audit_log; as ended_readers.
 declare
 	v_most constant int := 1000; -- per kind and workspace
 	v_position jsonb;
@@ -35892,15 +36025,12 @@ begin
 				order by (i ->> 'at')::timestamptz) from (
 				select unnest(v_items) as i union all
 				select e.item from autopost.event_items(v_workspace_id, v_events) e union all
-				select a.item from autopost.alert_items(v_workspace_id, v_from, v_most) a) x), '[]');
+				select a.item from autopost.alert_items(v_workspace_id, v_from, v_most) a union all
+				select c.item from autopost.change_items(v_workspace_id, v_from, v_most) c) x), '[]');
 		end if;
 	end loop;
 	return jsonb_build_object('position', v_position - 'new', 'done_at', v_position -> 'done_at', 'items', v_all,
-		'lost', to_jsonb(v_lost), 'ended', (
-		select coalesce(jsonb_agg(w.value -> 'key_id'), '[]') from jsonb_array_elements(p_watched) w
-		where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
-			where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
-			and (k.expires_at is null or k.expires_at > autopost.now_ts()))));
+		'lost', to_jsonb(v_lost), 'ended', autopost.ended_readers(p_watched));
 end
 $$;
 
@@ -36252,6 +36382,35 @@ begin
 	where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id
 	for no key update of s;
 	return v_row;
+end
+$$;
+
+
+--
+-- Name: summary_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.summary_of(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the object of get_summary.
+-- Reads:   submissions, alerts, x_post_config.
+declare
+	v_most constant int := 1000;
+begin
+	return jsonb_build_object(
+		'pending', (select count(*) from (select from autopost.submissions s
+			where s.workspace_id = p_workspace_id and s.status = 'pending' limit v_most) x),
+		'alerts', (select count(*) from (select from autopost.alerts a
+			where a.workspace_id = p_workspace_id and a.ended_at is null limit v_most) x),
+		'refused_credentials', (
+			select coalesce(jsonb_agg(jsonb_build_object('alert_id', l.alert_id, 'kind', l.kind, 'subject', l.subject,
+				'severity', l.severity, 'what', l.what, 'remedy', l.remedy, 'raised_at', l.raised_at)
+				order by l.raised_at), '[]')
+			from (select a.alert_id, a.kind, a.subject, a.severity, a.what, a.remedy, a.raised_at from autopost.alerts a
+				where a.workspace_id = p_workspace_id and a.ended_at is null and a.kind = 'auth_lost'
+				order by a.raised_at limit 20) l),
+		'x_posts', exists (select 1 from autopost.x_post_config x where x.workspace_id = p_workspace_id));
 end
 $$;
 

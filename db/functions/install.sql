@@ -414,6 +414,8 @@
 \ir admin/remove_moderation_chat.sql
 \ir admin/list_moderation_chats.sql
 \ir admin/health_snapshot.sql
+\ir admin/get_summary.sql
+\ir admin/get_overview.sql
 \ir admin/list_master_keys.sql
 \ir admin/list_sealed_secrets.sql
 \ir admin/rewrap_secret.sql

@@ -3,10 +3,11 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(28);
+select plan(33);
 
 create table test.position (value jsonb);
 insert into test.position values (null);
+create table test.seen (item jsonb primary key);
 create function test.watched() returns jsonb
 language sql
 as $$
@@ -15,15 +16,25 @@ $$;
 create function test.read(p_watched jsonb default test.watched()) returns jsonb
 language plpgsql
 as $$
--- Reads on from the position before.
+-- Reads on from the position before. Items are repeated while other transactions of the server are
+-- open: like the daemon, this leaves out those that were seen.
 declare
 	v_answer jsonb;
+	v_new jsonb;
 begin
 	perform test.tick('3 seconds');
 	v_answer := autopost.stream_items(p_watched, (select p.value from test.position p));
 	update test.position set value = v_answer -> 'position';
 	perform test.tick('3 seconds');
-	return v_answer;
+	with new as (
+		insert into test.seen
+		select distinct i - 'data' from jsonb_array_elements(v_answer -> 'items') i
+		on conflict do nothing
+		returning item)
+	select coalesce(jsonb_agg(i.value order by i.n), '[]') into v_new
+	from jsonb_array_elements(v_answer -> 'items') with ordinality i (value, n)
+	where i.value - 'data' in (select item from new);
+	return v_answer || jsonb_build_object('items', v_new);
 end
 $$;
 create function test.shown(p_fields text[], p_kind text default null) returns text[]
@@ -33,7 +44,7 @@ as $$
 select array(select concat_ws(' ', i ->> 'kind', (
 	select string_agg(i -> 'data' ->> f, ' ' order by o) from unnest(p_fields) with ordinality f (f, o)))
 from jsonb_array_elements(test.read() -> 'items') with ordinality x (i, n)
-where p_kind is null or i ->> 'kind' = p_kind order by n)
+where i ->> 'kind' = coalesce(p_kind, i ->> 'kind') and (p_kind is not null or i ->> 'kind' <> 'change') order by n)
 $$;
 
 select test.channel('a', p_max_parallel => 2);
@@ -73,6 +84,12 @@ select autopost.end_alert('w', 'auth_lost', 'credential:bot');
 select is(test.shown('{state}'), '{"alert ended"}');
 select is(test.read() -> 'items', '[]');
 
+-- Operator actions.
+select autopost.pause_channel('w', 'a', 60, 'olga', 'quiet', false);
+select is(test.shown('{action,subject}', 'change'), '{"change pause_channel channel:a"}');
+select autopost.resume_channel('w', 'a', 'olga', 'go on', false);
+select is(test.shown('{action,subject}', 'change'), '{"change resume_channel channel:a"}');
+
 -- Other workspaces.
 select autopost.raise_alert('v', 'auth_lost', 'credential:bot', '{"message": "no"}', '{}');
 select is(test.read() -> 'items', '[]', 'of a workspace that is not watched');
@@ -98,6 +115,25 @@ update autopost.api_keys set expires_at = null, enabled = false;
 select is(test.ended(), jsonb_build_array((select id from keys)), 'disabled');
 select is(test.read('[{"workspace_id": "w", "key_id": "00000000-0000-7000-8000-000000000000"}]') -> 'ended',
 	'["00000000-0000-7000-8000-000000000000"]', 'unknown');
+
+-- Sessions that end.
+insert into autopost.users (user_id, email, name, password_hash)
+values ('00000000-0000-7000-8000-000000000001', 'olga@example.org', 'Olga', 'x');
+insert into autopost.memberships (workspace_id, user_id, role)
+values ('w', '00000000-0000-7000-8000-000000000001', 'viewer');
+select autopost.begin_session('00000000-0000-7000-8000-000000000001', repeat('d', 64));
+create function test.ended_sessions() returns jsonb
+language sql
+as $$
+select test.read(jsonb_build_array(jsonb_build_object('workspace_id', 'w', 'session_id',
+	(select s.session_id from autopost.sessions s)))) -> 'ended'
+$$;
+select is(test.ended_sessions(), '[]');
+update autopost.memberships set workspace_id = 'v';
+select is(jsonb_array_length(test.ended_sessions()), 1, 'no member any more');
+update autopost.memberships set workspace_id = 'w';
+update autopost.users set enabled = false;
+select is(jsonb_array_length(test.ended_sessions()), 1, 'a disabled person');
 
 -- Too many for one read: their items are left out, and the next read goes on.
 select test.posts('many', 1100);

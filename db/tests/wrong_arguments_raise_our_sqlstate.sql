@@ -263,6 +263,8 @@ insert into calls values
 	('acknowledge_alert', $c$autopost.acknowledge_alert(null, gen_random_uuid(), 'o', 'r', false)$c$, 'workspace_id'),
 	('acknowledge_alert', $c$autopost.acknowledge_alert('w', null, 'o', 'r', false)$c$, 'alert_id'),
 	('acknowledge_alert', $c$autopost.acknowledge_alert('w', gen_random_uuid(), 'o', 'r', null)$c$, 'dry_run'),
+	('get_overview', $c$autopost.get_overview(null)$c$, 'workspace_id'),
+	('get_summary', $c$autopost.get_summary(null)$c$, 'workspace_id'),
 	('health_snapshot', $c$autopost.health_snapshot(null)$c$, 'workspace_id'),
 	('list_sealed_secrets', $c$autopost.list_sealed_secrets(null, 'k', 1)$c$, 'workspace_id'),
 	('list_sealed_secrets', $c$autopost.list_sealed_secrets('w', '', 1)$c$, 'not_key_id'),

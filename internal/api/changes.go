@@ -35,7 +35,7 @@ func registerStream(d *server, hub *stream.Hub) {
 		ID: "open-stream", Method: http.MethodGet, Path: "/stream", Summary: "Follow the changes of the workspace", Answer: streamedEvents(""),
 		Description: "Server-sent events, each at most two seconds after its change. Data of `submission`: submission_id, kind, status, message_id, decision, decided_by, event_type. " +
 			"Of `delivery`: delivery_id, message_id, channel_id, status, attempt, action (of its last event). Of `post`, which got deliveries: message_id, enqueued, deduped, invalid. " +
-			"Of `alert`: alert_id, kind, subject, severity, what, state (open, acknowledged or ended). `reset` begins a stream, and stands for changes that were left out: read then what you " +
+			"Of `alert`: alert_id, kind, subject, severity, what, state (open, acknowledged or ended). Of `change`, an operator action: action, subject. `reset` begins a stream, and stands for changes that were left out: read then what you " +
 			"show; everything later follows. A stream with Last-Event-ID continues without a reset if nothing was lost. An event may be repeated.",
 	}, func(ctx context.Context, in *streamInput) (func(*rest.Events), error) {
 		key := rest.Caller(ctx)

@@ -27,6 +27,8 @@ var resources = map[string]struct{ one, tag string }{
 	"events":           {"event", "The history of posts, deliveries and channels."},
 	"groups":           {"rate group", "Channels that share a rate limit."},
 	"health":           {"health snapshot", "The state of the workspace in one answer."},
+	"overview":         {"overview", "The health of the workspace with its worst alerts and the calls of the last hour."},
+	"summary":          {"summary", "What waits for a person in the workspace."},
 	"keys":             {"API key", "Keys of this API, without secrets."},
 	"media":            {"medium", "Pictures, videos and files of the media store."},
 	"messages":         {"message", "Stored content. The same rows as posts."},

@@ -58,6 +58,8 @@ func registerAll(d *server, deps Deps) {
 	registerAlertTargets(d)
 	registerModerationChats(d)
 	registerHealth(d)
+	registerSummary(d)
+	registerOverview(d)
 	registerStream(d, deps.Stream)
 }
 

@@ -54,3 +54,56 @@ func registerHealth(d *server) {
 		return d.Get(ctx, "", d.db.HealthSnapshot)
 	})
 }
+
+// summary is what every page shows of a workspace.
+type summary struct {
+	Pending            int          `json:"pending" doc:"Posts that wait for a decision; 1,000 means that many or more." example:"3"`
+	Alerts             int          `json:"alerts" doc:"Open alerts; 1,000 means that many or more." example:"1"`
+	RefusedCredentials []briefAlert `json:"refused_credentials" nullable:"false" doc:"Alerts about credentials that a platform refuses, the first 20."`
+	XPosts             bool         `json:"x_posts" doc:"true if Global X posts are configured."`
+}
+
+// briefAlert is an open alert in a summary.
+type briefAlert struct {
+	AlertID        string    `json:"alert_id" format:"uuid"`
+	Kind           string    `json:"kind" example:"dead"`
+	Subject        string    `json:"subject" example:"deliveries"`
+	Severity       string    `json:"severity" enum:"warning,error,critical" example:"error"`
+	What           string    `json:"what" example:"3 dead deliveries: tg_forbidden in news (3)"`
+	Remedy         string    `json:"remedy" doc:"How to fix it."`
+	RaisedAt       time.Time `json:"raised_at"`
+	AcknowledgedAt instant   `json:"acknowledged_at,omitempty" nullable:"true"`
+}
+
+// overview is what the first page shows of a workspace.
+type overview struct {
+	Status string       `json:"status" enum:"active,paused,disabled" example:"active" doc:"The status of the workspace."`
+	Health health       `json:"health"`
+	Alerts []briefAlert `json:"alerts" nullable:"false" doc:"The worst 20 open alerts."`
+	Flow   []flow       `json:"flow" nullable:"false" doc:"Platforms with calls in the last hour."`
+}
+
+// flow counts the calls of a platform.
+type flow struct {
+	Platform string `json:"platform" example:"telegram"`
+	Sent     []int  `json:"sent" nullable:"false" doc:"Posts sent per minute of the last hour, the oldest minute first. The newest 20,000 events are counted."`
+	Failed   []int  `json:"failed" nullable:"false" doc:"Calls that failed, likewise."`
+}
+
+func registerSummary(d *server) {
+	rest.Register(d.Server, rest.Operation{
+		ID: "get-summary", Method: http.MethodGet, Path: "/summary", Summary: "Get what waits for a person", Answer: summary{},
+		Description: "The numbers that every page shows.",
+	}, func(ctx context.Context, _ *struct{}) (rest.Reply, error) {
+		return d.Get(ctx, "", d.db.GetSummary)
+	})
+}
+
+func registerOverview(d *server) {
+	rest.Register(d.Server, rest.Operation{
+		ID: "get-overview", Method: http.MethodGet, Path: "/overview", Summary: "Get the overview of the workspace", Answer: overview{},
+		Description: "The health snapshot with the worst alerts and the calls of the last hour by minute and platform.",
+	}, func(ctx context.Context, _ *struct{}) (rest.Reply, error) {
+		return d.Get(ctx, "", d.db.GetOverview)
+	})
+}

@@ -51,6 +51,8 @@ type reads interface {
 	VerifyAudit(ctx context.Context, workspace string, head any) (AuditVerdict, error)
 	// ListDaemons returns the daemons of the installation.
 	ListDaemons(ctx context.Context) ([]Daemon, error)
+	GetSummary(ctx context.Context, workspace string) (json.RawMessage, error)
+	GetOverview(ctx context.Context, workspace string) (json.RawMessage, error)
 	// Plan takes an instant in RFC 3339; "" is now.
 	Plan(ctx context.Context, workspace string, post json.RawMessage, at string) (json.RawMessage, error)
 	// PreviewTemplate renders post in template, or in the newest enabled version if template is nil.

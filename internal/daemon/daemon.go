@@ -197,7 +197,7 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 		mux.Handle("/hooks/telegram", botupdates.New(autopost.Telegram, d.store, d.log))
 		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
 	}
-	pages := web.Deps{Store: d.store, PublicURL: d.cfg.PublicURL, Log: d.log}
+	pages := web.Deps{Store: d.store, Changes: d.stream, PublicURL: d.cfg.PublicURL, Log: d.log}
 	api := api.New(api.Deps{
 		Store: d.store, Log: d.log, Raw: d.raw, Stream: d.stream, Sessions: web.Sessions(pages),
 		Media:  api.Media{Uploads: d.workspaceMedia(), Limits: mediaLimits(d.cfg), Platforms: MediaProxy{d.adapters, d.vault, d.workspaceMedia(), d.mediaProvider(), new(singleflight.Group)}},

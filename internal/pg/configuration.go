@@ -463,3 +463,21 @@ func (s *Store) HealthSnapshot(ctx context.Context, workspace string) (json.RawM
 	}
 	return health, nil
 }
+
+// GetSummary returns what every page shows of a workspace as a JSON object.
+func (s *Store) GetSummary(ctx context.Context, workspace string) (json.RawMessage, error) {
+	summary, err := call[json.RawMessage](ctx, s, `select * from autopost.get_summary($1)`, workspace)
+	if err != nil {
+		return nil, fmt.Errorf("summary ws=%s: %w", workspace, err)
+	}
+	return summary, nil
+}
+
+// GetOverview returns what the first page shows of a workspace as a JSON object.
+func (s *Store) GetOverview(ctx context.Context, workspace string) (json.RawMessage, error) {
+	overview, err := call[json.RawMessage](ctx, s, `select * from autopost.get_overview($1)`, workspace)
+	if err != nil {
+		return nil, fmt.Errorf("overview ws=%s: %w", workspace, err)
+	}
+	return overview, nil
+}

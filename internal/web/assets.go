@@ -24,8 +24,8 @@ type asset struct {
 
 // sources lists the files of each asset.
 var sources = map[string][]string{
-	"app.css":     {"tokens.css", "app.css"},
-	"app.js":      {"app.js"},
+	"app.css":     {"tokens.css", "app.css", "frame.css"},
+	"app.js":      {"app.js", "keys.js", "live.js"},
 	"htmx.js":     {"htmx.js"},
 	"icons.svg":   {"icons.svg"},
 	"favicon.svg": {"favicon.svg"},

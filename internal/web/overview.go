@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,23 +17,34 @@ type health struct {
 	OldestDueAt *time.Time     `json:"oldest_due_at"`
 	Submissions map[string]int `json:"submissions"`
 	Failed24h   int            `json:"failed_24h"`
+	Credentials []struct {
+		AuthRef    string     `json:"auth_ref"`
+		ValidUntil *time.Time `json:"valid_until"`
+		LostAt     *time.Time `json:"lost_at"`
+	} `json:"credentials"`
+}
+
+// platformFlow are the calls of a platform by minute, the oldest first.
+type platformFlow struct {
+	Platform string `json:"platform"`
+	Sent     []int  `json:"sent"`
+	Failed   []int  `json:"failed"`
 }
 
 // overviewData is the content of the first page.
 type overviewData struct {
-	health
-
 	// Status is that of the workspace.
-	Status string
-	Alerts []openAlert
-	More   bool
+	Status string         `json:"status"`
+	Health health         `json:"health"`
+	Alerts []openAlert    `json:"alerts"`
+	Flow   []platformFlow `json:"flow"`
 	Latest []api.MessageRow
 }
 
 // needs is how many things wait for a person.
 func (d overviewData) needs() int {
 	n := len(d.Alerts)
-	if d.Submissions["pending"] > 0 {
+	if d.Health.Submissions["pending"] > 0 {
 		n++
 	}
 	return n
@@ -44,9 +56,9 @@ func (d overviewData) title(v *view) string {
 	switch {
 	case d.Status != "active":
 		flow = v.t("overview.paused")
-	case d.OldestDueAt != nil && v.now.Sub(*d.OldestDueAt) > 15*time.Minute:
+	case d.Health.OldestDueAt != nil && v.now.Sub(*d.Health.OldestDueAt) > 15*time.Minute:
 		flow = v.t("overview.late")
-	case d.Queue.of("queued", "retry", "claimed", "sending") > 0:
+	case d.Health.Queue.of("queued", "retry", "claimed", "sending") > 0:
 		flow = v.t("overview.flows")
 	}
 	if d.needs() == 0 {
@@ -56,36 +68,155 @@ func (d overviewData) title(v *view) string {
 }
 
 func (s *server) overview(v *view) {
-	var d overviewData
-	var alerts page[openAlert]
-	var latest page[api.MessageRow]
-	var workspace struct {
-		Status string `json:"status"`
+	switch v.r.Header.Get("HX-Target") {
+	case "waits":
+		s.waits(v)
+		return
+	case "next":
+		s.next(v)
+		return
 	}
-	for target, into := range map[string]any{"/workspaces/" + url.PathEscape(v.workspace.WorkspaceID): &workspace, "/health": &d.health, "/alerts?limit=20": &alerts, "/posts?limit=5": &latest} {
+	var d overviewData
+	var latest page[api.MessageRow]
+	for target, into := range map[string]any{"/overview": &d, "/posts?limit=5": &latest} {
 		if err := v.get(target, into); err != nil {
 			v.fail(err)
 			return
 		}
 	}
-	d.Status = workspace.Status
-	d.Alerts, d.More, d.Latest = alerts.Items, alerts.NextCursor != nil, latest.Items
+	d.Latest = latest.Items
 	v.render(http.StatusOK, overviewPage(v, d))
+}
+
+// group is a rate group with a queue.
+type group struct {
+	Platform  string     `json:"platform"`
+	RateGroup string     `json:"rate_group"`
+	Channels  int        `json:"channels"`
+	Waiting   int        `json:"waiting"`
+	DrainsAt  *time.Time `json:"drains_at"`
+	LimitedBy string     `json:"limited_by"`
+}
+
+// forecast is when the queue is empty.
+type forecast struct {
+	Waiting  int        `json:"waiting"`
+	Held     int        `json:"held"`
+	DrainsAt *time.Time `json:"drains_at"`
+	Groups   []group    `json:"groups"`
+}
+
+// waits answers with the panel of what waits and why. It is loaded after the page, because a long queue takes time.
+func (s *server) waits(v *view) {
+	var f forecast
+	if err := v.get("/queue/forecast", &f); err != nil {
+		v.fail(err)
+		return
+	}
+	slices.SortStableFunc(f.Groups, func(a, b group) int { return b.Waiting - a.Waiting })
+	f.Groups = f.Groups[:min(len(f.Groups), 20)]
+	v.render(http.StatusOK, waitsPanel(v, &f))
+}
+
+// next answers with the panel of the next 24 hours.
+func (s *server) next(v *view) {
+	from := v.now.Truncate(time.Hour)
+	var list struct {
+		Items []struct {
+			At       time.Time `json:"at"`
+			Kind     string    `json:"kind"`
+			Channels int       `json:"channels"`
+		} `json:"items"`
+		More bool `json:"more"`
+	}
+	target := "/calendar?" + url.Values{"from": {from.Format(time.RFC3339)}, "until": {from.Add(24 * time.Hour).Format(time.RFC3339)}}.Encode()
+	if err := v.get(target, &list); err != nil {
+		v.fail(err)
+		return
+	}
+	n := nextHours{From: from, More: list.More}
+	for _, i := range list.Items {
+		if hour := int(i.At.Sub(from) / time.Hour); i.Kind != "sent" && hour >= 0 && hour < len(n.Hours) {
+			n.Hours[hour] += i.Channels
+		}
+	}
+	v.render(http.StatusOK, nextPanel(v, &n))
+}
+
+// nextHours are the deliveries that are planned per hour.
+type nextHours struct {
+	From  time.Time
+	Hours [24]int
+	// More means that there are more than the API lists.
+	More bool
+}
+
+func (n *nextHours) all() (sum int) {
+	for _, h := range n.Hours {
+		sum += h
+	}
+	return sum
+}
+
+// label says what the chart shows.
+func (n *nextHours) label(v *view) string {
+	most := 0
+	for hour, count := range n.Hours {
+		if count > n.Hours[most] {
+			most = hour
+		}
+	}
+	return v.t("overview.next.label", v.instant(n.From.Add(time.Duration(most)*time.Hour)), v.n("deliveries", n.Hours[most]))
+}
+
+// bar is one bar of a chart: a rectangle in the units of its view box.
+type bar struct{ X, Y, Width, Height, Class string }
+
+// bars draws numbers as bars of a chart of this height; step is the width of one with its gap.
+func bars(numbers []int, step, height float64) (all []bar) {
+	most := 1
+	for _, n := range numbers {
+		most = max(most, n)
+	}
+	for i, n := range numbers {
+		b := bar{X: unit(float64(i) * step), Width: unit(step * .8), Class: "low"}
+		tall := 1.2
+		if n > 0 {
+			tall, b.Class = max(2, float64(n)/float64(most)*height), ""
+		}
+		b.Y, b.Height = unit(height-tall), unit(tall)
+		all = append(all, b)
+	}
+	return all
+}
+
+func unit(f float64) string { return fmt.Sprintf("%.1f", f) }
+
+// bars are those of a platform: red where calls failed.
+func (f platformFlow) bars() []bar {
+	sum := make([]int, len(f.Sent))
+	for i := range f.Sent {
+		sum[i] = f.Sent[i] + f.Failed[i]
+	}
+	all := bars(sum, 4, 28)
+	for i := range all {
+		if f.Failed[i] > 0 {
+			all[i].Class = "bad"
+		}
+	}
+	return all
+}
+
+func sumOf(numbers []int) (sum int) {
+	for _, n := range numbers {
+		sum += n
+	}
+	return sum
 }
 
 // pagesOfAlerts are the pages on which a person ends an alert.
 var pagesOfAlerts = map[string]string{
-	"dead": "/posts?view=dead", "dead_many": "/posts?view=dead", "failed_permanent": "/posts?view=failed", "outcome_held": "/posts?view=retrying",
-	"auth_lost": "/channels", "rights_lost": "/channels", "channel_refused": "/channels", "paused_channels": "/channels", "credential_missing": "/channels",
+	"dead": "/operations/dead", "dead_many": "/operations/dead", "failed_permanent": "/posts?view=failed", "outcome_held": "/posts?view=retrying",
+	"auth_lost": "/setup/credentials", "rights_lost": "/channels", "channel_refused": "/channels", "paused_channels": "/channels", "credential_missing": "/setup/credentials",
 	"moderation_backlog": "/decisions", "oldest_due": "/posts?view=waiting",
-}
-
-// lostCredentials returns the open alerts about credentials that a platform refuses. A page is shown without them if
-// they cannot be read.
-func (v *view) lostCredentials() []openAlert {
-	var alerts page[openAlert]
-	if v.get("/alerts?limit=50", &alerts) != nil {
-		return nil
-	}
-	return slices.DeleteFunc(alerts.Items, func(a openAlert) bool { return a.Kind != "auth_lost" })
 }

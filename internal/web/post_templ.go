@@ -182,7 +182,7 @@ func postPage(v *view, d postData) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, " <div class=\"two\"><div class=\"stack\"><section class=\"panel\" id=\"channels\" aria-labelledby=\"h-ch\"><header><h2 id=\"h-ch\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, " <div class=\"two\"><div class=\"stack\"><section class=\"panel\" id=\"channels\" data-live aria-labelledby=\"h-ch\"><header><h2 id=\"h-ch\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

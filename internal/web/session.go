@@ -41,6 +41,10 @@ func TokenHash(token string) string {
 
 // resolve reads the session of the request, if it has one.
 func (v *view) resolve() (err error) {
+	if v.refresh != nil {
+		v.session, v.token = v.refresh.session, v.refresh.token
+		return nil
+	}
 	v.token = v.cookie(sessionCookie)
 	if len(v.token) != 43 {
 		return nil
@@ -273,6 +277,9 @@ func (s *server) prefer(v *view) {
 	}
 	if code := v.form.Get("language"); languages[code] != nil {
 		v.remember(languageCookie, code)
+	}
+	if keys := v.form.Get("keys"); v.form.Has("keys") && (keys == "" || keys == "off") {
+		v.remember(keysCookie, keys)
 	}
 	v.redirect(v.back())
 }

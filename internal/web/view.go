@@ -22,7 +22,7 @@ const (
 	// maxForm limits a form in bytes.
 	maxForm = 1 << 20
 	// Cookies with what a person chose. They are no secrets.
-	themeCookie, languageCookie, zoneCookie, workspaceCookie = "autopost-theme", "autopost-language", "autopost-zone", "autopost-workspace"
+	themeCookie, languageCookie, zoneCookie, workspaceCookie, keysCookie = "autopost-theme", "autopost-language", "autopost-zone", "autopost-workspace", "autopost-keys"
 )
 
 var (
@@ -45,8 +45,12 @@ type view struct {
 	zone  *time.Location
 	theme string
 	now   time.Time
+	// refresh is set while the page is rendered again after a change.
+	refresh *refresh
 	// form are the fields of a form, read by sound.
 	form url.Values
+	// sums is the summary of the workspace, once it was read.
+	sums *summary
 	// names are the members of the workspace by their id, once they were read.
 	names map[string]string
 }
@@ -86,6 +90,7 @@ func (s *server) signed(serve func(v *view)) http.HandlerFunc {
 
 func (s *server) view(w http.ResponseWriter, r *http.Request) *view {
 	v := &view{s: s, w: w, r: r, zone: time.UTC, now: time.Now()}
+	v.refresh, _ = r.Context().Value(refreshKey{}).(*refresh)
 	v.words = languageOf(v.cookie(languageCookie), r.Header.Get("Accept-Language"))
 	if theme := v.cookie(themeCookie); theme == "light" || theme == "dark" {
 		v.theme = theme
@@ -120,6 +125,10 @@ func (v *view) safe() bool { return v.r.Method == http.MethodGet || v.r.Method =
 
 // choose selects the workspace of the request: the one in the cookie, else the first.
 func (v *view) choose() {
+	if v.refresh != nil {
+		v.workspace = v.refresh.workspace
+		return
+	}
 	wanted := v.cookie(workspaceCookie)
 	v.workspace = v.session.Workspaces[0]
 	if at := slices.IndexFunc(v.session.Workspaces, func(m Membership) bool { return url.QueryEscape(m.WorkspaceID) == wanted }); at >= 0 {
@@ -166,7 +175,10 @@ func (v *view) post(target string, body any) error {
 }
 
 func (v *view) call(method, target string, body, into any) error {
-	answer, err := v.s.API.Call(v.r.Context(), v.caller(), method, "/api/v1"+target, body)
+	run := func() (json.RawMessage, error) {
+		return v.s.API.Call(v.r.Context(), v.caller(), method, "/api/v1"+target, body)
+	}
+	answer, err := v.read(method, target, run)
 	if err != nil || into == nil {
 		return err
 	}
@@ -176,13 +188,23 @@ func (v *view) call(method, target string, body, into any) error {
 	return nil
 }
 
+// read runs an operation. Pages that are rendered again after a change share its answer.
+func (v *view) read(method, target string, run func() (json.RawMessage, error)) (json.RawMessage, error) {
+	if v.refresh == nil || method != http.MethodGet {
+		return run()
+	}
+	return v.s.live.read(v.r.Context(), v.refresh.version, v.caller(), target, run)
+}
+
 // list reads rows of a function without an operation.
 func (v *view) list(function string, limit int, into any) error {
-	rows, err := v.s.Store.List(v.r.Context(), rest.Query{Function: function, Workspace: v.workspace.WorkspaceID, Limit: limit})
-	if err != nil {
-		return err
-	}
-	all, err := json.Marshal(rows)
+	all, err := v.read(http.MethodGet, function, func() (json.RawMessage, error) {
+		rows, err := v.s.Store.List(v.r.Context(), rest.Query{Function: function, Workspace: v.workspace.WorkspaceID, Limit: limit})
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(rows)
+	})
 	if err != nil {
 		return fmt.Errorf("read %s: %w", function, err)
 	}

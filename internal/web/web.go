@@ -114,6 +114,8 @@ type Invitation struct {
 type Deps struct {
 	Store Store
 	API   Operations
+	// Changes keeps open pages up to date. Without it they are as they were loaded.
+	Changes Changes
 	// PublicURL is the address of the daemon for people; "" if unknown.
 	PublicURL string
 	Log       *slog.Logger
@@ -126,6 +128,8 @@ type server struct {
 	public *url.URL
 	logins *authlimit.Logins
 	origin *http.CrossOriginProtection
+	mux    *http.ServeMux
+	live   *live
 }
 
 // newServer returns a server. origin accepts forms of this daemon alone.
@@ -142,6 +146,10 @@ func newServer(deps Deps) *server {
 func Handler(deps Deps, next http.Handler) http.Handler {
 	s := newServer(deps)
 	mux := http.NewServeMux()
+	s.mux = mux
+	if deps.Changes != nil {
+		s.live = newLive(deps.Changes)
+	}
 	s.routes(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); (pattern == "" || pattern == "/") && !ours(r.URL.Path) {
@@ -149,6 +157,10 @@ func Handler(deps Deps, next http.Handler) http.Handler {
 			return
 		}
 		secure(w.Header())
+		if r.URL.Path == livePath {
+			mux.ServeHTTP(w, r) // it has a bound of its own
+			return
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		mux.ServeHTTP(w, r.WithContext(ctx))
@@ -156,7 +168,7 @@ func Handler(deps Deps, next http.Handler) http.Handler {
 }
 
 // folders are the first parts of the paths of pages. An unknown path below one of them is a page that says so.
-var folders = []string{"posts", "decisions", "channels", "setup", "login", "invite", "assets"}
+var folders = []string{"posts", "decisions", "channels", "setup", "login", "invite", "assets", "find", "live"}
 
 func ours(path string) bool {
 	for _, folder := range folders {
@@ -192,6 +204,8 @@ func (s *server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /logout-everywhere", s.signed(s.logoutEverywhere))
 	mux.HandleFunc("POST /workspace", s.signed(s.chooseWorkspace))
 
+	mux.HandleFunc("GET "+livePath, s.signed(s.follow))
+	mux.HandleFunc("GET /find", s.signed(s.find))
 	mux.HandleFunc("GET /{$}", s.signed(s.overview))
 	mux.HandleFunc("GET /posts", s.signed(s.posts))
 	mux.HandleFunc("GET /posts/{message_id}", s.signed(s.post))

@@ -86,21 +86,53 @@ where a.workspace_id = p_workspace_id and a.ended_at > p_from
 limit p_most
 $$;
 
+create or replace function autopost.change_items(p_workspace_id text, p_from timestamptz, p_most int)
+	returns table (item jsonb)
+language sql stable
+as $$
+-- Purpose: operator actions after an instant, at most p_most, the oldest first.
+-- Reads:   admin_audit_log.
+select jsonb_build_object('kind', 'change', 'id', a.id, 'at', a.ts, 'data', jsonb_build_object('action', a.action,
+	'subject', a.subject))
+from autopost.admin_audit_log a
+where a.workspace_id = p_workspace_id and a.id >= autopost.first_id_at(p_from) and a.ts > p_from
+order by a.id
+limit p_most
+$$;
+
+create or replace function autopost.ended_readers(p_watched jsonb) returns jsonb
+language sql stable
+as $$
+-- Purpose: ids of watched keys and sessions that are not valid any more.
+-- Reads:   api_keys, sessions, users, settings.
+select coalesce(jsonb_agg(distinct coalesce(w.value -> 'key_id', w.value -> 'session_id')), '[]')
+from jsonb_array_elements(p_watched) w
+where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
+	where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
+	and (k.expires_at is null or k.expires_at > autopost.now_ts()))
+or w.value ->> 'session_id' is not null and not exists (select 1 from autopost.sessions s
+	join autopost.users u on u.user_id = s.user_id and u.enabled
+	join autopost.memberships m on m.user_id = s.user_id and m.workspace_id = w.value ->> 'workspace_id'
+	where s.session_id = (w.value ->> 'session_id')::uuid and s.expires_at > autopost.now_ts()
+	and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > autopost.now_ts()
+	and s.created_at + autopost.setting_interval('session_max_hours') > autopost.now_ts())
+$$;
+
 create or replace function autopost.stream_items(p_watched jsonb, p_position jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp set enable_seqscan = off
 	set enable_bitmapscan = off
 as $$
 -- Purpose: what changed since a position, for all open streams of a daemon in one call. p_watched:
---          [{"workspace_id", "key_id"}], one per stream; without a key_id only the workspace is read.
+--          [{"workspace_id", "key_id", "session_id"}], one per stream; both ids may be missing.
 --          p_position: "position" of the call before; null begins now. Nothing is missed, even if
 --          its transaction commits late; items near the position are returned again. Works across
 --          workspaces. Only the engine may call it.
 -- Returns: {"position", "done_at": items up to it are not returned again, "items":
---          [{"workspace_id", "kind": submission, delivery, post or alert, "id", "at", "data"}], "lost":
+--          [{"workspace_id", "kind": submission, delivery, post, alert or change, "id", "at", "data"}], "lost":
 --          workspaces with too many changes for one call, or all if the position is not of this server
---          or time, whose items are left out, "ended": ids of keys that are not valid any more}.
+--          or time, whose items are left out, "ended": as ended_readers}.
 -- Raises:  AP001 for a wrong argument.
--- Reads:   events, deliveries, submissions, alerts, api_keys.
+-- Reads:   events, deliveries, submissions, alerts, admin_audit_log; as ended_readers.
 declare
 	v_most constant int := 1000; -- per kind and workspace
 	v_position jsonb;
@@ -132,14 +164,11 @@ begin
 				order by (i ->> 'at')::timestamptz) from (
 				select unnest(v_items) as i union all
 				select e.item from autopost.event_items(v_workspace_id, v_events) e union all
-				select a.item from autopost.alert_items(v_workspace_id, v_from, v_most) a) x), '[]');
+				select a.item from autopost.alert_items(v_workspace_id, v_from, v_most) a union all
+				select c.item from autopost.change_items(v_workspace_id, v_from, v_most) c) x), '[]');
 		end if;
 	end loop;
 	return jsonb_build_object('position', v_position - 'new', 'done_at', v_position -> 'done_at', 'items', v_all,
-		'lost', to_jsonb(v_lost), 'ended', (
-		select coalesce(jsonb_agg(w.value -> 'key_id'), '[]') from jsonb_array_elements(p_watched) w
-		where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
-			where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
-			and (k.expires_at is null or k.expires_at > autopost.now_ts()))));
+		'lost', to_jsonb(v_lost), 'ended', autopost.ended_readers(p_watched));
 end
 $$;

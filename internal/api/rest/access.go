@@ -171,6 +171,8 @@ var access = map[string]Need{
 	"test-alert-target":    {Operator, "alerts:write"},
 	"confirm-alert-target": {Operator, "alerts:write"},
 	"get-health":           {Viewer, "health:read"},
+	"get-summary":          {Viewer, "health:read"},
+	"get-overview":         {Viewer, "health:read"},
 
 	"list-moderation-chats": {Operator, "moderation:read"},
 	"get-moderation-chat":   {Operator, "moderation:read"},

@@ -58,7 +58,7 @@ var ErrClosed = errors.New("the daemon stops")
 type Item struct {
 	// ID continues a stream after this item; see Hub.Open.
 	ID string
-	// Kind is submission, delivery, post, alert or Reset.
+	// Kind is submission, delivery, post, alert, change or Reset.
 	Kind string
 	// Data is a JSON object.
 	Data json.RawMessage
@@ -69,6 +69,8 @@ type Watched struct {
 	WorkspaceID string `json:"workspace_id"`
 	// KeyID is the API key of the stream; "" for a stream without one.
 	KeyID string `json:"key_id,omitempty"`
+	// SessionID is the session of the stream; "" for a stream without one.
+	SessionID string `json:"session_id,omitempty"`
 }
 
 // Read is what changed since a position.
@@ -79,7 +81,7 @@ type Read struct {
 	Items  []Row     `json:"items"`
 	// Lost are workspaces with too many changes for one read.
 	Lost []string `json:"lost"`
-	// Ended are keys that are not valid any more.
+	// Ended are keys and sessions that are not valid any more.
 	Ended []string `json:"ended"`
 }
 
@@ -186,7 +188,7 @@ func (h *Hub) begin() ([]Watched, json.RawMessage) {
 			watched = append(watched, Watched{WorkspaceID: id})
 		}
 		for s := range w.streams {
-			watched = append(watched, Watched{WorkspaceID: id, KeyID: s.reader.KeyID})
+			watched = append(watched, Watched{WorkspaceID: id, KeyID: s.reader.KeyID, SessionID: s.reader.SessionID})
 		}
 	}
 	if watched == nil {
@@ -203,7 +205,7 @@ func (h *Hub) pass(watched []Watched, read Read) {
 	defer h.mu.Unlock()
 	h.position = read.Position
 	for _, id := range read.Ended {
-		h.endKey(id)
+		h.endReader(id)
 	}
 	for _, row := range read.Items {
 		if w := h.workspaces[row.WorkspaceID]; w != nil && w.isNew(row) {
@@ -301,11 +303,11 @@ func (h *Hub) setClosed(closed bool) {
 	}
 }
 
-// endKey ends the streams of a key.
-func (h *Hub) endKey(id string) {
+// endReader ends the streams of a key or a session.
+func (h *Hub) endReader(id string) {
 	for _, w := range h.workspaces {
 		for s := range w.streams {
-			if s.reader.KeyID == id {
+			if s.reader.KeyID == id || s.reader.SessionID == id {
 				s.end()
 			}
 		}

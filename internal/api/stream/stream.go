@@ -27,8 +27,8 @@ type Reader struct {
 	WorkspaceID string
 	// Holder shares a bound of streams: an API key, or a session.
 	Holder string
-	// KeyID is the API key whose end ends the stream; "" for none.
-	KeyID string
+	// KeyID and SessionID are the API key and the session whose end ends the stream; "" for none.
+	KeyID, SessionID string
 }
 
 // Stream is one open connection. Close it.
