@@ -83,6 +83,36 @@ CREATE TYPE autopost.claimed_delivery AS (
 
 
 --
+-- Name: claimed_reply; Type: TYPE; Schema: autopost; Owner: -
+--
+
+CREATE TYPE autopost.claimed_reply AS (
+	workspace_id text,
+	reply_id uuid,
+	inbound_provider_message_id text,
+	platform text,
+	target_id text,
+	auth_ref text,
+	rate_group text,
+	attempt integer,
+	claim_token text,
+	lease_until timestamp with time zone,
+	send_at timestamp with time zone,
+	rendered_text text,
+	render_meta jsonb,
+	payload jsonb,
+	settings jsonb,
+	trace_id uuid,
+	on_unknown text,
+	unknown_outcomes integer,
+	last_call_at timestamp with time zone,
+	last_provider_message_id text,
+	known_posts jsonb,
+	callback_id text
+);
+
+
+--
 -- Name: claimed_submission; Type: TYPE; Schema: autopost; Owner: -
 --
 
@@ -3157,6 +3187,1056 @@ $_$;
 
 
 --
+-- Name: bot_answer(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_answer(p_workspace_id text, p_inbox_id uuid, p_config jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: decides about a received message of a locked chat, and stores state, log and reply.
+-- Reads:   bot_rules.
+-- Writes:  bot_inbox, bot_state, bot_logs, bot_outbox, events (bot_fallback, bot_escalated).
+declare
+	v_in autopost.bot_inbox;
+	v_state autopost.bot_state;
+	v_now timestamptz := autopost.now_ts();
+	v_said jsonb;
+	v_bot jsonb;
+	v_done jsonb;
+	v_reply uuid;
+	v_expires timestamptz;
+begin
+	select i.* into v_in from autopost.bot_inbox i where i.workspace_id = p_workspace_id and i.inbox_id = p_inbox_id;
+	select s.* into v_state from autopost.bot_state s
+	where s.workspace_id = p_workspace_id and s.provider = v_in.provider and s.auth_ref = v_in.auth_ref
+	and s.chat_id = v_in.chat_id;
+	v_bot := jsonb_build_object('provider', v_in.provider, 'auth_ref', v_in.auth_ref);
+	v_said := v_in.message || jsonb_build_object('key', v_in.provider_message_id, 'trace_id', v_in.trace_id);
+	v_done := autopost.bot_decide(autopost.bot_rules_of(p_workspace_id), p_config, jsonb_build_object(
+		'state', v_state.state, 'context', v_state.context, 'expired', v_state.expires_at < v_now), v_said);
+	if v_done ->> 'text' is not null then
+		v_reply := autopost.bot_enqueue(p_workspace_id, v_bot, v_said, jsonb_build_object('chat_id', v_in.chat_id,
+			'text', v_done -> 'text', 'buttons', v_done -> 'buttons'));
+	end if;
+	perform autopost.bot_relay(p_workspace_id, v_bot, p_config, v_in.chat_id, v_said, v_done ->> 'language')
+	where v_done ->> 'state' = 'operator' and nullif(p_config ->> 'operator_chat_id', '') is not null;
+	-- a customer who keeps writing does not prolong the wait for an operator
+	v_expires := case when v_done ->> 'state' = 'default' then null when v_done ->> 'kind' = 'relayed'
+		then v_state.expires_at else v_now + autopost.setting_interval('bot_state_seconds') end;
+	update autopost.bot_state s
+	set state = v_done ->> 'state', context = v_done -> 'context', updated_at = v_now, expires_at = v_expires
+	where s.workspace_id = p_workspace_id and s.provider = v_in.provider and s.auth_ref = v_in.auth_ref
+	and s.chat_id = v_in.chat_id;
+	perform autopost.bot_note(p_workspace_id, v_bot, v_in.chat_id, v_said, jsonb_build_object('kind', v_done -> 'kind',
+		'rule_id', v_done -> 'rule_id', 'version', v_done -> 'version', 'state_before', v_state.state,
+		'state_after', v_done -> 'state', 'response', v_done -> 'text',
+		'meta', jsonb_build_object('idempotency_key', v_reply, 'inbound_kind', v_in.kind, 'intent', v_done -> 'intent',
+			'expired', nullif(v_state.expires_at < v_now, false), 'context_before', nullif(v_state.context, '{}'),
+			'expires_at', v_expires, 'language', v_done -> 'language')));
+	perform autopost.emit_note(p_workspace_id, case v_done ->> 'kind' when 'escalated' then 'bot_escalated'
+		else 'bot_fallback' end, 'ok', null, null, null, jsonb_build_object('provider', v_in.provider, 'auth_ref',
+		v_in.auth_ref, 'chat_id', v_in.chat_id, 'reply_id', v_reply, 'rule_id', v_done -> 'rule_id', 'trace_id',
+		v_in.trace_id, 'guard', nullif(v_done ->> 'kind' = 'guarded', false)))
+	where v_done ->> 'kind' in ('fallback', 'guarded', 'escalated');
+	update autopost.bot_inbox i
+	set status = 'processed', processed_at = v_now, message = null, error = null
+	where i.workspace_id = p_workspace_id and i.inbox_id = p_inbox_id;
+end
+$$;
+
+
+--
+-- Name: bot_button_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_button_errors(p_buttons jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: the errors of the buttons of a rule: rows of {"text", "url"} or {"text", "payload"}. A payload
+--          has at most 64 bytes, is matched as text, and does not begin with the mark of another button.
+begin
+	if p_buttons in ('null', '[]') or p_buttons is null then
+		return '[]';
+	elsif exists (select 1 from jsonb_array_elements(p_buttons) r
+		where jsonb_typeof(r.value) <> 'array' or jsonb_array_length(r.value) not between 1 and 3)
+		or jsonb_array_length(p_buttons) > 12 then
+		return autopost.field_error('buttons', 'must be up to 12 rows of 1 to 3 buttons',
+			'write [[{"text": "Delivery", "payload": "delivery"}]]');
+	elsif exists (
+		select 1 from jsonb_array_elements(p_buttons) r, jsonb_array_elements(r.value) b
+		where jsonb_typeof(b.value) <> 'object'
+		or coalesce(length(b.value ->> 'text') not between 1 and 64, true)
+		or (b.value ? 'url') = (b.value ? 'payload') or b.value - '{text,url,payload}'::text[] <> '{}'
+		or b.value ->> 'url' !~ '^https?://[^\s]+$' or length(b.value ->> 'url') > 2000
+		or octet_length(b.value ->> 'payload') not between 1 and 64 or b.value ->> 'payload' ~ '^[mb]:') then
+		return autopost.field_error('buttons', 'must have a text of up to 64 characters and either url or payload',
+			'write a payload of up to 64 bytes that is not marked m: or b:, or an http address');
+	end if;
+	return '[]';
+end
+$_$;
+
+
+--
+-- Name: bot_chat_free_at(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_chat_free_at(p_workspace_id text, p_provider text, p_auth_ref text, p_chat_id text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the next free slot of a chat; -infinity if the bot has not written there.
+-- Reads:   bot_outbox, platforms.
+begin
+	return coalesce((
+		select max(o.last_call_at) from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.provider = p_provider and o.auth_ref = p_auth_ref
+		and o.chat_id = p_chat_id and o.last_call_at is not null)
+		+ autopost.bot_chat_pause(p_provider, p_chat_id), '-infinity');
+end
+$$;
+
+
+--
+-- Name: bot_chat_pause(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_chat_pause(p_provider text, p_chat_id text) RETURNS interval
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the time between two messages in a chat: half a second on MAX, a second on Telegram, in a
+--          group as platforms.group_chat_rps says.
+-- Reads:   platforms.
+begin
+	return (
+		select make_interval(secs => 1 / coalesce(case when p_chat_id like '-%' then p.group_chat_rps end,
+			case p_provider when 'max' then 2 else 1 end)::float8)
+		from autopost.platforms p where p.platform = p_provider);
+end
+$$;
+
+
+--
+-- Name: bot_chat_rows(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_chat_rows(p_workspace_id text, p_provider text, p_auth_ref text, p_chat_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: how many rows each table has about a chat, {table: rows}, without empty ones.
+-- Reads:   bot_inbox, bot_outbox, bot_state, bot_logs.
+begin
+	return (
+		select coalesce(jsonb_object_agg(n.name, n.rows) filter (where n.rows > 0), '{}')
+		from (
+			select 'bot_inbox' as name, count(*) as rows from autopost.bot_inbox i
+			where i.workspace_id = p_workspace_id and i.provider = p_provider
+			and i.auth_ref = coalesce(p_auth_ref, i.auth_ref) and i.chat_id = p_chat_id
+			union all
+			select 'bot_outbox', count(*) from autopost.bot_outbox o
+			where o.workspace_id = p_workspace_id and o.provider = p_provider
+			and o.auth_ref = coalesce(p_auth_ref, o.auth_ref) and p_chat_id in (o.chat_id, o.about_chat_id)
+			union all
+			select 'bot_state', count(*) from autopost.bot_state s
+			where s.workspace_id = p_workspace_id and s.provider = p_provider
+			and s.auth_ref = coalesce(p_auth_ref, s.auth_ref) and s.chat_id = p_chat_id
+			union all
+			select 'bot_logs', count(*) from autopost.bot_logs l
+			where l.workspace_id = p_workspace_id and l.provider = p_provider
+			and l.auth_ref = coalesce(p_auth_ref, l.auth_ref) and l.chat_id = p_chat_id) n);
+end
+$$;
+
+
+--
+-- Name: bot_claim_of(text, text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_claim_of(p_workspace_id text, p_run_id text, p_limit integer, p_provider text, p_auth_ref text) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: claims up to p_limit due messages of one bot: of each chat only the oldest open one, each
+--          with a slot of the chat and of the rate group within the horizon. Without slots the group
+--          leaves its messages to a later claim. It never waits.
+-- Locks:   as bot_group_slots; bot_outbox with SKIP LOCKED.
+-- Writes:  bot_outbox, platform_limits, quota_uses.
+declare
+	v_group text := autopost.bot_rate_group(p_workspace_id, p_provider, p_auth_ref);
+	v_slots record := autopost.bot_group_slots(p_workspace_id, p_provider, v_group, p_limit);
+	v_limit autopost.platform_limits := autopost.bot_limit(p_workspace_id, p_provider, v_group);
+	v_now timestamptz := autopost.now_ts();
+	v_horizon interval := autopost.slot_horizon();
+	v_lease timestamptz := v_now + autopost.setting_interval('sending_lease_seconds');
+	v_step interval := autopost.slot_step(v_limit.rate_rps, 1);
+	v_next timestamptz := case when v_step is not null then greatest(v_limit.next_allowed_at, v_now) else v_now end;
+	v_ids uuid[] := '{}';
+	v_row record;
+	v_slot timestamptz;
+	v_free timestamptz; -- of the quota
+begin
+	if v_slots.o_most <= 0 or v_next >= v_now + v_horizon then
+		return v_ids;
+	end if;
+	for v_row in
+		select o.reply_id, o.chat_id
+		from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.provider = p_provider and o.auth_ref = p_auth_ref
+		and o.status in ('pending', 'retry') and o.next_at <= v_now
+		and not exists (
+			select 1 from autopost.bot_outbox e
+			where e.workspace_id = p_workspace_id and e.provider = p_provider and e.auth_ref = p_auth_ref
+			and e.chat_id = o.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < o.reply_id)
+		order by o.next_at, o.reply_id
+		limit v_slots.o_most
+		for no key update of o skip locked
+	loop
+		exit when v_next >= v_now + v_horizon;
+		v_slot := greatest(v_next, autopost.bot_chat_free_at(p_workspace_id, p_provider, p_auth_ref, v_row.chat_id));
+		if v_slot >= v_now + v_horizon then
+			update autopost.bot_outbox o set next_at = v_slot - v_horizon / 2
+			where o.workspace_id = p_workspace_id and o.reply_id = v_row.reply_id;
+			continue;
+		end if;
+		update autopost.bot_outbox o
+		set status = 'sending', attempt = o.attempt + 1, next_at = v_lease, claimed_by = p_run_id, claimed_at = v_now,
+			claim_token = gen_random_uuid()::text, send_at = v_slot, started_at = null
+		where o.workspace_id = p_workspace_id and o.reply_id = v_row.reply_id;
+		v_ids := v_ids || v_row.reply_id;
+		v_next := case when v_step is not null then greatest(v_next, v_now) + v_step else v_next end;
+	end loop;
+	if v_ids <> '{}' then
+		update autopost.platform_limits l set next_allowed_at = v_next
+		where l.workspace_id = p_workspace_id and l.platform = p_provider and l.rate_group = v_group
+			and v_step is not null;
+		insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at)
+		select p_workspace_id, o.reply_id, o.attempt, autopost.group_subject(p_provider, v_group), v_now
+		from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.reply_id = any (v_ids)
+		and autopost.group_subject(p_provider, v_group) = any (v_slots.o_quotas)
+		on conflict do nothing;
+		v_free := case when v_slots.o_quotas is not null then autopost.quota_free_at(p_workspace_id,
+			autopost.group_subject(p_provider, v_group), 1, v_now) end;
+		perform autopost.hold_group(p_workspace_id, p_provider, v_group, least(v_free,
+			v_now + autopost.quota_recheck()))
+		where v_free is not null;
+		perform autopost.begin_probe(v_limit, v_ids[1], v_now) where v_limit.breaker_opened_at is not null;
+	end if;
+	return v_ids;
+end
+$$;
+
+
+--
+-- Name: bot_claim_replies(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_claim_replies(p_workspace_id text, p_run_id text, p_limit integer) RETURNS SETOF autopost.claimed_reply
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    SET lock_timeout TO '100ms'
+    AS $$
+-- Purpose: leases due messages of the workspace's bots to p_run_id, each with its own token. A chat gets
+--          its messages one by one in their order; the next one may go when the one before has ended,
+--          dead too. The rate group of the bot's credential, its cooldown, breaker and quota hold as
+--          for deliveries; a chat gets 2 messages a second on MAX, 1 on Telegram. Then call
+--          bot_start_reply, the platform, and bot_commit_reply.
+-- Returns: at most p_limit rows (1 to 1000) that may start within a second, or at send_at. No rows is a
+--          normal answer; a workspace that is not active gets none. known_posts is set only after an
+--          unknown outcome.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   platform_limits, quotas, bot_outbox, all with SKIP LOCKED.
+-- Reads:   channels, platforms, cluster_identity.
+-- Writes:  bot_outbox, platform_limits, quota_uses.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_now timestamptz := autopost.now_ts();
+	v_bot record;
+	v_ids uuid[] := '{}';
+begin
+	perform autopost.require_argument('run_id', p_run_id <> '');
+	if coalesce(p_limit not between 1 and 1000, true) then
+		perform autopost.raise_argument('limit',
+			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
+			'pass a limit from 1 to 1000');
+	end if;
+	if v_status <> 'active' or autopost.is_restored() then
+		return;
+	end if;
+	for v_bot in
+		select o.provider, o.auth_ref from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.status in ('pending', 'retry') and o.next_at <= v_now
+		group by o.provider, o.auth_ref
+		order by min(o.next_at)
+	loop
+		begin
+			v_ids := v_ids || autopost.bot_claim_of(p_workspace_id, p_run_id, p_limit - cardinality(v_ids),
+				v_bot.provider,
+				v_bot.auth_ref);
+		exception when lock_not_available then
+			continue;
+		end;
+		exit when cardinality(v_ids) >= p_limit;
+	end loop;
+	return query
+	select p_workspace_id, o.reply_id, o.inbound_provider_message_id, o.provider, o.chat_id, o.auth_ref,
+		autopost.bot_rate_group(p_workspace_id, o.provider, o.auth_ref), o.attempt, o.claim_token, o.next_at, o.send_at,
+		o.rendered_text, o.render_meta, '{"type": "text"}'::jsonb, '{}'::jsonb, o.trace_id, 'reconcile',
+		o.unknown_outcomes, o.last_call_at,
+		(select b.provider_message_id from autopost.bot_outbox b
+		where b.workspace_id = p_workspace_id and b.provider = o.provider and b.auth_ref = o.auth_ref
+		and b.chat_id = o.chat_id and b.provider_message_id is not null and b.last_call_at is not null
+		order by b.last_call_at desc limit 1),
+		case when o.unknown_outcomes > 0 then autopost.bot_known_posts(p_workspace_id, o.reply_id) end, o.callback_id
+	from autopost.bot_outbox o
+	where o.workspace_id = p_workspace_id and o.reply_id = any (v_ids)
+	order by o.send_at, o.reply_id;
+end
+$$;
+
+
+--
+-- Name: bot_commit_reply(text, uuid, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_commit_reply(p_workspace_id text, p_reply_id uuid, p_claim_token text, p_outcome jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: commits the outcome of the call of a message of the bot: {"ok": true, "provider_message_id",
+--          "raw"} or {"ok": false, "error": error contract}. A failure is retried by the policy of
+--          platform and code; without attempts the message is dead. A message with an unknown outcome
+--          is sent once more; a second unknown outcome is final, so a chat sees at most two copies. A
+--          wait that the platform states is kept, for its scope platform by the whole rate group. If
+--          bot_start_reply was left out, the call counts as started at the claim.
+-- Returns: {"applied": true, "status": sent | retry | failed_permanent | dead, "attempt",
+--          "next_retry_at"}, the same with "repeated" for a repeated commit, or {"applied": false,
+--          "reason": "stale" | "unknown_reply"}.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   platform_limits if the outcome concerns the rate group, bot_outbox, in this order.
+-- Reads:   retry_policies, platforms, channels.
+-- Writes:  bot_outbox, platform_limits, alerts, events (bot_replied, breaker, cooldown).
+declare
+	v_reply autopost.bot_outbox;
+	v_group text;
+	v_error jsonb;
+	v_answer jsonb;
+	v_counts boolean;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('reply_id', p_reply_id is not null),
+		autopost.require_argument('claim_token', p_claim_token <> '');
+	if jsonb_typeof(p_outcome -> 'ok') is distinct from 'boolean' or p_outcome -> 'ok' = 'false'
+		and jsonb_typeof(p_outcome -> 'error') is distinct from 'object' then
+		perform autopost.raise_argument('outcome', 'has no "ok", or no "error"',
+			'pass {"ok": true} or {"ok": false, "error": {…}}');
+	end if;
+	select o.* into v_reply from autopost.bot_outbox o
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id;
+	v_group := autopost.bot_rate_group(p_workspace_id, v_reply.provider, v_reply.auth_ref);
+	v_error := case when p_outcome -> 'ok' = 'false' then autopost.normalised_error(p_outcome -> 'error') end;
+	v_counts := case when v_error is null then autopost.groups_are_failing(p_workspace_id)
+		else autopost.is_outage(v_error) or v_error ->> 'scope' = 'platform' end;
+	if v_counts then
+		perform 1 from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = v_reply.provider and l.rate_group = v_group
+		for no key update of l;
+	end if;
+	select o.* into v_reply from autopost.bot_outbox o
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id
+	for no key update of o;
+	if v_reply.claim_token is distinct from p_claim_token then
+		return case when v_reply.reply_id is null then '{"applied": false, "reason": "unknown_reply"}'
+			when v_reply.settled ->> 'token' = p_claim_token then v_reply.settled -> 'answer' || '{"repeated": true}'
+			else '{"applied": false, "reason": "stale"}' end;
+	end if;
+	update autopost.bot_outbox o
+	set started_at = o.claimed_at, last_call_at = greatest(o.send_at, o.claimed_at)
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id and o.started_at is null;
+	v_answer := case when v_error is null then autopost.bot_end_call(p_workspace_id, p_reply_id, 'sent', null,
+		jsonb_build_object('provider_message_id', p_outcome -> 'provider_message_id'))
+		else autopost.bot_settle(p_workspace_id, p_reply_id, v_error) end;
+	if v_counts then
+		perform autopost.bot_judge(p_workspace_id, v_reply.provider, v_group, v_reply.chat_id, p_reply_id, v_error);
+	end if;
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: bot_config(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_config(p_workspace_id text, p_auth_ref text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: meta.bot of the newest enabled endpoint of a bot; {} without one.
+-- Reads:   workspace_endpoints.
+begin
+	return coalesce((
+		select case when jsonb_typeof(e.meta -> 'bot') = 'object' then e.meta -> 'bot' end
+		from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and e.enabled
+		and e.meta ->> 'auth_ref' = p_auth_ref
+		order by e.created_at desc, e.endpoint_id
+		limit 1), '{}');
+end
+$$;
+
+
+--
+-- Name: bot_decide(jsonb, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_decide(p_rules jsonb, p_config jsonb, p_state jsonb, p_message jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the answer of the bot to one message: the only place where rules, states and the turn
+--          guard act. p_rules: rows of bot_rules as JSON. p_config: meta.bot of the endpoint.
+--          p_state: {"state", "context", "expired"}; an expired state is default. p_message:
+--          {"text", "name", "language"}. Turns count outside default, from the message that left it;
+--          at max_turns of the rule that owns the state the guard ends it. In state operator the bot
+--          is silent. A rule that leads to operator where none is configured leads to default.
+-- Returns: {"kind": matched | fallback | guarded | escalated | relayed, "rule_id", "version",
+--          "intent", "text", "buttons", "state", "context", "language"}; without text for relayed.
+declare
+	v_reset boolean := coalesce((p_state ->> 'expired')::boolean, false);
+	v_state text := case when v_reset then 'default' else coalesce(p_state ->> 'state', 'default') end;
+	v_context jsonb := case when v_reset then '{}' else coalesce(p_state -> 'context', '{}') end;
+	v_text text := coalesce(p_message ->> 'text', '');
+	v_language text := autopost.bot_language(p_message ->> 'language', v_text);
+	v_operator boolean := nullif(p_config ->> 'operator_chat_id', '') is not null;
+	v_turns int := case when v_state = 'default' then 1 else coalesce((v_context ->> 'turns')::int, 1) + 1 end;
+	v_rule jsonb;
+	v_next text;
+	v_answer jsonb;
+begin
+	if v_state = 'operator' then
+		return jsonb_build_object('kind', 'relayed', 'state', v_state, 'context', v_context, 'language', v_language);
+	end if;
+	if v_state <> 'default' and v_turns >= coalesce((v_context ->> 'max_turns')::int, 5) then
+		v_answer := autopost.bot_give_up(p_rules, p_config, v_language, true);
+		return v_answer || jsonb_build_object('language', v_language, 'context', '{}'::jsonb,
+			'state', case v_answer ->> 'kind' when 'escalated' then 'operator' else 'default' end);
+	end if;
+	v_rule := autopost.bot_match(p_rules, v_state, v_text);
+	if v_rule is null then
+		v_answer := autopost.bot_give_up(p_rules, p_config, v_language, false);
+		return v_answer || jsonb_build_object('language', v_language, 'state',
+			case v_answer ->> 'kind' when 'escalated' then 'operator' else v_state end, 'context',
+			case when v_answer ->> 'kind' = 'escalated' or v_state = 'default' then '{}'
+				else v_context || jsonb_build_object('turns', v_turns) end);
+	end if;
+	v_next := coalesce(v_rule ->> 'next_state', v_state);
+	v_next := case when v_next = 'operator' and not v_operator then 'default' else v_next end;
+	v_context := autopost.bot_next_context(v_rule, v_state, v_context, v_turns, v_text);
+	return jsonb_build_object('kind', case v_next when 'operator' then 'escalated' else 'matched' end,
+		'rule_id', v_rule -> 'rule_id', 'version', v_rule -> 'version', 'intent', v_rule -> 'intent',
+		'text', coalesce(nullif(btrim(autopost.bot_fill(v_rule ->> 'response_template', v_context
+			|| jsonb_build_object('name', coalesce(p_message ->> 'name', ''), 'text', v_text)), E' \n\t'), ''),
+			autopost.bot_phrase('clarify', v_language)),
+		'buttons', v_rule -> 'buttons', 'state', v_next, 'language', v_language,
+		'context', case when v_next in ('default', 'operator') then '{}' else v_context end);
+end
+$$;
+
+
+--
+-- Name: bot_end_call(text, uuid, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_end_call(p_workspace_id text, p_reply_id uuid, p_status text, p_error jsonb, p_more jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: ends the claim of a locked message of the bot. p_more: {"next_at" of a retry, "granted": the
+--          attempt does not count, "provider_message_id", "unknown": the outcome is unknown, "log":
+--          false without an event}. A message that has ended is masked, and the next one of its chat
+--          may go.
+-- Returns: the answer of the commit.
+-- Writes:  bot_outbox, events (bot_replied).
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_next timestamptz := (p_more ->> 'next_at')::timestamptz;
+	v_final boolean := p_status in ('sent', 'failed_permanent', 'dead');
+	v_unknown int := coalesce((p_more ->> 'unknown')::boolean, false)::int;
+	v_granted int := coalesce((p_more ->> 'granted')::boolean, false)::int;
+	v_reply autopost.bot_outbox;
+	v_answer jsonb;
+begin
+	select o.* into v_reply from autopost.bot_outbox o
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id;
+	v_answer := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status, 'attempt', v_reply.attempt
+		- v_granted, 'next_retry_at', v_next));
+	update autopost.bot_outbox o
+	set status = p_status, attempt = o.attempt - v_granted, claim_token = null, claimed_by = null, claimed_at = null,
+		started_at = null, next_at = coalesce(v_next, v_now), unknown_outcomes = o.unknown_outcomes + v_unknown,
+		provider_message_id = coalesce(p_more ->> 'provider_message_id', o.provider_message_id),
+		last_error = coalesce(p_error, o.last_error), sent_at = case when p_status = 'sent' then v_now end,
+		rendered_text = case when v_final then autopost.redact(o.rendered_text) else o.rendered_text end,
+		settled = jsonb_build_object('token', v_reply.claim_token, 'answer', v_answer),
+		finished_at = case when v_final then v_now end
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id;
+	perform autopost.emit_note(p_workspace_id, 'bot_replied', case p_status when 'sent' then 'ok' else 'error' end,
+		null,
+		null, p_error, jsonb_build_object('reply_id', p_reply_id, 'provider', v_reply.provider, 'auth_ref',
+		v_reply.auth_ref, 'chat_id', v_reply.chat_id, 'status', p_status, 'attempt', v_reply.attempt,
+		'provider_message_id', p_more -> 'provider_message_id', 'unknown', nullif(v_unknown = 1, false),
+		'next_retry_at', v_next, 'trace_id', v_reply.trace_id))
+	where p_more -> 'log' is distinct from 'false';
+	perform pg_notify('autopost_wake', 'bot') where v_final and exists (
+		select 1 from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.provider = v_reply.provider and o.auth_ref = v_reply.auth_ref
+		and o.chat_id = v_reply.chat_id and o.status in ('pending', 'retry'));
+	return v_answer;
+end
+$$;
+
+
+--
+-- Name: bot_enqueue(text, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_enqueue(p_workspace_id text, p_bot jsonb, p_said jsonb, p_reply jsonb) RETURNS uuid
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: adds a message of the bot. p_bot: {"provider", "auth_ref"}. p_said: {"key", "trace_id",
+--          "callback_id"} of what it answers. p_reply: {"chat_id", "text", "buttons", "kind",
+--          "about_chat_id"}. A long text is cut to the platform's limit.
+-- Returns: its id; null if this was answered before.
+-- Reads:   platforms.
+-- Writes:  bot_outbox.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_id uuid := autopost.new_id();
+	v_platform autopost.platforms;
+	v_shown jsonb;
+begin
+	select p.* into v_platform from autopost.platforms p where p.platform = p_bot ->> 'provider';
+	v_shown := autopost.render(jsonb_strip_nulls(jsonb_build_object('type', 'text', 'text', p_reply -> 'text',
+		'buttons',
+		nullif(p_reply -> 'buttons', '[]'))), v_platform, '{"long_text": "truncate"}', '{}');
+	if v_shown ->> 'verdict' <> 'queued' then
+		raise exception 'the reply cannot be sent: %', v_shown ->> 'reason';
+	end if;
+	insert into autopost.bot_outbox (workspace_id, provider, auth_ref, chat_id, inbound_provider_message_id, reply_id,
+		kind, about_chat_id, response_hash, rendered_text, render_meta, callback_id, next_at, trace_id, created_at)
+	values (p_workspace_id, p_bot ->> 'provider', p_bot ->> 'auth_ref', p_reply ->> 'chat_id', p_said ->> 'key', v_id,
+		coalesce(p_reply ->> 'kind', 'reply'), p_reply ->> 'about_chat_id',
+		encode(sha256(convert_to(v_shown ->> 'text', 'UTF8')), 'hex'), v_shown ->> 'text', v_shown -> 'meta',
+		p_said ->> 'callback_id', v_now, (p_said ->> 'trace_id')::uuid, v_now)
+	on conflict do nothing;
+	return case when found then v_id end;
+end
+$$;
+
+
+--
+-- Name: bot_examples(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_examples() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the example rules: answers about delivery, payment, returns, warranty and contacts, and the
+--          scenario of a return (order number, reason, instructions), each in Russian and English.
+select '[
+	{"rule_id": "delivery-ru", "intent": "delivery", "keywords": ["доставк", "курьер", "самовывоз"], "priority": 10,
+		"response_template": "Доставляем по России за 2–5 дней, от 3000 ₽ бесплатно. Самовывоз — в день заказа.",
+		"buttons": [[{"text": "Оплата", "payload": "оплата"}, {"text": "Возврат", "payload": "возврат"}]]},
+	{"rule_id": "delivery-en", "intent": "delivery", "keywords": ["deliver", "shipping", "courier"], "priority": 10,
+		"response_template": "We deliver in 2 to 5 days, free of charge from 3000 RUB. Pick-up is possible on the same day.",
+		"buttons": [[{"text": "Payment", "payload": "payment"}, {"text": "Returns", "payload": "return"}]]},
+	{"rule_id": "payment-ru", "intent": "payment", "keywords": ["оплат", "картой", "рассрочк"], "priority": 10,
+		"response_template": "Принимаем карты, СБП и наличные при получении."},
+	{"rule_id": "payment-en", "intent": "payment", "keywords": ["payment", "pay ", "credit card"], "priority": 10,
+		"response_template": "You can pay by card, by bank transfer, or in cash on delivery."},
+	{"rule_id": "returns-ru", "intent": "returns", "keywords": ["возврат", "вернуть", "обмен"], "priority": 20,
+		"response_template": "Вернуть товар можно в течение 14 дней. Напишите номер заказа.",
+		"next_state": "returns_order_ru"},
+	{"rule_id": "returns-en", "intent": "returns", "keywords": ["return", "refund", "exchange"], "priority": 20,
+		"response_template": "You can return goods within 14 days. Please send the order number.",
+		"next_state": "returns_order_en"},
+	{"rule_id": "warranty-ru", "intent": "warranty", "keywords": ["гаранти", "слома", "ремонт"], "priority": 10,
+		"response_template": "Гарантия на все товары — 12 месяцев. Сохраните чек."},
+	{"rule_id": "warranty-en", "intent": "warranty", "keywords": ["warranty", "guarantee", "broken", "repair"],
+		"priority": 10,
+		"response_template": "All goods have a warranty of 12 months. Keep the receipt."},
+	{"rule_id": "contacts-ru", "intent": "contacts", "keywords": ["контакт", "телефон", "адрес", "оператор"],
+		"priority": 10,
+		"response_template": "Мы на связи с 9 до 21 часа: shop@example.org, Москва, Примерная улица, 1.",
+		"buttons": [[{"text": "На карте", "url": "https://example.org/map"}]]},
+	{"rule_id": "contacts-en", "intent": "contacts", "keywords": ["contact", "phone", "address", "operator"],
+		"priority": 10,
+		"response_template": "We answer from 9 to 21 o''clock: shop@example.org, 1 Example Street, Moscow.",
+		"buttons": [[{"text": "On the map", "url": "https://example.org/map"}]]},
+	{"rule_id": "returns-order-ru", "intent": "returns", "state": "returns_order_ru", "priority": 100,
+		"response_template": "Заказ {returns_order_ru}. Почему вы его возвращаете?", "next_state": "returns_reason_ru"},
+	{"rule_id": "returns-order-en", "intent": "returns", "state": "returns_order_en", "priority": 100,
+		"response_template": "Order {returns_order_en}. Why are you returning it?", "next_state": "returns_reason_en"},
+	{"rule_id": "returns-reason-ru", "intent": "returns", "state": "returns_reason_ru", "priority": 100,
+		"response_template": "Заявка принята: заказ {returns_order_ru}, причина: {returns_reason_ru}. Принесите товар и чек в любой наш магазин или отправьте почтой.",
+		"next_state": "default"},
+	{"rule_id": "returns-reason-en", "intent": "returns", "state": "returns_reason_en", "priority": 100,
+		"response_template": "Request accepted: order {returns_order_en}, reason: {returns_reason_en}. Bring the goods and the receipt to any of our shops, or send them by post.",
+		"next_state": "default"}
+]'::jsonb
+$$;
+
+
+--
+-- Name: bot_fill(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_fill(p_template text, p_values jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: a template in which each {name} is the text of that name in p_values, empty if it is
+--          missing. A value is not searched for names.
+begin
+	return (
+		select coalesce(string_agg(case when t.part ~ '^\{[\w-]{1,64}\}$'
+			then coalesce(p_values ->> substr(t.part, 2, length(t.part) - 2), '') else t.part end, '' order by t.n), '')
+		from regexp_split_to_table(p_template, '(?=\{[\w-]{1,64}\})|(?<=\})') with ordinality t (part, n));
+end
+$_$;
+
+
+--
+-- Name: bot_fold(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_fold(p_text text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a text for comparison: case folded, ё as е, one space between words.
+select btrim(regexp_replace(translate(autopost.fold(p_text), 'ё', 'е'), '\s+', ' ', 'g'))
+$$;
+
+
+--
+-- Name: bot_forget(text, text, text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_forget(p_workspace_id text, p_provider text, p_auth_ref text, p_chat_id text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: erases what is stored about a chat: its messages, replies, state and log, copies of them for
+--          the operator, and the contents of its updates. The ids of updates stay, so that a repeat is
+--          recognised. The audit log keeps that it was erased. p_auth_ref: null for all bots of the provider.
+-- Returns: {"applied": true, "dry_run", "erased": {"bot_inbox", "bot_outbox", "bot_state", "bot_logs", "bot_updates"}};
+--          or {"applied": false, "dry_run", "reason": "unknown_chat"}.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   bot_updates, bot_state, bot_inbox, bot_outbox, audit_heads.
+-- Writes:  bot_updates, bot_state, bot_inbox, bot_outbox, bot_logs, admin_audit_log.
+declare
+	v_act jsonb;
+	v_erased jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('provider', p_provider <> ''), autopost.require_argument('chat_id',
+		p_chat_id <> '');
+	if not p_dry_run then
+		update autopost.bot_updates u set payload = null
+		where u.workspace_id = p_workspace_id and u.auth_ref = coalesce(p_auth_ref, u.auth_ref)
+		and u.chat_id = p_chat_id and u.payload is not null and exists (
+			select 1 from autopost.credential_bindings b
+			where b.workspace_id = p_workspace_id and b.auth_ref = u.auth_ref and b.platform = p_provider);
+		perform 1 from autopost.bot_state s
+		where s.workspace_id = p_workspace_id and s.provider = p_provider
+		and s.auth_ref = coalesce(p_auth_ref, s.auth_ref) and s.chat_id = p_chat_id
+		order by s.auth_ref for update of s;
+	end if;
+	v_erased := autopost.bot_chat_rows(p_workspace_id, p_provider, p_auth_ref, p_chat_id);
+	if v_erased = '{}' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_chat');
+	elsif not p_dry_run then
+		delete from autopost.bot_inbox i
+		where i.workspace_id = p_workspace_id and i.provider = p_provider
+		and i.auth_ref = coalesce(p_auth_ref, i.auth_ref) and i.chat_id = p_chat_id;
+		delete from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.provider = p_provider
+		and o.auth_ref = coalesce(p_auth_ref, o.auth_ref) and p_chat_id in (o.chat_id, o.about_chat_id);
+		delete from autopost.bot_logs l
+		where l.workspace_id = p_workspace_id and l.provider = p_provider
+		and l.auth_ref = coalesce(p_auth_ref, l.auth_ref) and l.chat_id = p_chat_id;
+		delete from autopost.bot_state s
+		where s.workspace_id = p_workspace_id and s.provider = p_provider
+		and s.auth_ref = coalesce(p_auth_ref, s.auth_ref) and s.chat_id = p_chat_id;
+		perform autopost.audit(p_workspace_id, 'bot_forget', format('bot_chat:%s/%s', p_provider, p_chat_id), v_act,
+			v_erased, '{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'erased', v_erased);
+end
+$$;
+
+
+--
+-- Name: bot_give_up(jsonb, jsonb, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_give_up(p_rules jsonb, p_config jsonb, p_language text, p_guard boolean) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the answer without a rule: an operator if the configuration says so, or if the turn guard
+--          ends a scenario and there is an operator. Else the turn guard gives the contacts of the
+--          customer's language, and anything else the fallback text.
+-- Returns: {"kind", "text", "buttons", "rule_id", "version"}.
+declare
+	v_contacts jsonb;
+begin
+	if nullif(p_config ->> 'operator_chat_id', '') is not null
+		and (p_guard or p_config ->> 'fallback' = 'escalate') then
+		return jsonb_build_object('kind', 'escalated', 'text', autopost.bot_phrase('escalate', p_language));
+	end if;
+	if p_guard then
+		select r.value into v_contacts from jsonb_array_elements(p_rules) r
+		where r.value ->> 'intent' = 'contacts' and r.value ->> 'state' is null
+		and autopost.bot_language(null, r.value ->> 'response_template') = p_language
+		order by coalesce((r.value ->> 'priority')::int, 0) desc, r.value ->> 'rule_id' collate "C"
+		limit 1;
+		if v_contacts is not null then
+			return jsonb_build_object('kind', 'guarded', 'text', autopost.bot_fill(v_contacts ->> 'response_template',
+				'{}'),
+				'buttons', v_contacts -> 'buttons', 'rule_id', v_contacts -> 'rule_id', 'version',
+					v_contacts -> 'version');
+		end if;
+	end if;
+	return jsonb_build_object('kind', case when p_guard then 'guarded' else 'fallback' end, 'text',
+		coalesce(nullif(p_config ->> 'fallback_text', ''), autopost.bot_phrase('clarify', p_language)));
+end
+$$;
+
+
+--
+-- Name: bot_group_slots(text, text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_group_slots(p_workspace_id text, p_provider text, p_rate_group text, p_limit integer, OUT o_most integer, OUT o_quotas text[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: how many messages of the bot a rate group may take now, and its subjects with quotas; 0 if it cools
+--          down, its slots or quota are taken, or another claim has it. A group with an open breaker
+--          takes one as its probe. A group without a row gets the limit of its platform.
+-- Locks:   platform_limits if limited or its breaker is open, quotas; all with SKIP LOCKED.
+-- Writes:  platform_limits.
+declare
+	v_limit autopost.platform_limits;
+	v_now timestamptz;
+begin
+	o_most := 0;
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_provider and l.rate_group = p_rate_group;
+	if not found and autopost.platform_rate(p_provider) > 0 then
+		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps, updated_at)
+		values (p_workspace_id, p_provider, p_rate_group, autopost.platform_rate(p_provider), autopost.now_ts())
+		on conflict (workspace_id, platform, rate_group) do nothing;
+		select l.* into v_limit from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = p_provider and l.rate_group = p_rate_group;
+	end if;
+	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
+		select l.* into v_limit from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = p_provider and l.rate_group = p_rate_group
+		for no key update of l skip locked;
+		if not found then
+			return;
+		end if;
+	end if;
+	v_now := autopost.now_ts();
+	if greatest(v_limit.cooldown_until, v_limit.quota_until) > v_now
+		or v_limit.breaker_opened_at is not null and (v_limit.probe_at > v_now or exists (
+			select 1 from autopost.bot_outbox o
+			where o.workspace_id = p_workspace_id and o.reply_id = v_limit.probe_id and o.status = 'sending')) then
+		return;
+	end if;
+	select q.subjects, q.room into o_quotas, o_most
+	from autopost.within_quota(p_workspace_id, p_provider, p_rate_group, '{}', '{}', p_limit) q;
+	o_most := case when v_limit.breaker_opened_at is not null then least(o_most, 1) else o_most end;
+end
+$$;
+
+
+--
+-- Name: bot_hear_operator(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_hear_operator(p_workspace_id text, p_bot jsonb, p_said jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: what is said in the operator's chat: a reply to a relayed message goes to its customer, and
+--          the button Hand back ends the state operator. Anything else there is not for the bot.
+-- Locks:   bot_state.
+-- Writes:  bot_state, bot_outbox, bot_logs.
+declare
+	v_operator text := p_said ->> 'chat_id';
+	v_back boolean := p_said ->> 'kind' = 'callback' and p_said ->> 'text' like 'b:%';
+	v_customer text;
+	v_before text;
+	v_reply uuid;
+	v_said jsonb := p_said || jsonb_build_object('trace_id', autopost.new_id(), 'key', v_operator || '/'
+		|| (p_said ->> 'key'));
+	v_language text;
+	v_now timestamptz;
+	v_expires timestamptz;
+begin
+	v_customer := (
+		select o.about_chat_id from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.provider = p_bot ->> 'provider' and o.auth_ref
+			= p_bot ->> 'auth_ref'
+		and o.chat_id = v_operator and o.about_chat_id is not null
+		and case when v_back then o.about_chat_id = substr(p_said ->> 'text', 3)
+			else o.provider_message_id = p_said ->> 'reply_to' end
+		limit 1);
+	if v_customer is null or not v_back and (p_said ->> 'kind' <> 'message' or coalesce(btrim(p_said ->> 'text',
+		E' \n\t'), '') = '') then
+		return '{"status": "ignored", "reason": "operator_chat"}';
+	end if;
+	perform autopost.bot_lock_state(p_workspace_id, p_bot ->> 'provider', p_bot ->> 'auth_ref', v_customer, true);
+	select s.state into v_before from autopost.bot_state s
+	where s.workspace_id = p_workspace_id and s.provider = p_bot ->> 'provider' and s.auth_ref = p_bot ->> 'auth_ref'
+	and s.chat_id = v_customer;
+	if v_back and v_before <> 'operator' then
+		return '{"status": "ignored", "reason": "handed_back"}';
+	end if;
+	v_now := autopost.now_ts();
+	v_language := (
+		select l.meta ->> 'language' from autopost.bot_logs l
+		where l.workspace_id = p_workspace_id and l.provider = p_bot ->> 'provider' and l.auth_ref
+			= p_bot ->> 'auth_ref'
+		and l.chat_id = v_customer
+		order by l.ts desc, l.id desc limit 1);
+	v_reply := autopost.bot_enqueue(p_workspace_id, p_bot, v_said, jsonb_build_object('chat_id', v_customer, 'kind',
+		'relay',
+		'text', case when v_back then autopost.bot_phrase('returned', coalesce(v_language, 'en'))
+			else p_said ->> 'text' end));
+	if v_reply is null then
+		return '{"status": "duplicate"}';
+	end if;
+	v_expires := case when not v_back then v_now + autopost.setting_interval('bot_state_seconds') end;
+	update autopost.bot_state s
+	set state = case when v_back then 'default' else 'operator' end, context = '{}', updated_at = v_now,
+		expires_at = v_expires
+	where s.workspace_id = p_workspace_id and s.provider = p_bot ->> 'provider' and s.auth_ref = p_bot ->> 'auth_ref'
+	and s.chat_id = v_customer;
+	perform autopost.bot_note(p_workspace_id, p_bot, v_customer, case when v_back then v_said - 'text' else v_said end,
+		jsonb_build_object('kind', case when v_back then 'handed_back' else 'operator' end, 'state_before', v_before,
+		'state_after', case when v_back then 'default' else 'operator' end,
+		'meta', jsonb_build_object('idempotency_key', v_reply, 'language', v_language, 'expires_at', v_expires)));
+	perform pg_notify('autopost_wake', 'bot');
+	return jsonb_build_object('status', case when v_back then 'handed_back' else 'relayed' end, 'reply_id', v_reply);
+end
+$$;
+
+
+--
+-- Name: bot_judge(text, text, text, text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_judge(p_workspace_id text, p_provider text, p_rate_group text, p_chat_id text, p_reply_id uuid, p_error jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: tells the locked rate group of a call's outcome (null error: a success): it ends or counts an
+--          outage, and a wait for the whole platform pauses the group.
+-- Writes:  platform_limits, events (breaker, cooldown), alerts.
+declare
+	v_wait numeric := (p_error ->> 'retry_after_ms')::numeric;
+	v_channel autopost.channels;
+begin
+	if p_error is null then
+		perform autopost.end_outage(p_workspace_id, p_provider, p_rate_group);
+	elsif autopost.is_outage(p_error) then
+		perform autopost.count_outage(p_workspace_id, p_provider, p_rate_group, array['bot:' || p_chat_id],
+			array[p_reply_id], p_error);
+	end if;
+	if v_wait > 0 and p_error ->> 'scope' = 'platform' or p_error ->> 'category' = 'PERMANENT'
+		and p_error ->> 'scope' = 'platform' then
+		v_channel.platform := p_provider;
+		v_channel.rate_group := p_rate_group;
+		perform autopost.cool_down(p_workspace_id, v_channel, 'platform', autopost.now_ts() + coalesce(
+			v_wait * interval '1 millisecond', autopost.setting_interval('platform_cooldown_seconds')), p_error);
+	end if;
+end
+$$;
+
+
+--
+-- Name: bot_known_posts(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_known_posts(p_workspace_id text, p_reply_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: known_posts of a message of the bot with an unknown outcome. Messages of a chat go one by
+--          one, so no other one of it can be in doubt for the same text at that time.
+-- Reads:   bot_outbox.
+declare
+	v_reply autopost.bot_outbox;
+	v_before jsonb;
+	v_others jsonb;
+begin
+	select o.* into v_reply from autopost.bot_outbox o
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id;
+	select jsonb_agg(b.provider_message_id) into v_before from (
+		select o.provider_message_id from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.provider = v_reply.provider and o.auth_ref = v_reply.auth_ref
+		and o.chat_id = v_reply.chat_id and o.provider_message_id is not null and o.last_call_at < v_reply.last_call_at
+		order by o.last_call_at desc limit 1) b;
+	select jsonb_agg(b.provider_message_id) into v_others from (
+		select o.provider_message_id from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.provider = v_reply.provider and o.auth_ref = v_reply.auth_ref
+		and o.chat_id = v_reply.chat_id and o.provider_message_id is not null
+		and o.last_call_at >= v_reply.last_call_at - interval '5 minutes'
+		limit 1000) b;
+	return jsonb_build_object('before', coalesce(v_before, '[]'), 'others', coalesce(v_others, '[]'),
+		'others_in_doubt', exists (
+			select 1 from autopost.bot_outbox o
+			where o.workspace_id = p_workspace_id and o.provider = v_reply.provider and o.auth_ref = v_reply.auth_ref
+			and o.chat_id = v_reply.chat_id and o.reply_id <> p_reply_id and o.unknown_outcomes > 0
+			and o.provider_message_id is null and o.last_call_at >= v_reply.last_call_at - interval '5 minutes'));
+end
+$$;
+
+
+--
+-- Name: bot_language(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_language(p_language text, p_text text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: ru or en: the language of a customer by the platform, else by the letters of a text.
+select case when p_language ~* '^(ru|be|uk|kk)' or coalesce(p_language, '') = '' and p_text ~ '[А-Яа-яЁё]' then 'ru'
+	else 'en' end
+$$;
+
+
+--
+-- Name: bot_limit(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_limit(p_workspace_id text, p_provider text, p_rate_group text) RETURNS autopost.platform_limits
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the row of a rate group; all null without one.
+-- Reads:   platform_limits.
+declare
+	v_limit autopost.platform_limits;
+begin
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_provider and l.rate_group = p_rate_group;
+	return v_limit;
+end
+$$;
+
+
+--
+-- Name: bot_lock_state(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_lock_state(p_workspace_id text, p_provider text, p_auth_ref text, p_chat_id text, p_wait boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes and locks the state of a chat, so that its messages are processed one by one.
+-- Returns: false if another transaction has it and p_wait is false.
+-- Locks:   bot_state.
+-- Writes:  bot_state.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	insert into autopost.bot_state (workspace_id, provider, auth_ref, chat_id, updated_at)
+	select p_workspace_id, p_provider, p_auth_ref, p_chat_id, v_now
+	where not exists (
+		select 1 from autopost.bot_state s
+		where s.workspace_id = p_workspace_id and s.provider = p_provider and s.auth_ref = p_auth_ref
+		and s.chat_id = p_chat_id)
+	on conflict do nothing;
+	if p_wait then
+		perform 1 from autopost.bot_state s
+		where s.workspace_id = p_workspace_id and s.provider = p_provider and s.auth_ref = p_auth_ref
+		and s.chat_id = p_chat_id
+		for no key update of s;
+	else
+		perform 1 from autopost.bot_state s
+		where s.workspace_id = p_workspace_id and s.provider = p_provider and s.auth_ref = p_auth_ref
+		and s.chat_id = p_chat_id
+		for no key update of s skip locked;
+	end if;
+	return found;
+end
+$$;
+
+
+--
+-- Name: bot_match(jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_match(p_rules jsonb, p_state text, p_text text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the rule that answers a text in a state: of those whose state is this or null, and of
+--          whose keywords one is contained in the text, the one with the highest priority. At equal
+--          priority a rule of the state goes before one of any state, then the lower rule_id. In a
+--          rule with a state, empty keywords match any text.
+-- Returns: an element of p_rules; null without a match.
+declare
+	v_text text := autopost.bot_fold(coalesce(p_text, ''));
+begin
+	return (
+		select r.value
+		from jsonb_array_elements(p_rules) r
+		where coalesce(r.value ->> 'state', p_state) = p_state
+		and (coalesce(r.value #> '{pattern,keywords}', '[]') = '[]' and r.value ->> 'state' is not null
+			or exists (
+				select 1 from jsonb_array_elements_text(coalesce(r.value #> '{pattern,keywords}', '[]')) k
+				where strpos(v_text, autopost.bot_fold(k.value)) > 0 and autopost.bot_fold(k.value) <> ''))
+		order by coalesce((r.value ->> 'priority')::int, 0) desc, r.value ->> 'state' is null,
+			r.value ->> 'rule_id' collate "C"
+		limit 1);
+end
+$$;
+
+
+--
+-- Name: bot_next_context(jsonb, text, jsonb, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_next_context(p_rule jsonb, p_state text, p_context jsonb, p_turns integer, p_text text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the context after a rule: the turns, the text under the name of the rule's state, and the
+--          owner of the state, which is the rule that set it.
+select p_context || jsonb_build_object('turns', p_turns)
+	|| case when p_rule ->> 'state' is not null then jsonb_build_object(p_state, left(p_text, 500)) else '{}' end
+	|| case when p_rule ->> 'next_state' is not null then jsonb_build_object('rule_id', p_rule -> 'rule_id',
+		'max_turns', coalesce(p_rule -> 'max_turns', '5')) else '{}' end
+$$;
+
+
+--
+-- Name: bot_note(text, jsonb, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_note(p_workspace_id text, p_bot jsonb, p_chat_id text, p_said jsonb, p_log jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: writes the log of a message, masked. p_log: {"kind", "rule_id", "version", "state_before",
+--          "state_after", "response", "meta"}.
+-- Writes:  bot_logs.
+begin
+	insert into autopost.bot_logs (workspace_id, id, ts, provider, auth_ref, chat_id, kind, inbound_provider_message_id,
+		message_text, matched_rule_id, rule_version, state_before, state_after, response_preview, meta)
+	values (p_workspace_id, autopost.new_id(), autopost.now_ts(), p_bot ->> 'provider', p_bot ->> 'auth_ref', p_chat_id,
+		p_log ->> 'kind', p_said ->> 'key', autopost.redact(p_said ->> 'text'), p_log ->> 'rule_id',
+		(p_log ->> 'version')::int, p_log ->> 'state_before', p_log ->> 'state_after',
+		left(autopost.redact(p_log ->> 'response'), 500), jsonb_strip_nulls(jsonb_build_object('language',
+			p_said -> 'language')
+			|| coalesce(p_log -> 'meta', '{}') || jsonb_build_object('trace_id', p_said -> 'trace_id')))
+	on conflict do nothing;
+end
+$$;
+
+
+--
 -- Name: bot_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -3184,6 +4264,810 @@ begin
 		perform autopost.raise_argument('endpoint_id', format('%s has no bot', p_endpoint_id),
 			'set its meta.auth_ref to a credential of telegram or max');
 	end if;
+end
+$$;
+
+
+--
+-- Name: bot_phrase(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_phrase(p_name text, p_language text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a built-in text of the bot in ru or en.
+select ('{
+	"clarify": {"ru": "Я не понял вопрос. Напишите, пожалуйста, другими словами.",
+		"en": "I did not understand that. Please say it in other words."},
+	"escalate": {"ru": "Передаю вопрос оператору. Он ответит здесь.",
+		"en": "I am passing this on to an operator, who will answer here."},
+	"returned": {"ru": "Снова отвечает бот. Чем помочь?", "en": "The bot answers again. How can I help?"},
+	"hand_back": {"ru": "Вернуть боту", "en": "Hand back"},
+	"no_text": {"ru": "[сообщение без текста]", "en": "[a message without text]"},
+	"how": {"ru": "Ответьте на это сообщение: бот передаст ответ.",
+		"en": "Reply to this message: the bot passes it on."}
+}'::jsonb) -> p_name ->> p_language
+$$;
+
+
+--
+-- Name: bot_process(text, text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_process(p_workspace_id text, p_provider text, p_auth_ref text, p_chat_id text, p_config jsonb) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: processes the received messages of a locked chat in their order, at most 20 a minute. A
+--          failing one keeps its error and its place; after five tries it is left, and an operator
+--          reads its error. Never more than one failure per call.
+-- Returns: how many it processed.
+-- Writes:  bot_inbox; as bot_answer.
+declare
+	v_most constant int := 20;
+	v_now timestamptz;
+	v_in record;
+	v_paced timestamptz;
+	v_done int := 0;
+begin
+	loop
+		v_now := autopost.now_ts();
+		select i.inbox_id, i.next_at, i.tries into v_in from autopost.bot_inbox i
+		where i.workspace_id = p_workspace_id and i.provider = p_provider and i.auth_ref = p_auth_ref
+		and i.chat_id = p_chat_id and i.status = 'received' and i.tries < 5
+		order by i.ts, i.inbox_id
+		limit 1;
+		exit when not found or v_in.next_at > v_now;
+		select p.processed_at into v_paced from autopost.bot_inbox p
+		where p.workspace_id = p_workspace_id and p.provider = p_provider and p.auth_ref = p_auth_ref
+		and p.chat_id = p_chat_id and p.processed_at > v_now - interval '1 minute'
+		order by p.processed_at desc
+		offset v_most - 1 limit 1;
+		if found then
+			update autopost.bot_inbox i set next_at = v_paced + interval '1 minute'
+			where i.workspace_id = p_workspace_id and i.inbox_id = v_in.inbox_id;
+			exit;
+		end if;
+		begin
+			perform autopost.bot_answer(p_workspace_id, v_in.inbox_id, p_config);
+			v_done := v_done + 1;
+		exception when others then -- the message stays; bot_recover tries it again
+			update autopost.bot_inbox i
+			set tries = i.tries + 1, next_at = v_now + interval '1 second' * 2 ^ (i.tries + 1),
+				error = jsonb_build_object('code', sqlstate, 'message', left(autopost.redact(sqlerrm), 500))
+			where i.workspace_id = p_workspace_id and i.inbox_id = v_in.inbox_id;
+			exit;
+		end;
+	end loop;
+	perform pg_notify('autopost_wake', 'bot') where v_done > 0;
+	return v_done;
+end
+$$;
+
+
+--
+-- Name: bot_rate_group(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_rate_group(p_workspace_id text, p_provider text, p_auth_ref text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the rate group of a bot: that of the channels with its credential, else its name.
+-- Reads:   channels.
+begin
+	return coalesce((
+		select min(c.rate_group) from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = p_provider and c.auth_ref = p_auth_ref), p_auth_ref);
+end
+$$;
+
+
+--
+-- Name: bot_receive(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_receive(p_workspace_id text, p_endpoint_id text, p_update jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: takes one update of a bot's platform for the shop bot, in one transaction: the inbox row, the
+--          state of the chat under its lock, the matching rule, the log, and the reply in the outbox.
+--          receive_update calls it; callers that store updates themselves may call it directly. The
+--          bot answers in dialogs only, never bots, if the workspace has an enabled rule and meta.bot.enabled
+--          of the endpoint is not false. A reply in operator_chat_id to a relayed message goes to its
+--          customer. An edit is logged, not answered. A repeat of a message changes nothing; it
+--          resumes a message that was stored but not processed. If processing fails, the message stays
+--          received with the error, and bot_recover tries it again. A chat gets at most 20 answers a
+--          minute; messages above that wait, received, in their order.
+-- Returns: {"status": processed | received | duplicate | logged | relayed | handed_back | ignored,
+--          "reason" if ignored: no_message, disabled, no_dialog, no_rules, operator_chat, handed_back}.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   bot_state, bot_inbox, in this order.
+-- Reads:   workspace_endpoints, credential_bindings, bot_rules, platforms.
+-- Writes:  bot_state, bot_inbox, bot_outbox, bot_logs, events (bot_fallback, bot_escalated).
+declare
+	v_bot record;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_bot := autopost.bot_of(p_workspace_id, p_endpoint_id);
+	perform autopost.require_argument('update', jsonb_typeof(p_update) = 'object');
+	return autopost.bot_take(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, p_update);
+end
+$$;
+
+
+--
+-- Name: bot_recover(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_recover(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: resumes what a crash or a failure left. Received messages that are due are processed, chat
+--          by chat in their order; a message is tried at most five times. Expired leases of the
+--          outbox end, and all of daemons without a heartbeat: a call that did not start is released,
+--          a started one is an unknown outcome. Up to 500 of each per call. A clock that is not
+--          confirmed ends no lease. It never waits.
+-- Returns: {"processed", "released", "unknown"}.
+-- Raises:  AP002, AP003, AP005 as enter_workspace.
+-- Locks:   bot_state, bot_outbox; both with SKIP LOCKED.
+-- Reads:   dispatch_runs, workspace_endpoints.
+-- Writes:  bot_inbox, bot_outbox, clock_observers; as bot_receive and bot_commit_reply.
+declare
+	v_now timestamptz;
+	v_chat record;
+	v_row record;
+	v_processed int := 0;
+	v_released int := 0;
+	v_unknown int := 0;
+begin
+	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
+		return '{"processed": 0, "released": 0, "unknown": 0}';
+	end if;
+	v_now := autopost.now_ts();
+	for v_chat in
+		select i.provider, i.auth_ref, i.chat_id from autopost.bot_inbox i
+		where i.workspace_id = p_workspace_id and i.status = 'received' and i.tries < 5 and i.next_at <= v_now
+		group by i.provider, i.auth_ref, i.chat_id
+		order by min(i.next_at)
+		limit 500
+	loop
+		continue when not autopost.bot_lock_state(p_workspace_id, v_chat.provider, v_chat.auth_ref, v_chat.chat_id,
+			false);
+		v_processed := v_processed + autopost.bot_process(p_workspace_id, v_chat.provider, v_chat.auth_ref,
+			v_chat.chat_id, autopost.bot_config(p_workspace_id, v_chat.auth_ref));
+	end loop;
+	if autopost.clock_trusted('bot recovery', v_now) then
+		for v_row in
+			select o.reply_id, o.started_at from autopost.bot_outbox o
+			where o.workspace_id = p_workspace_id and o.status = 'sending'
+			and (o.next_at <= v_now or exists (
+				select 1 from autopost.dispatch_runs r
+				where r.run_id = o.claimed_by and r.seen_at <= v_now - autopost.run_silence()))
+			order by o.reply_id
+			limit 500
+			for no key update of o skip locked
+		loop
+			if v_row.started_at is null then
+				perform autopost.bot_release(p_workspace_id, v_row.reply_id, v_now);
+				v_released := v_released + 1;
+			else
+				perform autopost.bot_settle(p_workspace_id, v_row.reply_id,
+					'{"category": "TRANSIENT", "scope": "delivery",
+					"code": "lease_expired", "known": false,
+					"message": "the lease ran out before an outcome was committed"}');
+				v_unknown := v_unknown + 1;
+			end if;
+		end loop;
+	end if;
+	perform pg_notify('autopost_wake', 'bot') where v_released > 0;
+	return jsonb_build_object('processed', v_processed, 'released', v_released, 'unknown', v_unknown);
+end
+$$;
+
+
+--
+-- Name: bot_relay(text, jsonb, jsonb, text, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_relay(p_workspace_id text, p_bot jsonb, p_config jsonb, p_chat_id text, p_said jsonb, p_language text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: copies the words of a customer to the operator's chat, with a button that hands the customer
+--          back. A reply to the copy goes to the customer.
+-- Writes:  bot_outbox.
+begin
+	perform autopost.bot_enqueue(p_workspace_id, p_bot, p_said || jsonb_build_object('key', p_chat_id || '/'
+		|| (p_said ->> 'key')),
+		jsonb_build_object('chat_id', p_config -> 'operator_chat_id', 'kind', 'relay', 'about_chat_id', p_chat_id,
+		'text', format(e'%s (%s): %s\n\n%s', coalesce(p_said ->> 'name', '?'), p_chat_id,
+			coalesce(nullif(p_said ->> 'text', ''), autopost.bot_phrase('no_text', p_language)),
+			autopost.bot_phrase('how', p_language)),
+		'buttons', jsonb_build_array(jsonb_build_array(jsonb_build_object('text',
+			autopost.bot_phrase('hand_back', p_language), 'payload', 'b:' || p_chat_id)))));
+end
+$$;
+
+
+--
+-- Name: bot_release(text, uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_release(p_workspace_id text, p_reply_id uuid, p_next_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: returns the claim of a locked message that did not start. Its attempt and quota are granted
+--          again.
+-- Writes:  bot_outbox, quota_uses.
+begin
+	delete from autopost.quota_uses u
+	where u.workspace_id = p_workspace_id and u.delivery_id = p_reply_id and u.attempt = (
+		select o.attempt from autopost.bot_outbox o where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id);
+	update autopost.bot_outbox o
+	set status = case when o.attempt > 1 or o.unknown_outcomes > 0 then 'retry' else 'pending' end,
+		attempt = o.attempt - 1, next_at = p_next_at, claim_token = null, claimed_by = null, claimed_at = null,
+		send_at = null, started_at = null
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id;
+end
+$$;
+
+
+--
+-- Name: bot_rule_errors(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_rule_errors(p_fields jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: checks a rule beyond the form of its fields: its states, keywords, text and buttons.
+-- Returns: an array of {field, reason, remedy}.
+declare
+	v_name text;
+	v_errors jsonb := '[]';
+begin
+	foreach v_name in array '{state,next_state}'::text[] loop
+		if p_fields ->> v_name is not null and (p_fields ->> v_name !~ '^[\w-]{1,64}$'
+			or p_fields ->> v_name in ('turns', 'rule_id', 'max_turns', 'name', 'text')
+			or v_name = 'state' and p_fields ->> v_name = 'operator') then
+			v_errors := v_errors || autopost.field_error(v_name, format('must be the name of a state, got %s',
+				p_fields -> v_name), 'use letters, digits, - and _; turns, rule_id, max_turns, name, text are taken, '
+				|| 'and in state operator the bot is silent');
+		end if;
+	end loop;
+	if p_fields ->> 'state' is null and p_fields -> 'keywords' = '[]' then
+		v_errors := v_errors || autopost.field_error('keywords', 'is missing: a rule of any state needs one',
+			'write keywords, or a state in which any text matches');
+	end if;
+	if exists (select 1 from jsonb_array_elements_text(p_fields -> 'keywords') k
+		where autopost.bot_fold(k.value) = '' or length(k.value) > 200) then
+		v_errors := v_errors || autopost.field_error('keywords', 'must hold texts of 1 to 200 characters',
+			'write words that a message contains');
+	end if;
+	if length(p_fields ->> 'response_template') > 3500 then
+		v_errors := v_errors || autopost.field_error('response_template', 'is longer than 3500 characters',
+			'shorten it');
+	end if;
+	return v_errors || autopost.bot_button_errors(p_fields -> 'buttons');
+end
+$_$;
+
+
+--
+-- Name: bot_rule_fields(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_rule_fields() RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the fields of a rule of the bot, for put_row.
+select '{
+	"enabled": {"is": "boolean", "required": true, "default": true},
+	"intent": {"is": "text", "default": ""},
+	"state": {"is": "text"},
+	"keywords": {"is": "list", "default": [], "remedy": "write words that a message contains, as in [\"delivery\"]"},
+	"priority": {"is": "integer", "required": true, "default": 0, "min": -1000000, "max": 1000000},
+	"max_turns": {"is": "integer", "required": true, "default": 5, "min": 1, "max": 1000},
+	"response_template": {"is": "string", "required": true, "remedy": "write the answer; {state} shows what was said in that state"},
+	"buttons": {"is": "array", "remedy": "write rows of buttons, as in [[{\"text\": \"Delivery\", \"payload\": \"delivery\"}]]"},
+	"next_state": {"is": "text"}
+}'::jsonb
+$$;
+
+
+--
+-- Name: bot_rules; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.bot_rules (
+    workspace_id text NOT NULL,
+    rule_id text NOT NULL,
+    version integer NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    intent text DEFAULT ''::text NOT NULL,
+    state text,
+    pattern jsonb DEFAULT '{"mode": "contains", "keywords": []}'::jsonb NOT NULL,
+    priority integer DEFAULT 0 NOT NULL,
+    max_turns integer DEFAULT 5 NOT NULL,
+    response_template text NOT NULL,
+    buttons jsonb,
+    next_state text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT bot_rules_buttons_check CHECK ((jsonb_typeof(buttons) = 'array'::text)),
+    CONSTRAINT bot_rules_max_turns_check CHECK (((max_turns >= 1) AND (max_turns <= 1000))),
+    CONSTRAINT bot_rules_next_state_check CHECK ((next_state <> ''::text)),
+    CONSTRAINT bot_rules_pattern_check CHECK (((jsonb_typeof((pattern -> 'keywords'::text)) = 'array'::text) AND (COALESCE((pattern ->> 'mode'::text), 'contains'::text) = 'contains'::text))),
+    CONSTRAINT bot_rules_response_template_check CHECK ((response_template <> ''::text)),
+    CONSTRAINT bot_rules_rule_id_check CHECK ((rule_id <> ''::text)),
+    CONSTRAINT bot_rules_state_check CHECK ((state <> ALL (ARRAY[''::text, 'operator'::text]))),
+    CONSTRAINT bot_rules_version_check CHECK ((version >= 1))
+);
+
+ALTER TABLE ONLY autopost.bot_rules FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: bot_rule_row(autopost.bot_rules); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_rule_row(p_rule autopost.bot_rules) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the fields of a stored rule, as put_bot_rule takes them.
+select autopost.row_fields(to_jsonb(p_rule) || jsonb_build_object('keywords', p_rule.pattern -> 'keywords'),
+	autopost.bot_rule_fields())
+$$;
+
+
+--
+-- Name: bot_rules_given(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_rules_given(p_rules jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+-- Purpose: rules with the fields of put_bot_rule and rule_id, as bot_decide takes them. Rules with enabled
+--          false do not count; version is 0 if it is not given.
+-- Raises:  AP001 for an invalid rule, with its id, field and reason.
+declare
+	v_rule record;
+	v_put jsonb;
+	v_fault jsonb;
+	v_rules jsonb := '[]';
+begin
+	perform autopost.require_array('rules', p_rules);
+	for v_rule in select r.value, r.value ->> 'rule_id' as id,
+		r.value - '{rule_id,version,created_at}'::text[] as fields
+		from jsonb_array_elements(p_rules) with ordinality r order by r.ordinality loop
+		perform autopost.require_argument('rules', coalesce(v_rule.id, '') <> '');
+		v_put := autopost.put_row(v_rule.fields, autopost.bot_rule_fields(), null);
+		v_fault := (v_put -> 'errors' || case when v_put -> 'errors' = '[]'
+			then autopost.bot_rule_errors(v_put -> 'after') else '[]' end) -> 0;
+		if v_fault is not null then
+			perform autopost.raise_argument('rules', format('%s: %s %s', v_rule.id, v_fault ->> 'field',
+				v_fault ->> 'reason'), v_fault ->> 'remedy');
+		end if;
+		continue when v_put -> 'after' -> 'enabled' = 'false';
+		v_rules := v_rules || ((v_put -> 'after') - '{keywords,enabled}'::text[] || jsonb_build_object('rule_id',
+			v_rule.id,
+			'version', coalesce(v_rule.value -> 'version', '0'), 'pattern', jsonb_build_object('keywords',
+			v_put -> 'after' -> 'keywords', 'mode', 'contains')));
+	end loop;
+	return v_rules;
+end
+$$;
+
+
+--
+-- Name: bot_rules_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_rules_of(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the enabled rules, as bot_decide takes them.
+-- Reads:   bot_rules.
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('rule_id', r.rule_id, 'version', r.version, 'intent', r.intent,
+			'state', r.state, 'pattern', r.pattern, 'priority', r.priority, 'max_turns', r.max_turns,
+			'response_template', r.response_template, 'buttons', r.buttons, 'next_state', r.next_state)
+			order by r.rule_id), '[]')
+		from autopost.bot_rules r
+		where r.workspace_id = p_workspace_id and r.enabled);
+end
+$$;
+
+
+--
+-- Name: bot_said(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_said(p_provider text, p_update jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+-- Purpose: what an update says to the bot: {"kind": message | callback | start | edit, "key": identifies
+--          it in its chat, "chat_id", "dialog", "is_bot", "text", "name", "language", "callback_id",
+--          "reply_to"}; null if it says nothing. A press of a button of a decision is not for it.
+select jsonb_strip_nulls(s.said)
+from (select case p_provider when 'telegram' then case when p_update ?| '{message,edited_message,callback_query}'
+	then autopost.bot_said_telegram(p_update) end else autopost.bot_said_max(p_update) end as said) s
+where s.said ->> 'chat_id' is not null and s.said ->> 'key' is not null
+and coalesce(s.said ->> 'text' !~ '^m:[A-Za-z0-9_-]{22}$' or s.said ->> 'kind' <> 'callback', true)
+$_$;
+
+
+--
+-- Name: bot_said_max(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_said_max(p_update jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: bot_said for MAX.
+declare
+	v_type text := autopost.words_in(p_update -> 'update_type', 64);
+	v_body jsonb := p_update -> 'message';
+	v_to jsonb := v_body -> 'recipient';
+	v_from jsonb := case v_type when 'message_callback' then p_update -> 'callback' -> 'user'
+		when 'bot_started' then p_update -> 'user' else v_body -> 'sender' end;
+	v_press text := autopost.words_in(p_update -> 'callback' -> 'callback_id', 1000);
+	v_mid text := autopost.words_in(v_body -> 'body' -> 'mid', 200);
+	v_at text := autopost.id_in(p_update -> 'timestamp');
+begin
+	if coalesce(v_type not in ('message_created', 'message_edited', 'message_callback', 'bot_started'), true) then
+		return null;
+	end if;
+	return jsonb_build_object(
+		'kind', case v_type when 'message_created' then 'message' when 'message_edited' then 'edit'
+			when 'message_callback' then 'callback' else 'start' end,
+		'key', case v_type when 'message_created' then v_mid
+			when 'message_edited' then 'edit:' || v_mid || ':' || v_at
+			when 'message_callback' then 'callback:' || left(v_press, 200)
+			else 'start:' || v_at end,
+		'chat_id', coalesce(autopost.id_in(v_to -> 'chat_id'), autopost.id_in(p_update -> 'chat_id')),
+		'dialog', v_type = 'bot_started' or v_to ->> 'chat_type' is not distinct from 'dialog',
+		'is_bot', coalesce(v_from -> 'is_bot' = 'true', false),
+		'text', case v_type when 'message_callback' then autopost.words_in(p_update -> 'callback' -> 'payload', 4096)
+			when 'bot_started' then concat_ws(' ', '/start', autopost.words_in(p_update -> 'payload', 512))
+			else autopost.words_in(v_body -> 'body' -> 'text', 4096) end,
+		'name', coalesce(autopost.words_in(v_from -> 'first_name', 64), autopost.words_in(v_from -> 'name', 64)),
+		'language', autopost.words_in(p_update -> 'user_locale', 16),
+		'callback_id', v_press,
+		'reply_to', case when v_body -> 'link' ->> 'type' = 'reply'
+			then autopost.words_in(v_body -> 'link' -> 'message' -> 'mid', 200) end);
+end
+$$;
+
+
+--
+-- Name: bot_said_telegram(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_said_telegram(p_update jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: bot_said for Telegram.
+declare
+	v_press jsonb := p_update -> 'callback_query';
+	v_edited boolean := jsonb_typeof(p_update -> 'edited_message') is not distinct from 'object';
+	v_body jsonb := coalesce(p_update -> 'message', p_update -> 'edited_message', v_press -> 'message');
+	v_from jsonb := coalesce(v_press -> 'from', v_body -> 'from');
+	v_id text := autopost.id_in(v_body -> 'message_id');
+begin
+	return jsonb_build_object(
+		'kind', case when v_press is not null then 'callback' when v_edited then 'edit' else 'message' end,
+		'key', case when v_press is not null then 'callback:' || autopost.words_in(v_press -> 'id', 200)
+			when v_edited then concat_ws(':', 'edit', v_id, autopost.id_in(v_body -> 'edit_date'),
+				autopost.id_in(p_update -> 'update_id'))
+			else v_id end,
+		'chat_id', autopost.id_in(v_body -> 'chat' -> 'id'),
+		'dialog', v_body -> 'chat' ->> 'type' is not distinct from 'private',
+		'is_bot', coalesce(v_from -> 'is_bot' = 'true', false),
+		'text', case when v_press is not null then autopost.words_in(v_press -> 'data', 4096)
+			else coalesce(autopost.words_in(v_body -> 'text', 4096), autopost.words_in(v_body -> 'caption', 4096)) end,
+		'name', autopost.words_in(v_from -> 'first_name', 64),
+		'language', autopost.words_in(v_from -> 'language_code', 16),
+		'callback_id', autopost.words_in(v_press -> 'id', 200),
+		'reply_to', autopost.id_in(v_body -> 'reply_to_message' -> 'message_id'));
+end
+$$;
+
+
+--
+-- Name: bot_settle(text, uuid, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_settle(p_workspace_id text, p_reply_id uuid, p_error jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: settles a failed call of a locked message of the bot. An unknown outcome is sent again once,
+--          after the platform has settled; the second one is final. A permanent failure is final. Any
+--          other is retried by its policy: dead without attempts. A rate limit, and a failure whose
+--          policy says so, cost no attempt.
+-- Returns: the answer of the commit.
+-- Reads:   retry_policies, platforms.
+-- Writes:  as bot_end_call.
+declare
+	v_reply autopost.bot_outbox;
+	v_policy autopost.retry_policies;
+	v_unknown boolean := p_error -> 'known' = 'false';
+	v_wait interval;
+	v_granted boolean;
+	v_last boolean;
+begin
+	select o.* into v_reply from autopost.bot_outbox o
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id;
+	v_policy := autopost.retry_policy(p_workspace_id, v_reply.provider, case when v_unknown then 'unknown_outcome'
+		else autopost.policy_code(p_error) end);
+	v_wait := autopost.retry_delay(v_policy, v_reply.attempt, (p_error ->> 'retry_after_ms')::numeric,
+		random()::numeric);
+	v_last := v_reply.attempt >= coalesce(case when v_policy.costs_attempt then v_policy.max_attempts end,
+		autopost.setting('max_attempts')::int);
+	if v_unknown then
+		if v_reply.unknown_outcomes >= 1 or v_last then
+			return autopost.bot_end_call(p_workspace_id, p_reply_id, 'failed_permanent', p_error
+				|| jsonb_build_object('code', 'unknown_outcome', 'cause', p_error -> 'code'), '{"unknown": true}');
+		end if;
+		v_wait := greatest(v_wait, (select make_interval(secs => p.settle_seconds) from autopost.platforms p
+			where p.platform = v_reply.provider));
+		return autopost.bot_end_call(p_workspace_id, p_reply_id, 'retry', p_error, jsonb_build_object('unknown', true,
+			'next_at', autopost.now_ts() + v_wait));
+	elsif p_error ->> 'category' = 'PERMANENT' then
+		return autopost.bot_end_call(p_workspace_id, p_reply_id, 'failed_permanent', p_error, '{}');
+	end if;
+	v_granted := not v_policy.costs_attempt or autopost.is_rate_limit(p_error) or autopost.is_outage(p_error)
+		and autopost.breaker_is_open(p_workspace_id, v_reply.provider,
+			autopost.bot_rate_group(p_workspace_id, v_reply.provider, v_reply.auth_ref));
+	if v_last and not v_granted then
+		return autopost.bot_end_call(p_workspace_id, p_reply_id, 'dead', p_error, '{}');
+	end if;
+	return autopost.bot_end_call(p_workspace_id, p_reply_id, 'retry', p_error, jsonb_build_object('granted', v_granted,
+		'next_at', autopost.now_ts() + v_wait));
+end
+$$;
+
+
+--
+-- Name: bot_start_reply(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_start_reply(p_workspace_id text, p_reply_id uuid, p_claim_token text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: checks claim, lease, workspace and rate group again, confirms the slot, and records that the
+--          call starts. Commit it just before the first byte. A late call gets the next slot.
+--          Repeatable with the same token.
+-- Returns: {"applied": true, "send_at", "deadline", "now": the database's clock} or {"applied": false,
+--          "reason": "stale" | "workspace" | "rate"}. After a refusal the message is released, and
+--          its attempt is granted again; "stale" means that the claim is not the caller's any more.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   platform_limits for a new slot, bot_outbox, in this order.
+-- Writes:  bot_outbox, platform_limits, quota_uses.
+declare
+	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_reply autopost.bot_outbox;
+	v_group text;
+	v_limit autopost.platform_limits;
+	v_late boolean;
+	v_slot timestamptz;
+	v_now timestamptz;
+begin
+	perform autopost.require_argument('reply_id', p_reply_id is not null),
+		autopost.require_argument('claim_token', p_claim_token <> '');
+	select o.* into v_reply from autopost.bot_outbox o
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id and o.claim_token = p_claim_token;
+	v_group := autopost.bot_rate_group(p_workspace_id, v_reply.provider, v_reply.auth_ref);
+	v_now := autopost.now_ts();
+	v_late := v_reply.send_at < v_now - autopost.slot_tolerance() or v_reply.send_at > v_now + autopost.slot_horizon();
+	if v_late then
+		perform 1 from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = v_reply.provider and l.rate_group = v_group
+		for no key update of l;
+	end if;
+	select o.* into v_reply from autopost.bot_outbox o
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id and o.claim_token = p_claim_token
+	for no key update of o;
+	v_now := autopost.now_ts();
+	if v_reply.reply_id is null or v_reply.next_at <= v_now then
+		return '{"applied": false, "reason": "stale"}';
+	end if;
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = v_reply.provider and l.rate_group = v_group;
+	if v_status <> 'active' or v_limit.cooldown_until > v_now then
+		perform autopost.bot_release(p_workspace_id, p_reply_id, case when v_status <> 'active'
+			then v_now + interval '30 seconds' else least(v_limit.cooldown_until, v_now + interval '30 seconds') end);
+		return jsonb_build_object('applied', false, 'reason', case when v_status <> 'active' then 'workspace'
+			else 'rate' end);
+	end if;
+	v_slot := v_reply.send_at;
+	if v_late then
+		v_slot := greatest(v_now, autopost.bot_chat_free_at(p_workspace_id, v_reply.provider, v_reply.auth_ref,
+			v_reply.chat_id), case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end);
+		update autopost.platform_limits l
+		set next_allowed_at = v_slot + autopost.slot_step(v_limit.rate_rps, 1)
+		where l.workspace_id = p_workspace_id and l.platform = v_reply.provider and l.rate_group = v_group
+		and l.rate_rps > 0;
+	end if;
+	update autopost.bot_outbox o
+	set send_at = v_slot, started_at = coalesce(o.started_at, v_now), last_call_at = greatest(v_slot, v_now)
+	where o.workspace_id = p_workspace_id and o.reply_id = p_reply_id;
+	return jsonb_build_object('applied', true, 'now', v_now, 'send_at', v_slot, 'deadline', autopost.call_deadline(
+		v_reply.next_at, v_reply.claimed_at, autopost.setting_interval('lease_margin_seconds')));
+end
+$$;
+
+
+--
+-- Name: bot_take(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_take(p_workspace_id text, p_provider text, p_auth_ref text, p_update jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: bot_receive for a known bot.
+-- Locks:   bot_state, bot_inbox.
+-- Writes:  as bot_receive.
+declare
+	v_said jsonb := autopost.bot_said(p_provider, p_update);
+	v_bot jsonb := jsonb_build_object('provider', p_provider, 'auth_ref', p_auth_ref);
+	v_chat text := v_said ->> 'chat_id';
+	v_key text := v_said ->> 'key';
+	v_config jsonb;
+	v_now timestamptz;
+	v_new boolean;
+	v_status text;
+begin
+	if v_said is null then
+		return '{"status": "ignored", "reason": "no_message"}';
+	end if;
+	v_config := autopost.bot_config(p_workspace_id, p_auth_ref);
+	if v_config -> 'enabled' = 'false' then
+		return '{"status": "ignored", "reason": "disabled"}';
+	elsif v_chat = v_config ->> 'operator_chat_id' and not (v_said -> 'is_bot')::boolean then
+		return autopost.bot_hear_operator(p_workspace_id, v_bot, v_said);
+	elsif v_said -> 'dialog' = 'false' or v_said -> 'is_bot' = 'true' then
+		return '{"status": "ignored", "reason": "no_dialog"}';
+	elsif not exists (select 1 from autopost.bot_rules r where r.workspace_id = p_workspace_id and r.enabled) then
+		return '{"status": "ignored", "reason": "no_rules"}';
+	elsif v_said ->> 'kind' = 'edit' then
+		perform autopost.bot_note(p_workspace_id, v_bot, v_chat, v_said || jsonb_build_object('trace_id',
+			autopost.new_id()),
+			'{"kind": "edited"}');
+		return '{"status": "logged"}';
+	end if;
+	perform autopost.bot_lock_state(p_workspace_id, p_provider, p_auth_ref, v_chat, true);
+	v_now := autopost.now_ts();
+	insert into autopost.bot_inbox (workspace_id, provider, auth_ref, chat_id, provider_message_id, inbox_id, ts, kind,
+		message, next_at, trace_id)
+	values (p_workspace_id, p_provider, p_auth_ref, v_chat, v_key, autopost.new_id(), v_now, v_said ->> 'kind',
+		v_said - '{kind,key,chat_id,dialog,is_bot,reply_to}'::text[], v_now, autopost.new_id())
+	on conflict do nothing;
+	v_new := found;
+	perform autopost.bot_process(p_workspace_id, p_provider, p_auth_ref, v_chat, v_config);
+	select i.status into v_status from autopost.bot_inbox i
+	where i.workspace_id = p_workspace_id and i.provider = p_provider and i.auth_ref = p_auth_ref
+	and i.chat_id = v_chat and i.provider_message_id = v_key;
+	return jsonb_build_object('status', case when v_new then v_status else 'duplicate' end);
+end
+$$;
+
+
+--
+-- Name: bot_transcript(text, text, text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_transcript(p_workspace_id text, p_provider text, p_auth_ref text, p_chat_id text, p_limit integer) RETURNS TABLE(id uuid, ts timestamp with time zone, kind text, message_text text, matched_rule_id text, rule_version integer, state_before text, state_after text, response_preview text, meta jsonb, reply_id uuid, reply_status text, sent_at timestamp with time zone, unknown_outcomes integer, last_error jsonb)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: returns the newest lines of a conversation, oldest first, with personal data masked, and the
+--          delivery of each answer. p_auth_ref: null if the chat has one bot only.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Reads:   bot_logs, bot_outbox.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('provider', p_provider <> ''), autopost.require_argument('chat_id',
+		p_chat_id <> '');
+	perform autopost.check_read('{}', '{}', p_limit);
+	return query
+	select l.id, l.ts, l.kind, l.message_text, l.matched_rule_id, l.rule_version, l.state_before, l.state_after,
+		l.response_preview, l.meta, o.reply_id, o.status, o.sent_at, o.unknown_outcomes, o.last_error
+	from (
+		select x.* from autopost.bot_logs x
+		where x.workspace_id = p_workspace_id and x.provider = p_provider
+		and x.auth_ref = coalesce(p_auth_ref, x.auth_ref) and x.chat_id = p_chat_id
+		order by x.ts desc, x.id desc
+		limit p_limit) l
+	left join lateral (
+		select y.reply_id, y.status, y.sent_at, y.unknown_outcomes, y.last_error from autopost.bot_outbox y
+		where y.workspace_id = p_workspace_id and y.reply_id = (l.meta ->> 'idempotency_key')::uuid limit 1) o on true
+	order by l.ts, l.id;
+end
+$$;
+
+
+--
+-- Name: bot_try(text, jsonb, jsonb, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_try(p_workspace_id text, p_rules jsonb, p_config jsonb, p_state jsonb, p_message jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: decides about one message as bot_receive would, and changes nothing. p_rules: an array of
+--          rules with the fields of put_bot_rule and rule_id; null for the enabled ones. p_config: meta.bot
+--          of an endpoint; null for {}. p_state: {"state", "context", "expired"} of the last answer; null for a
+--          new chat. p_message: {"text", "name", "language"}.
+-- Returns: {"kind": matched | fallback | guarded | escalated | relayed, "rule_id", "version", "intent",
+--          "text", "buttons", "state", "context", "language"}; state and context are the next p_state.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Reads:   bot_rules.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('message', jsonb_typeof(p_message) = 'object');
+	return jsonb_strip_nulls(autopost.bot_decide(case when p_rules is null then autopost.bot_rules_of(p_workspace_id)
+		else autopost.bot_rules_given(p_rules) end, coalesce(p_config, '{}'), coalesce(p_state, '{}'), p_message));
+end
+$$;
+
+
+--
+-- Name: bot_workspaces(timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_workspaces(p_by timestamp with time zone, p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- Purpose: active workspaces with a due message of a bot, and those that are not disabled with a received
+--          message to process. An expired lease counts as due; a message behind an open one of its chat
+--          does not.
+-- Reads:   bot_outbox, bot_inbox, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	with recursive o as (
+		(select x.workspace_id from autopost.bot_outbox x
+		where x.status in ('pending', 'sending', 'retry')
+		order by x.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from o, lateral (
+			select x.workspace_id from autopost.bot_outbox x
+			where x.status in ('pending', 'sending', 'retry') and x.workspace_id > o.workspace_id
+			order by x.workspace_id limit 1) n
+	), i as (
+		(select x.workspace_id from autopost.bot_inbox x
+		where x.status = 'received' and x.tries < 5
+		order by x.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from i, lateral (
+			select x.workspace_id from autopost.bot_inbox x
+			where x.status = 'received' and x.tries < 5 and x.workspace_id > i.workspace_id
+			order by x.workspace_id limit 1) n
+	), due as (
+		select o.workspace_id from o
+		where exists (select 1 from autopost.workspaces s where s.workspace_id = o.workspace_id and s.status = 'active')
+		and exists (
+			select 1 from autopost.bot_outbox m
+			where m.workspace_id = o.workspace_id and m.status in ('pending', 'sending', 'retry') and m.next_at <= p_by
+			and not exists (
+				select 1 from autopost.bot_outbox e
+				where e.workspace_id = m.workspace_id and e.provider = m.provider and e.auth_ref = m.auth_ref
+				and e.chat_id = m.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < m.reply_id))
+		union
+		select i.workspace_id from i
+		where exists (select 1 from autopost.workspaces s where s.workspace_id = i.workspace_id and s.status <> 'disabled')
+		and exists (
+			select 1 from autopost.bot_inbox m
+			where m.workspace_id = i.workspace_id and m.status = 'received' and m.tries < 5 and m.next_at <= p_by))
+	select d.workspace_id from due d
+	where v_all or autopost.may_access(d.workspace_id)
+	limit p_limit;
 end
 $$;
 
@@ -7036,7 +8920,7 @@ CREATE TABLE autopost.events (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'bot_replied'::text, 'bot_fallback'::text, 'bot_escalated'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 )
@@ -8997,7 +10881,7 @@ CREATE FUNCTION autopost.due_stages(p_within_ms integer) RETURNS SETOF text
     AS $$
 -- Purpose: the kinds of work that are due now or within p_within_ms. A daemon polls it every few
 --          seconds instead of each kind. Works across workspaces. Only the engine may call it.
--- Returns: some of deliveries, acts, submissions, fanout, recurrences, sources, files, results, moderation and leases
+-- Returns: some of deliveries, acts, submissions, fanout, recurrences, sources, files, results, moderation, bot and leases
 --          (payloads of NOTIFY autopost_wake and three more); usually none. It is a hint: a listed kind may have
 --          nothing to do; later work is listed later.
 -- Reads:   as armed_workspaces and the functions of queue/due_workspaces.
@@ -9020,6 +10904,7 @@ begin
 		('files', exists (select 1 from autopost.file_source_work() f where f.due_at <= v_by)),
 		('results', exists (select 1 from autopost.webhook_workspaces(v_by, 1))),
 		('moderation', exists (select 1 from autopost.moderation_workspaces(v_by, 1))),
+		('bot', exists (select 1 from autopost.bot_workspaces(v_by, 1))),
 		('leases', exists (select 1 from autopost.lapsed_workspaces(v_now, 1)))) s (stage, due)
 	where s.due;
 end
@@ -9334,6 +11219,53 @@ begin
 	values (p_workspace_id, autopost.new_id(), p_message_id, p_channel_id, autopost.now_ts(), p_action, 0, p_result,
 		autopost.redact(p_error - 'payload_ref'), p_error ->> 'payload_ref',
 		autopost.redact(jsonb_strip_nulls(coalesce(p_meta, '{}'))));
+end
+$$;
+
+
+--
+-- Name: enable_bot_rule(text, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.enable_bot_rule(p_workspace_id text, p_rule_id text, p_version integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: makes a stored version the enabled one of its rule; version 0 disables the rule.
+-- Returns: {"applied": true, "dry_run", "version", "before": the version that was enabled, 0 for none};
+--          or {"applied": false, "dry_run", "reason": unchanged | unknown_rule | unknown_version}.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   workspaces, bot_rules, audit_heads.
+-- Writes:  bot_rules, admin_audit_log.
+declare
+	v_act jsonb;
+	v_before int;
+	v_refusal text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('rule_id', p_rule_id <> ''), autopost.require_argument('version', p_version >= 0);
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	v_before := coalesce((select r.version from autopost.bot_rules r
+		where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id and r.enabled), 0);
+	v_refusal := case
+		when not exists (select 1 from autopost.bot_rules r
+			where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id) then 'unknown_rule'
+		when p_version > 0 and not exists (select 1 from autopost.bot_rules r where r.workspace_id = p_workspace_id
+			and r.rule_id = p_rule_id and r.version = p_version) then 'unknown_version'
+		when p_version = v_before then 'unchanged' end;
+	if v_refusal is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_refusal);
+	end if;
+	if not p_dry_run then
+		update autopost.bot_rules r set enabled = false
+		where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id and r.enabled;
+		update autopost.bot_rules r set enabled = true
+		where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id and r.version = p_version;
+		perform autopost.audit(p_workspace_id, 'enable_bot_rule', 'bot_rule:' || p_rule_id, v_act,
+			jsonb_build_object('version', v_before), jsonb_build_object('version', p_version));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'version', p_version, 'before', v_before);
 end
 $$;
 
@@ -12696,7 +14628,8 @@ CREATE FUNCTION autopost.follow_clock(p_workspace_id text) RETURNS interval
 --          have set them. Dates set by people stay.
 -- Returns: the jump; null without one.
 -- Locks:   workspace_endpoints, pull_cursors, submissions, moderation_chats, moderation_messages,
---          moderation_presses, credential_health, platform_limits, channels, deliveries, post_acts, bot_subscriptions, discovered_chats, webhook_cursors,
+--          moderation_presses, bot_state, bot_inbox, credential_health, platform_limits, channels, deliveries, post_acts,
+--          bot_outbox, bot_subscriptions, discovered_chats, webhook_cursors,
 --          result_webhooks, webhook_sends, in this order; gates as rearm_gates.
 -- Writes:  the locked tables; clock_debts.
 declare
@@ -12730,6 +14663,8 @@ begin
 			(4.3, 'moderation_messages', '{message_id}', 'lease_until', '{sending, closing}'),
 			(4.4, 'moderation_presses', '{press_id}', 'due_at', '{pending, sending}'),
 			(4.5, 'moderation_presses', '{press_id}', 'lease_until', '{sending}'),
+			(4.6, 'bot_state', '{provider, auth_ref, chat_id}', 'expires_at', null),
+			(4.7, 'bot_inbox', '{inbox_id}', 'next_at', '{received}'),
 			(5, 'fanout_jobs', '{job_id}', 'next_attempt_at', null),
 			(6, 'credential_health', '{auth_ref}', 'next_refresh_at', null),
 			(7, 'credential_health', '{auth_ref}', 'lease_until', null),
@@ -12747,6 +14682,8 @@ begin
 			(19, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
 			(20, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
 			(21, 'post_acts', '{act_id}', 'next_at', '{retry, sending}'),
+			(21.1, 'bot_outbox', '{reply_id}', 'next_at', '{pending, retry, sending}'),
+			(21.2, 'bot_outbox', '{reply_id}', 'send_at', '{sending}'),
 			(22, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
 			(23, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
 			(24, 'webhook_cursors', '{workspace_id}', 'done_at', null),
@@ -15009,6 +16946,40 @@ $$;
 
 
 --
+-- Name: install_bot_examples(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.install_bot_examples(p_workspace_id text, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds the example rules of the bot that the workspace does not have: five answers and a return in
+--          three steps, in Russian and English. Existing rules stay.
+-- Returns: {"added": [rule ids]}.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   as put_bot_rule.
+-- Writes:  bot_rules, admin_audit_log.
+declare
+	v_rule jsonb;
+	v_added jsonb := '[]';
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.manual_act(p_operator, p_reason, false);
+	for v_rule in select r.value from jsonb_array_elements(autopost.bot_examples()) r loop
+		if not exists (select 1 from autopost.bot_rules r
+			where r.workspace_id = p_workspace_id and r.rule_id = v_rule ->> 'rule_id') then
+			perform autopost.put_bot_rule(p_workspace_id, v_rule ->> 'rule_id', v_rule - 'rule_id', p_operator,
+				p_reason,
+				false);
+			v_added := v_added || (v_rule -> 'rule_id');
+		end if;
+	end loop;
+	return jsonb_build_object('added', v_added);
+end
+$$;
+
+
+--
 -- Name: instant_in(jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16558,9 +18529,10 @@ CREATE FUNCTION autopost.left_work(p_workspace_id text, p_for interval) RETURNS 
     LANGUAGE sql STABLE
     AS $$
 -- Purpose: finds work that is due for p_for although its stage could take it: calls of result
---          webhooks that have sent nothing since then, sources, and fan-out jobs. Sources have ten
---          times as long, because many are polled in turn.
--- Reads:   webhook_sends, result_webhooks, pull_cursors, pull_sources, fanout_jobs, workspaces.
+--          webhooks that have sent nothing since then, sources, fan-out jobs, recurrences, and messages to
+--          and of bots. Sources and messages of bots have ten times as long: they are taken in turn.
+-- Reads:   webhook_sends, result_webhooks, pull_cursors, pull_sources, fanout_jobs, recurrences, bot_inbox, bot_outbox,
+--          workspaces.
 select x.work, x.since
 from (
 	select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id, 'due_at',
@@ -16587,6 +18559,22 @@ from (
 		r.next_at), greatest(r.next_at, r.updated_at), p_for, r.workspace_id
 	from autopost.recurrences r
 	where r.workspace_id = p_workspace_id and r.enabled
+	union all
+	select jsonb_build_object('what', 'message to the bot without progress', 'chat_id', i.chat_id, 'next_at', i.next_at),
+		i.next_at, p_for, i.workspace_id
+	from autopost.bot_inbox i
+	where i.workspace_id = p_workspace_id and i.status = 'received' and i.tries < 5
+	union all
+	select jsonb_build_object('what', 'message of the bot without progress', 'reply_id', o.reply_id, 'next_at', o.next_at),
+		greatest(o.next_at, l.cooldown_until, l.quota_until, l.next_allowed_at, l.probe_at), p_for * 10, o.workspace_id
+	from autopost.bot_outbox o
+	left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = o.provider
+		and l.rate_group = autopost.bot_rate_group(p_workspace_id, o.provider, o.auth_ref)
+	where o.workspace_id = p_workspace_id and o.status in ('pending', 'retry', 'sending')
+	and not exists (
+		select 1 from autopost.bot_outbox e
+		where e.workspace_id = p_workspace_id and e.provider = o.provider and e.auth_ref = o.auth_ref
+		and e.chat_id = o.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < o.reply_id)
 ) x (work, since, patience, workspace_id)
 join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
 where x.since <= autopost.now_ts() - x.patience
@@ -17209,6 +19197,77 @@ begin
 	and (v_from is null or v.id >= v_from)
 	and (v_until is null or v.id < v_until)
 	order by v.id desc
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_bot_chats(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_bot_chats(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS TABLE(provider text, auth_ref text, chat_id text, state text, expires_at timestamp with time zone, waiting bigint, failing bigint, unsent bigint, updated_at timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the dialogs of the bots, the latest first: their state, the messages that wait for their
+--          turn (waiting) or were given up after five tries (failing), and open replies (unsent).
+--          p_filter: {"provider", "auth_ref", "state", "before": an instant of updated_at}.
+-- Raises:  AP001 for an unknown filter or a limit outside 1 to 10000.
+-- Reads:   bot_state, bot_inbox, bot_outbox.
+declare
+	v_before timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{provider,auth_ref,state,before}', p_limit);
+	v_before := autopost.instant_in(p_filter, 'before');
+	return query
+	select s.provider, s.auth_ref, s.chat_id, s.state, s.expires_at,
+		(select count(*) from autopost.bot_inbox i
+		where i.workspace_id = p_workspace_id and i.provider = s.provider and i.auth_ref = s.auth_ref
+		and i.chat_id = s.chat_id and i.status = 'received' and i.tries < 5),
+		(select count(*) from autopost.bot_inbox i
+		where i.workspace_id = p_workspace_id and i.provider = s.provider and i.auth_ref = s.auth_ref
+		and i.chat_id = s.chat_id and i.status = 'received' and i.tries = 5),
+		(select count(*) from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.provider = s.provider and o.auth_ref = s.auth_ref
+		and o.chat_id = s.chat_id and o.status in ('pending', 'sending', 'retry')), s.updated_at
+	from autopost.bot_state s
+	where s.workspace_id = p_workspace_id
+	and (not p_filter ? 'provider' or s.provider = p_filter ->> 'provider')
+	and (not p_filter ? 'auth_ref' or s.auth_ref = p_filter ->> 'auth_ref')
+	and (not p_filter ? 'state' or s.state = p_filter ->> 'state')
+	and (v_before is null or s.updated_at < v_before)
+	order by s.updated_at desc, s.provider, s.auth_ref, s.chat_id
+	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: list_bot_rules(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_bot_rules(p_workspace_id text, p_filter jsonb, p_limit integer) RETURNS TABLE(rule_id text, version integer, enabled boolean, intent text, state text, keywords jsonb, priority integer, max_turns integer, response_template text, buttons jsonb, next_state text, created_at timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the rules of the bot by id, the newest version first. p_filter: {"rule_id", "enabled":
+--          true for the versions that decide now, "after": a rule_id; the list continues behind it}.
+-- Raises:  AP001 for an unknown filter or a limit outside 1 to 10000.
+-- Reads:   bot_rules.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{rule_id,enabled,after}', p_limit);
+	return query
+	select r.rule_id, r.version, r.enabled, r.intent, r.state, r.pattern -> 'keywords', r.priority, r.max_turns,
+		r.response_template, r.buttons, r.next_state, r.created_at
+	from autopost.bot_rules r
+	where r.workspace_id = p_workspace_id
+	and (not p_filter ? 'rule_id' or r.rule_id = p_filter ->> 'rule_id')
+	and (not p_filter ? 'enabled' or to_jsonb(r.enabled) = p_filter -> 'enabled')
+	and (not p_filter ? 'after' or r.rule_id > p_filter ->> 'after')
+	order by r.rule_id, r.version desc
 	limit p_limit;
 end
 $$;
@@ -25023,6 +27082,68 @@ $$;
 
 
 --
+-- Name: purge_conversations(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.purge_conversations(p_workspace_id text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: deletes conversations of the bot that are older than bot_log_retention_days: up to 5,000 rows
+--          each of its log, of ended messages and of states. An expired state goes at once. A message that is open stays;
+--          one that was given up goes with its age.
+-- Returns: {"purged", "more"}.
+-- Raises:  AP002, AP003, AP005 as enter_workspace.
+-- Locks:   bot_state, bot_inbox, bot_outbox; all with SKIP LOCKED.
+-- Writes:  bot_state, bot_inbox, bot_outbox, bot_logs.
+declare
+	v_now timestamptz;
+	v_before timestamptz;
+	v_ids uuid[];
+	v_counts int[] := '{}';
+	v_count int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_now := autopost.now_ts();
+	v_before := v_now - autopost.setting_interval('bot_log_retention_days');
+	with old as (
+		select s.provider, s.auth_ref, s.chat_id from autopost.bot_state s
+		where s.workspace_id = p_workspace_id and coalesce(s.expires_at, s.updated_at) <= v_now
+		and (s.expires_at <= v_now or s.updated_at <= v_before)
+		limit 5000
+		for update of s skip locked)
+	delete from autopost.bot_state s using old o
+	where s.workspace_id = p_workspace_id and s.provider = o.provider and s.auth_ref = o.auth_ref
+	and s.chat_id = o.chat_id;
+	get diagnostics v_count = row_count;
+	v_counts := v_counts || v_count;
+	v_ids := array(
+		select i.inbox_id from autopost.bot_inbox i
+		where i.workspace_id = p_workspace_id and i.ts < v_before and (i.status = 'processed' or i.tries = 5)
+		limit 5000
+		for update of i skip locked);
+	delete from autopost.bot_inbox i where i.workspace_id = p_workspace_id and i.inbox_id = any (v_ids);
+	v_counts := v_counts || cardinality(v_ids);
+	v_ids := array(
+		select o.reply_id from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.finished_at < v_before
+		limit 5000
+		for update of o skip locked);
+	delete from autopost.bot_outbox o where o.workspace_id = p_workspace_id and o.reply_id = any (v_ids);
+	v_counts := v_counts || cardinality(v_ids);
+	v_ids := array(
+		select l.id from autopost.bot_logs l
+		where l.workspace_id = p_workspace_id and l.ts < v_before
+		limit 5000
+		for update of l skip locked);
+	delete from autopost.bot_logs l where l.workspace_id = p_workspace_id and l.id = any (v_ids);
+	v_counts := v_counts || cardinality(v_ids);
+	return jsonb_build_object('purged', (select sum(c.n) from unnest(v_counts) c (n)), 'more', 5000 = any (v_counts));
+end
+$$;
+
+
+--
 -- Name: purge_deliveries(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -25570,6 +27691,65 @@ begin
 			v_answer -> 'after');
 	end if;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: put_bot_rule(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_bot_rule(p_workspace_id text, p_rule_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: writes the next version of a rule of the bot. p_fields has changed fields: enabled, intent,
+--          state (null: any), keywords, priority, max_turns, response_template, buttons, next_state;
+--          null restores the default; missing ones stay as in the newest version. An enabled version
+--          replaces the enabled one; a version with enabled false is a draft beside it. The next
+--          message is decided by it.
+-- Returns: {"applied": true, "dry_run", "created", "before", "after", "version"}, or {"applied": false,
+--          "dry_run"} with reason unchanged, or invalid and "errors": [{"field", "reason", "remedy"}].
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   workspaces, bot_rules, audit_heads.
+-- Writes:  bot_rules, admin_audit_log.
+declare
+	v_act jsonb;
+	v_fields jsonb := autopost.bot_rule_fields();
+	v_old autopost.bot_rules;
+	v_put jsonb;
+	v_answer jsonb;
+	v_new autopost.bot_rules;
+	v_version int;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('rule_id', p_rule_id <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	select r.* into v_old from autopost.bot_rules r
+	where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id order by r.version desc limit 1;
+	perform autopost.check_new_id('rule_id', p_rule_id) where v_old.rule_id is null;
+	v_put := autopost.put_row(p_fields, v_fields,
+		case when v_old.rule_id is not null then autopost.bot_rule_row(v_old) end);
+	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
+		then autopost.bot_rule_errors(v_put -> 'after') end, p_dry_run);
+	if v_answer -> 'applied' = 'false' then
+		return v_answer;
+	end if;
+	v_version := coalesce(v_old.version, 0) + 1;
+	if not p_dry_run then
+		v_new := jsonb_populate_record(null::autopost.bot_rules, jsonb_strip_nulls(v_put -> 'after'));
+		update autopost.bot_rules r set enabled = false
+		where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id and r.enabled and v_new.enabled;
+		insert into autopost.bot_rules (workspace_id, rule_id, version, enabled, intent, state, pattern, priority,
+			max_turns, response_template, buttons, next_state, created_at)
+		values (p_workspace_id, p_rule_id, v_version, v_new.enabled, coalesce(v_new.intent, ''), v_new.state,
+			jsonb_build_object('keywords', v_put -> 'after' -> 'keywords', 'mode', 'contains'), v_new.priority,
+			v_new.max_turns, v_new.response_template, nullif(v_new.buttons, '[]'), v_new.next_state, autopost.now_ts());
+		perform autopost.audit(p_workspace_id, 'put_bot_rule', 'bot_rule:' || p_rule_id, v_act, v_answer -> 'before',
+			v_answer -> 'after' || jsonb_build_object('version', v_version));
+	end if;
+	return v_answer || jsonb_build_object('version', v_version);
 end
 $$;
 
@@ -27922,6 +30102,25 @@ $$;
 
 
 --
+-- Name: ready_bot_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.ready_bot_workspaces(p_limit integer) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists workspaces of the role with a due message of a bot, or a received message to process.
+-- Raises:  AP001 for a wrong argument.
+-- Reads:   as bot_workspaces.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('limit', p_limit > 0);
+	return query select r from autopost.bot_workspaces(autopost.now_ts(), p_limit) r;
+end
+$$;
+
+
+--
 -- Name: ready_fanout_workspaces(integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28513,15 +30712,15 @@ CREATE FUNCTION autopost.receive_update(p_workspace_id text, p_endpoint_id text,
 --          recognised by its id at any endpoint. The endpoint has kind bot_webhook; its
 --          meta.auth_ref is the bot's credential. The same transaction records the bot's chats. If
 --          the bot loses the right to post, the channels of the chat pause; if it regains the
---          right, they resume. A pressed button of a decision is handled at once. An update of an
---          unknown type is kept without effect.
+--          right, they resume. A pressed button of a decision is handled at once. The shop
+--          bot decides about its answer (bot_receive). An update of an unknown type is kept without effect.
 -- Returns: {"status": "stored" | "duplicate", "kind", "rights": "lost" | "regained" if channels
---          changed}.
+--          changed, "bot": status of bot_receive unless it ignored the update}.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   submissions, moderation_messages, bot_updates (a concurrent duplicate waits),
---          discovered_chats, channels (channel_id), channel_gates, audit_heads, in this order.
+--          bot_state, bot_inbox, discovered_chats, channels (channel_id), channel_gates, audit_heads, in this order.
 -- Writes:  bot_updates, discovered_chats, channels, channel_gates, alerts, events (channel_paused,
---          channel_enabled), admin_audit_log; as take_press.
+--          channel_enabled), admin_audit_log; as bot_receive and take_press.
 declare
 	v_bot record;
 	v_read jsonb;
@@ -28529,6 +30728,7 @@ declare
 	v_now timestamptz;
 	v_limit constant int := 120; -- far more than people write; a busy chat must not fill the disk
 	v_rights text;
+	v_bot_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_bot := autopost.bot_of(p_workspace_id, p_endpoint_id);
@@ -28554,10 +30754,12 @@ begin
 	if not found then
 		return jsonb_build_object('status', 'duplicate', 'kind', v_read -> 'kind');
 	end if;
+	v_bot_answer := autopost.bot_receive(p_workspace_id, p_endpoint_id, p_update);
 	select max(autopost.note_chat(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, f.value)) into v_rights
 	from (select * from jsonb_array_elements(v_read -> 'chats') order by value ->> 'target_id') f;
 	perform autopost.take_press(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, v_press) where v_press is not null;
-	return jsonb_strip_nulls(jsonb_build_object('status', 'stored', 'kind', v_read -> 'kind', 'rights', v_rights));
+	return jsonb_strip_nulls(jsonb_build_object('status', 'stored', 'kind', v_read -> 'kind', 'rights', v_rights,
+		'bot', case when v_bot_answer ->> 'status' <> 'ignored' then v_bot_answer -> 'status' end));
 end
 $$;
 
@@ -31076,6 +33278,84 @@ begin
 exception when sqlstate 'AP900' then
 	-- the exception rolled the rows back
 	return autopost.replayed(p_workspace_id, p_webhook_id, p_ids, v_queued, v_next);
+end
+$$;
+
+
+--
+-- Name: replay_bot_rules(text, jsonb, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replay_bot_rules(p_workspace_id text, p_rules jsonb, p_filter jsonb, p_limit integer) RETURNS TABLE(id uuid, ts timestamp with time zone, provider text, auth_ref text, chat_id text, message_text text, changed boolean, before jsonb, after jsonb)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: answers stored conversations by given rules (as in bot_try; null: the enabled ones), with the
+--          same function that answers customers, and compares. Nothing changes. Each conversation is
+--          played from its oldest message of the period; its state follows the given rules. Texts are those of the
+--          log: personal data is masked. p_filter: {"provider", "auth_ref", "chat_id", "since", "until",
+--          "changed": true for differences only}.
+-- Returns: at most p_limit messages in their order; before and after have kind, rule_id, version, state
+--          and text.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Reads:   bot_logs, bot_rules, workspace_endpoints.
+declare
+	v_rules jsonb;
+	v_since timestamptz;
+	v_until timestamptz;
+	v_line record;
+	v_states jsonb := '{}'; -- of each conversation
+	v_key text;
+	v_done jsonb;
+	v_given int := 0;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.check_read(p_filter, '{provider,auth_ref,chat_id,since,until,changed}', p_limit);
+	v_since := autopost.instant_in(p_filter, 'since');
+	v_until := autopost.instant_in(p_filter, 'until');
+	v_rules := case when p_rules is null then autopost.bot_rules_of(p_workspace_id)
+		else autopost.bot_rules_given(p_rules) end;
+	for v_line in
+		select l.* from autopost.bot_logs l
+		where l.workspace_id = p_workspace_id
+		and (not p_filter ? 'provider' or l.provider = p_filter ->> 'provider')
+		and (not p_filter ? 'auth_ref' or l.auth_ref = p_filter ->> 'auth_ref')
+		and (not p_filter ? 'chat_id' or l.chat_id = p_filter ->> 'chat_id')
+		and l.ts >= coalesce(v_since, '-infinity') and l.ts < coalesce(v_until, 'infinity')
+		and l.kind in ('matched', 'fallback', 'guarded', 'escalated', 'relayed', 'operator', 'handed_back')
+		order by l.ts, l.id
+	loop
+		v_key := concat_ws(' ', v_line.provider, v_line.auth_ref, v_line.chat_id);
+		if v_line.kind in ('operator', 'handed_back') then
+			v_states := v_states || jsonb_build_object(v_key, jsonb_build_object('state', v_line.state_after,
+				'context', '{}'::jsonb));
+			continue;
+		end if;
+		v_done := autopost.bot_decide(v_rules, autopost.bot_config(p_workspace_id, v_line.auth_ref),
+			coalesce(v_states -> v_key, jsonb_build_object('state', v_line.state_before, 'context',
+				coalesce(v_line.meta -> 'context_before', '{}')))
+			|| jsonb_build_object('expired', coalesce(v_line.meta -> 'expired', 'false')),
+			jsonb_build_object('text', v_line.message_text, 'language', v_line.meta -> 'language'));
+		v_states := v_states || jsonb_build_object(v_key, jsonb_build_object('state', v_done -> 'state', 'context',
+			v_done -> 'context'));
+		id := v_line.id;
+		ts := v_line.ts;
+		provider := v_line.provider;
+		auth_ref := v_line.auth_ref;
+		chat_id := v_line.chat_id;
+		message_text := v_line.message_text;
+		before := jsonb_strip_nulls(jsonb_build_object('kind', v_line.kind, 'rule_id', v_line.matched_rule_id,
+			'version',
+			v_line.rule_version, 'state', v_line.state_after, 'text', v_line.response_preview));
+		after := jsonb_strip_nulls(jsonb_build_object('kind', v_done -> 'kind', 'rule_id', v_done -> 'rule_id',
+			'version',
+			v_done -> 'version', 'state', v_done -> 'state', 'text', left(autopost.redact(v_done ->> 'text'), 500)));
+		changed := before - 'version' <> after - 'version';
+		continue when p_filter -> 'changed' = 'true' and not changed;
+		return next;
+		v_given := v_given + 1;
+		exit when v_given >= p_limit;
+	end loop;
 end
 $$;
 
@@ -38590,6 +40870,9 @@ begin
 	return query select 'I31', 'a receipt has its message or submission', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
+	return query select 'I32', 'each message to the bot has one reply, in the order of its dialog', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i32(p_workspace_id) with ordinality v (found, n);
 	return query select 'I33', 'a file job is published once, and only as approved', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i33(p_workspace_id) with ordinality v (found, n);
@@ -39619,6 +41902,91 @@ left join autopost.ingest_runs r on r.workspace_id = p_workspace_id and r.run_id
 where r.run_id is null
 or (jsonb_array_length(r.items) < 1000 and p.n > jsonb_array_length(r.items) + coalesce((r.stats_json ->> 'seen')::int,
 	0))
+$$;
+
+
+--
+-- Name: verify_i32(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i32(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE sql STABLE
+    AS $$
+-- Purpose: finds violations of I32. A processed message has its log, and a log that answers has its reply. A reply has
+--          one end, a sent one its call; a second call after an unknown outcome is recorded. A dialog gets its
+--          replies in order, one at a time, and each decision starts at the state that the one before left. Rows that
+--          retention may have reached are not judged.
+with kept as (
+	select autopost.now_ts() - autopost.setting_interval('bot_log_retention_days') + interval '1 hour' as from_at
+), lines as (
+	select l.id, l.ts, l.provider, l.auth_ref, l.chat_id, l.kind, l.state_before, l.state_after, l.meta,
+		l.inbound_provider_message_id
+	from autopost.bot_logs l, kept k
+	where l.workspace_id = p_workspace_id and l.ts > k.from_at
+), ends as (
+	select (e.meta ->> 'reply_id')::uuid as reply_id,
+		count(*) filter (where e.meta ->> 'status' in ('sent', 'failed_permanent', 'dead')) as ends,
+		count(*) filter (where e.meta -> 'unknown' = 'true') as unknowns
+	from autopost.events e
+	where e.workspace_id = p_workspace_id and e.action = 'bot_replied'
+	group by 1
+)
+select jsonb_build_object('what', 'processed without a log', 'chat_id', i.chat_id, 'provider_message_id',
+	i.provider_message_id)
+from autopost.bot_inbox i
+left join lines l on l.provider = i.provider and l.auth_ref = i.auth_ref and l.chat_id = i.chat_id
+	and l.inbound_provider_message_id = i.provider_message_id and l.kind <> 'edited', kept k
+where i.workspace_id = p_workspace_id and i.status = 'processed' and i.ts > k.from_at and l.id is null
+union all
+select jsonb_build_object('what', 'answered without a reply', 'chat_id', l.chat_id, 'provider_message_id',
+	l.inbound_provider_message_id)
+from lines l
+left join autopost.bot_outbox o on o.workspace_id = p_workspace_id and o.provider = l.provider
+	and o.auth_ref = l.auth_ref and o.chat_id = l.chat_id
+	and o.inbound_provider_message_id = l.inbound_provider_message_id
+where l.kind in ('matched', 'fallback', 'guarded', 'escalated', 'operator', 'handed_back') and o.reply_id is null
+union all
+select jsonb_build_object('what', 'decided twice', 'chat_id', l.chat_id, 'provider_message_id',
+	l.inbound_provider_message_id)
+from lines l
+where l.kind <> 'edited'
+group by l.provider, l.auth_ref, l.chat_id, l.inbound_provider_message_id
+having count(*) > 1
+union all
+select jsonb_build_object('what', 'ends of a reply', 'reply_id', o.reply_id, 'status', o.status, 'ends',
+	coalesce(e.ends, 0), 'unknown_outcomes', o.unknown_outcomes, 'recorded', coalesce(e.unknowns, 0))
+from autopost.bot_outbox o
+left join ends e on e.reply_id = o.reply_id
+where o.workspace_id = p_workspace_id
+	and o.created_at > autopost.now_ts() - autopost.setting_interval('event_retention_days')
+and (coalesce(e.ends, 0) <> (o.finished_at is not null)::int or coalesce(e.unknowns, 0) <> o.unknown_outcomes
+	or o.status = 'sent' and o.last_call_at is null)
+union all
+select jsonb_build_object('what', 'two calls in a chat', 'chat_id', o.chat_id, 'replies', jsonb_agg(o.reply_id))
+from autopost.bot_outbox o
+where o.workspace_id = p_workspace_id and o.status = 'sending'
+group by o.provider, o.auth_ref, o.chat_id having count(*) > 1
+union all
+select jsonb_build_object('what', 'out of order', 'chat_id', o.chat_id, 'reply_id', o.reply_id)
+from (
+	select x.chat_id, x.reply_id, x.last_call_at, x.created_at, max(x.last_call_at) over earlier as before,
+		max(x.created_at) over earlier as created_before
+	from autopost.bot_outbox x
+	where x.workspace_id = p_workspace_id and x.last_call_at is not null and x.about_chat_id is null
+	window earlier as (partition by x.provider, x.auth_ref, x.chat_id order by x.reply_id
+		rows between unbounded preceding and 1 preceding)) o
+-- a clock that was put back orders nothing
+where o.last_call_at < o.before and o.created_at >= o.created_before and o.last_call_at >= o.created_at
+union all
+select jsonb_build_object('what', 'a state was lost', 'chat_id', s.chat_id, 'log_id', s.id, 'before', s.state_before,
+	'left', s.left_state)
+from (
+	select l.chat_id, l.id, l.ts, l.state_before, lag(l.state_after) over dialog as left_state,
+		(lag(l.meta) over dialog ->> 'expires_at')::timestamptz as expires_at
+	from lines l
+	where l.kind <> 'edited'
+	window dialog as (partition by l.provider, l.auth_ref, l.chat_id order by l.ts, l.id)) s
+where s.state_before <> s.left_state and not (s.state_before = 'default' and s.ts >= s.expires_at)
 $$;
 
 
@@ -42246,6 +44614,128 @@ ALTER TABLE ONLY autopost.avatars FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: bot_inbox; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.bot_inbox (
+    workspace_id text NOT NULL,
+    provider text NOT NULL,
+    auth_ref text DEFAULT ''::text NOT NULL,
+    chat_id text NOT NULL,
+    provider_message_id text NOT NULL,
+    inbox_id uuid NOT NULL,
+    ts timestamp with time zone NOT NULL,
+    kind text DEFAULT 'message'::text NOT NULL,
+    status text DEFAULT 'received'::text NOT NULL,
+    message jsonb,
+    tries integer DEFAULT 0 NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    error jsonb,
+    trace_id uuid NOT NULL,
+    processed_at timestamp with time zone,
+    CONSTRAINT bot_inbox_forgets CHECK (((status = 'received'::text) OR (message IS NULL))),
+    CONSTRAINT bot_inbox_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'callback'::text, 'start'::text]))),
+    CONSTRAINT bot_inbox_processed CHECK (((status = 'processed'::text) = (processed_at IS NOT NULL))),
+    CONSTRAINT bot_inbox_status_check CHECK ((status = ANY (ARRAY['received'::text, 'processed'::text]))),
+    CONSTRAINT bot_inbox_tries_check CHECK (((tries >= 0) AND (tries <= 5)))
+);
+
+ALTER TABLE ONLY autopost.bot_inbox FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: bot_logs; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.bot_logs (
+    workspace_id text NOT NULL,
+    id uuid NOT NULL,
+    ts timestamp with time zone NOT NULL,
+    provider text NOT NULL,
+    auth_ref text DEFAULT ''::text NOT NULL,
+    chat_id text NOT NULL,
+    kind text NOT NULL,
+    inbound_provider_message_id text NOT NULL,
+    message_text text,
+    matched_rule_id text,
+    rule_version integer,
+    state_before text,
+    state_after text,
+    response_preview text,
+    meta jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT bot_logs_kind_check CHECK ((kind = ANY (ARRAY['matched'::text, 'fallback'::text, 'guarded'::text, 'escalated'::text, 'relayed'::text, 'operator'::text, 'handed_back'::text, 'edited'::text]))),
+    CONSTRAINT bot_logs_rule CHECK ((((matched_rule_id IS NULL) AND (rule_version IS NULL)) OR ((matched_rule_id IS NOT NULL) AND (rule_version IS NOT NULL))))
+);
+
+ALTER TABLE ONLY autopost.bot_logs FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: bot_outbox; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.bot_outbox (
+    workspace_id text NOT NULL,
+    provider text NOT NULL,
+    auth_ref text DEFAULT ''::text NOT NULL,
+    chat_id text NOT NULL,
+    inbound_provider_message_id text NOT NULL,
+    reply_id uuid NOT NULL,
+    kind text DEFAULT 'reply'::text NOT NULL,
+    about_chat_id text,
+    response_hash text NOT NULL,
+    rendered_text text NOT NULL,
+    render_meta jsonb NOT NULL,
+    callback_id text,
+    status text DEFAULT 'pending'::text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    claim_token text,
+    claimed_by text,
+    claimed_at timestamp with time zone,
+    send_at timestamp with time zone,
+    started_at timestamp with time zone,
+    last_call_at timestamp with time zone,
+    unknown_outcomes integer DEFAULT 0 NOT NULL,
+    last_error jsonb,
+    settled jsonb,
+    provider_message_id text,
+    sent_at timestamp with time zone,
+    trace_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT bot_outbox_attempt_check CHECK ((attempt >= 0)),
+    CONSTRAINT bot_outbox_claimed CHECK (((status = 'sending'::text) = (claim_token IS NOT NULL))),
+    CONSTRAINT bot_outbox_finished CHECK (((status = ANY (ARRAY['sent'::text, 'failed_permanent'::text, 'dead'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT bot_outbox_kind_check CHECK ((kind = ANY (ARRAY['reply'::text, 'relay'::text]))),
+    CONSTRAINT bot_outbox_sent CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
+    CONSTRAINT bot_outbox_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'retry'::text, 'sent'::text, 'failed_permanent'::text, 'dead'::text]))),
+    CONSTRAINT bot_outbox_unknown_outcomes_check CHECK (((unknown_outcomes >= 0) AND (unknown_outcomes <= 2)))
+);
+
+ALTER TABLE ONLY autopost.bot_outbox FORCE ROW LEVEL SECURITY;
+
+
+--
+-- Name: bot_state; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.bot_state (
+    workspace_id text NOT NULL,
+    provider text NOT NULL,
+    auth_ref text DEFAULT ''::text NOT NULL,
+    chat_id text NOT NULL,
+    state text DEFAULT 'default'::text NOT NULL,
+    context jsonb DEFAULT '{}'::jsonb NOT NULL,
+    expires_at timestamp with time zone,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT bot_state_state_check CHECK ((state <> ''::text))
+);
+
+ALTER TABLE ONLY autopost.bot_state FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: bot_updates; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -42425,7 +44915,7 @@ CREATE TABLE autopost.events_default (
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text]))),
+    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'bot_replied'::text, 'bot_fallback'::text, 'bot_escalated'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 );
@@ -42874,6 +45364,62 @@ ALTER TABLE ONLY autopost.audit_heads
 
 ALTER TABLE ONLY autopost.avatars
     ADD CONSTRAINT avatars_pkey PRIMARY KEY (workspace_id, avatar_id);
+
+
+--
+-- Name: bot_inbox bot_inbox_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_inbox
+    ADD CONSTRAINT bot_inbox_pkey PRIMARY KEY (workspace_id, provider, auth_ref, chat_id, provider_message_id);
+
+
+--
+-- Name: bot_inbox bot_inbox_workspace_id_inbox_id_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_inbox
+    ADD CONSTRAINT bot_inbox_workspace_id_inbox_id_key UNIQUE (workspace_id, inbox_id);
+
+
+--
+-- Name: bot_logs bot_logs_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_logs
+    ADD CONSTRAINT bot_logs_pkey PRIMARY KEY (workspace_id, id);
+
+
+--
+-- Name: bot_outbox bot_outbox_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_outbox
+    ADD CONSTRAINT bot_outbox_pkey PRIMARY KEY (workspace_id, reply_id);
+
+
+--
+-- Name: bot_outbox bot_outbox_workspace_id_provider_auth_ref_chat_id_inbound_p_key; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_outbox
+    ADD CONSTRAINT bot_outbox_workspace_id_provider_auth_ref_chat_id_inbound_p_key UNIQUE (workspace_id, provider, auth_ref, chat_id, inbound_provider_message_id);
+
+
+--
+-- Name: bot_rules bot_rules_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_rules
+    ADD CONSTRAINT bot_rules_pkey PRIMARY KEY (workspace_id, rule_id, version);
+
+
+--
+-- Name: bot_state bot_state_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_state
+    ADD CONSTRAINT bot_state_pkey PRIMARY KEY (workspace_id, provider, auth_ref, chat_id);
 
 
 --
@@ -43583,6 +46129,111 @@ CREATE UNIQUE INDEX alerts_open ON autopost.alerts USING btree (workspace_id, ki
 --
 
 CREATE INDEX api_requests_expiry ON autopost.api_requests USING btree (workspace_id, expires_at);
+
+
+--
+-- Name: bot_inbox_age; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_inbox_age ON autopost.bot_inbox USING btree (workspace_id, ts);
+
+
+--
+-- Name: bot_inbox_chat; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_inbox_chat ON autopost.bot_inbox USING btree (workspace_id, provider, auth_ref, chat_id, ts, inbox_id) WHERE ((status = 'received'::text) AND (tries < 5));
+
+
+--
+-- Name: bot_inbox_pace; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_inbox_pace ON autopost.bot_inbox USING btree (workspace_id, provider, auth_ref, chat_id, processed_at) WHERE (processed_at IS NOT NULL);
+
+
+--
+-- Name: bot_inbox_received; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_inbox_received ON autopost.bot_inbox USING btree (workspace_id, next_at) WHERE ((status = 'received'::text) AND (tries < 5));
+
+
+--
+-- Name: bot_logs_chat; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_logs_chat ON autopost.bot_logs USING btree (workspace_id, provider, auth_ref, chat_id, ts, id);
+
+
+--
+-- Name: bot_logs_edits; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX bot_logs_edits ON autopost.bot_logs USING btree (workspace_id, provider, auth_ref, chat_id, inbound_provider_message_id) WHERE (kind = 'edited'::text);
+
+
+--
+-- Name: bot_logs_ts; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_logs_ts ON autopost.bot_logs USING btree (workspace_id, ts, id);
+
+
+--
+-- Name: bot_outbox_about; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_outbox_about ON autopost.bot_outbox USING btree (workspace_id, provider, auth_ref, about_chat_id) WHERE (about_chat_id IS NOT NULL);
+
+
+--
+-- Name: bot_outbox_age; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_outbox_age ON autopost.bot_outbox USING btree (workspace_id, finished_at) WHERE (finished_at IS NOT NULL);
+
+
+--
+-- Name: bot_outbox_due; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_outbox_due ON autopost.bot_outbox USING btree (workspace_id, next_at) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text, 'retry'::text]));
+
+
+--
+-- Name: bot_outbox_open; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_outbox_open ON autopost.bot_outbox USING btree (workspace_id, provider, auth_ref, chat_id, reply_id) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text, 'retry'::text]));
+
+
+--
+-- Name: bot_outbox_pace; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_outbox_pace ON autopost.bot_outbox USING btree (workspace_id, provider, auth_ref, chat_id, last_call_at) WHERE (last_call_at IS NOT NULL);
+
+
+--
+-- Name: bot_outbox_sent; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_outbox_sent ON autopost.bot_outbox USING btree (workspace_id, provider, auth_ref, chat_id, provider_message_id) WHERE (provider_message_id IS NOT NULL);
+
+
+--
+-- Name: bot_rules_enabled; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE UNIQUE INDEX bot_rules_enabled ON autopost.bot_rules USING btree (workspace_id, rule_id) WHERE enabled;
+
+
+--
+-- Name: bot_state_expiry; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_state_expiry ON autopost.bot_state USING btree (workspace_id, COALESCE(expires_at, updated_at));
 
 
 --
@@ -44660,6 +47311,46 @@ ALTER TABLE ONLY autopost.avatars
 
 
 --
+-- Name: bot_inbox bot_inbox_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_inbox
+    ADD CONSTRAINT bot_inbox_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: bot_logs bot_logs_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_logs
+    ADD CONSTRAINT bot_logs_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: bot_outbox bot_outbox_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_outbox
+    ADD CONSTRAINT bot_outbox_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: bot_rules bot_rules_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_rules
+    ADD CONSTRAINT bot_rules_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
+-- Name: bot_state bot_state_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.bot_state
+    ADD CONSTRAINT bot_state_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: bot_subscriptions bot_subscriptions_workspace_id_endpoint_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -45240,6 +47931,36 @@ ALTER TABLE autopost.audit_heads ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.avatars ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: bot_inbox; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.bot_inbox ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: bot_logs; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.bot_logs ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: bot_outbox; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.bot_outbox ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: bot_rules; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.bot_rules ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: bot_state; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.bot_state ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: bot_subscriptions; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -45512,6 +48233,41 @@ CREATE POLICY owner_session ON autopost.audit_heads TO autopost_owner USING ((CO
 --
 
 CREATE POLICY owner_session ON autopost.avatars TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: bot_inbox owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.bot_inbox TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: bot_logs owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.bot_logs TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: bot_outbox owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.bot_outbox TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: bot_rules owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.bot_rules TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: bot_state owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.bot_state TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -46094,6 +48850,41 @@ CREATE POLICY workspace ON autopost.audit_heads USING ((workspace_id = current_s
 --
 
 CREATE POLICY workspace ON autopost.avatars USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: bot_inbox workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.bot_inbox USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: bot_logs workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.bot_logs USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: bot_outbox workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.bot_outbox USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: bot_rules workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.bot_rules USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: bot_state workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.bot_state USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

@@ -4,8 +4,8 @@
 --     -f db/functions/install.sql -f db/grants.sql
 -- Functions with `security definer` are public: see db/grants.sql. All others are helpers.
 -- A helper is in the folder of the only stage that calls it; admin/, moderation/ and monitor/verify/
--- may call it too. Each stage that takes decisions calls moderation/. A helper of several stages is in
--- core/, post/ or queue/.
+-- may call it too. Each stage that takes decisions calls moderation/, and receive_update calls
+-- bot_receive. A helper of several stages is in core/, post/ or queue/.
 
 -- Read models. They use tables only, because functions return their rows.
 \ir ../views/readable_workspaces.sql
@@ -53,6 +53,9 @@
 \ir core/drop_request.sql
 \ir core/update_forms.sql
 \ir core/chats.sql
+\ir core/clock.sql
+\ir core/known_endpoint.sql
+\ir core/bots.sql
 \ir core/audit.sql
 \ir core/runbook.sql
 \ir core/restored.sql
@@ -107,7 +110,6 @@
 \ir queue/armed_workspaces.sql
 
 -- Posts arrive: endpoints, sources, submissions, media, fan-out.
-\ir ingest/known_endpoint.sql
 \ir ingest/receipts.sql
 \ir ingest/fan_out.sql
 \ir ingest/fanout_jobs.sql
@@ -121,7 +123,6 @@
 \ir ingest/receive_push.sql
 \ir ingest/name_rejected.sql
 \ir ingest/receive_signed_push.sql
-\ir ingest/bots.sql
 \ir moderation/chat_messages.sql
 \ir moderation/presses.sql
 \ir ingest/telegram_update.sql
@@ -164,6 +165,16 @@
 \ir ingest/put_media_blob.sql
 
 -- People decide about moderated posts, and about the jobs that folders bring.
+\ir bot/decide.sql
+\ir bot/messages.sql
+\ir bot/conversation.sql
+\ir bot/replies.sql
+\ir bot/bot_receive.sql
+\ir bot/bot_claim_replies.sql
+\ir bot/bot_start_reply.sql
+\ir bot/bot_commit_reply.sql
+\ir bot/bot_recover.sql
+\ir bot/ready_bot_workspaces.sql
 \ir moderation/decide_submission.sql
 \ir moderation/edit_submission.sql
 \ir moderation/expire_submissions.sql
@@ -263,6 +274,7 @@
 \ir monitor/verify/acts.sql
 \ir monitor/verify/decisions.sql
 \ir monitor/verify/recurrences.sql
+\ir monitor/verify/bot.sql
 \ir monitor/verify/files.sql
 \ir monitor/verify/moves.sql
 \ir monitor/check_alerts.sql
@@ -282,6 +294,7 @@
 \ir monitor/purge_audit_log.sql
 \ir monitor/purge_sealed_secrets.sql
 \ir monitor/purge_webhook_sends.sql
+\ir monitor/purge_conversations.sql
 \ir monitor/audit_head.sql
 \ir monitor/verify_audit.sql
 \ir monitor/report_orphans.sql
@@ -410,6 +423,15 @@
 \ir admin/confirm_alert_target.sql
 \ir admin/test_alert_target.sql
 \ir admin/list_alert_targets.sql
+\ir admin/put_bot_rule.sql
+\ir admin/enable_bot_rule.sql
+\ir admin/list_bot_rules.sql
+\ir admin/list_bot_chats.sql
+\ir admin/bot_transcript.sql
+\ir admin/bot_try.sql
+\ir admin/replay_bot_rules.sql
+\ir admin/bot_forget.sql
+\ir admin/install_bot_examples.sql
 \ir admin/put_moderation_chat.sql
 \ir admin/remove_moderation_chat.sql
 \ir admin/list_moderation_chats.sql

@@ -80,6 +80,11 @@ from (values
 	('webhook_retention_days', '7', 1, 36500, 'time for which requests to result webhooks are kept'),
 	('alert_retention_days', '90', 1, 36500, 'time for which ended alerts and messages to targets are kept'),
 
+	-- The shop bot.
+	('bot_log_retention_days', '30', 1, 36500, 'time for which conversations of the bot are kept, masked'),
+	('bot_state_seconds', '1800', 1, 31536000,
+		'a scenario of the bot ends after this time without a message, and an operator''s turn without a reply'),
+
 	-- Result webhooks.
 	('webhook_disable_days', '5', 1, 3650, 'a result webhook is disabled if all calls fail for this long'),
 

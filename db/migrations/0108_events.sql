@@ -21,6 +21,7 @@ create table autopost.events (
 		'submission_edited', 'approval_refused', 'occurrence_skipped',
 		'filebus_waiting', 'filebus_approved', 'filebus_publishing', 'filebus_published', 'filebus_rejected',
 		'filebus_failed', 'filebus_unknown', 'filebus_refused',
+		'bot_replied', 'bot_fallback', 'bot_escalated',
 		'act_requested', 'act_done', 'act_retry_scheduled', 'act_failed', 'act_void', 'rescheduled')),
 	attempt      int not null default 0 check (attempt >= 0),
 	result       text not null check (result in ('ok', 'error')),

@@ -15,7 +15,7 @@ exception when sqlstate 'AP001' then
 end
 $$;
 
-select is((select jsonb_object_agg(key, value) from autopost.settings where key like '%\_retention%'), '{"event_retention_days": 30, "delivery_retention_days": 90,
+select is((select jsonb_object_agg(key, value) from autopost.settings where key like '%\_retention%'), '{"event_retention_days": 30, "bot_log_retention_days": 30, "delivery_retention_days": 90,
 	"message_retention_days": 90, "run_retention_days": 30, "alert_retention_days": 90, "audit_retention_days": 365, "origin_retention_days": 30, "origin_retention_large_video_days": 7, "webhook_retention_days": 7, "raw_retention_days": 0}', 'what holds by default');
 select is(test.put('delivery_retention_days', 6),
 	'argument value: delivery_retention_days must be at least the longest dedup window, 168.0000000000000000 hours');

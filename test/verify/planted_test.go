@@ -489,7 +489,7 @@ var inIngress = []planted{
 // Each bug is planted in a transaction of its own, which is rolled back.
 func TestPlantedBugsAreCaught(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(inStates, inHistory, inTheLog, inCalls, inActs, inIngress, inFiles, inKeeping)
+	cases := slices.Concat(inStates, inHistory, inTheLog, inCalls, inActs, inIngress, inFiles, inBot, inKeeping)
 	caught := make([]bool, len(cases))
 	sound := open(t)
 	sound.lively()

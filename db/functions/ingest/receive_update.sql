@@ -6,15 +6,15 @@ as $$
 --          recognised by its id at any endpoint. The endpoint has kind bot_webhook; its
 --          meta.auth_ref is the bot's credential. The same transaction records the bot's chats. If
 --          the bot loses the right to post, the channels of the chat pause; if it regains the
---          right, they resume. A pressed button of a decision is handled at once. An update of an
---          unknown type is kept without effect.
+--          right, they resume. A pressed button of a decision is handled at once. The shop
+--          bot decides about its answer (bot_receive). An update of an unknown type is kept without effect.
 -- Returns: {"status": "stored" | "duplicate", "kind", "rights": "lost" | "regained" if channels
---          changed}.
+--          changed, "bot": status of bot_receive unless it ignored the update}.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   submissions, moderation_messages, bot_updates (a concurrent duplicate waits),
---          discovered_chats, channels (channel_id), channel_gates, audit_heads, in this order.
+--          bot_state, bot_inbox, discovered_chats, channels (channel_id), channel_gates, audit_heads, in this order.
 -- Writes:  bot_updates, discovered_chats, channels, channel_gates, alerts, events (channel_paused,
---          channel_enabled), admin_audit_log; as take_press.
+--          channel_enabled), admin_audit_log; as bot_receive and take_press.
 declare
 	v_bot record;
 	v_read jsonb;
@@ -22,6 +22,7 @@ declare
 	v_now timestamptz;
 	v_limit constant int := 120; -- far more than people write; a busy chat must not fill the disk
 	v_rights text;
+	v_bot_answer jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_bot := autopost.bot_of(p_workspace_id, p_endpoint_id);
@@ -47,9 +48,11 @@ begin
 	if not found then
 		return jsonb_build_object('status', 'duplicate', 'kind', v_read -> 'kind');
 	end if;
+	v_bot_answer := autopost.bot_receive(p_workspace_id, p_endpoint_id, p_update);
 	select max(autopost.note_chat(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, f.value)) into v_rights
 	from (select * from jsonb_array_elements(v_read -> 'chats') order by value ->> 'target_id') f;
 	perform autopost.take_press(p_workspace_id, v_bot.o_platform, v_bot.o_auth_ref, v_press) where v_press is not null;
-	return jsonb_strip_nulls(jsonb_build_object('status', 'stored', 'kind', v_read -> 'kind', 'rights', v_rights));
+	return jsonb_strip_nulls(jsonb_build_object('status', 'stored', 'kind', v_read -> 'kind', 'rights', v_rights,
+		'bot', case when v_bot_answer ->> 'status' <> 'ignored' then v_bot_answer -> 'status' end));
 end
 $$;

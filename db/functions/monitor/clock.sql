@@ -1,36 +1,3 @@
-create or replace function autopost.clock_agrees(p_now timestamptz) returns boolean
-language plpgsql stable
-as $$
--- Purpose: true if an observer with its own clock has recently confirmed p_now, or if no observer
---          exists.
--- Reads:   clock_observers.
-begin
-	return not exists (select 1 from autopost.clock_observers)
-		or exists (select 1 from autopost.clock_observers o
-			where o.seen_at between p_now - autopost.clock_trust() and p_now and o.trusted_from <= p_now);
-end
-$$;
-
-create or replace function autopost.clock_trusted(p_observer text, p_now timestamptz) returns boolean
-language plpgsql
-as $$
--- Purpose: true if the clock may end leases. If all observers are gone, p_observer (without a
---          clock) is trusted after it has asked for longer than the maximum silence of a run.
--- Reads:   clock_observers.
--- Writes:  clock_observers.
-begin
-	if autopost.clock_agrees(p_now) then
-		return true;
-	end if;
-	insert into autopost.clock_observers as o (observer, seen_at, trusted_from)
-	values (p_observer, p_now, p_now + autopost.run_silence())
-	on conflict (observer) do update set seen_at = excluded.seen_at,
-		trusted_from = case when p_now - o.seen_at between interval '0' and autopost.clock_trust() then o.trusted_from
-			else excluded.trusted_from end;
-	return false;
-end
-$$;
-
 create or replace function autopost.shift_times(
 	p_workspace_id text, p_table text, p_keys text[], p_column text, p_states text[], p_from timestamptz,
 		p_to timestamptz, p_by interval
@@ -61,7 +28,8 @@ as $$
 --          have set them. Dates set by people stay.
 -- Returns: the jump; null without one.
 -- Locks:   workspace_endpoints, pull_cursors, submissions, moderation_chats, moderation_messages,
---          moderation_presses, credential_health, platform_limits, channels, deliveries, post_acts, bot_subscriptions, discovered_chats, webhook_cursors,
+--          moderation_presses, bot_state, bot_inbox, credential_health, platform_limits, channels, deliveries, post_acts,
+--          bot_outbox, bot_subscriptions, discovered_chats, webhook_cursors,
 --          result_webhooks, webhook_sends, in this order; gates as rearm_gates.
 -- Writes:  the locked tables; clock_debts.
 declare
@@ -95,6 +63,8 @@ begin
 			(4.3, 'moderation_messages', '{message_id}', 'lease_until', '{sending, closing}'),
 			(4.4, 'moderation_presses', '{press_id}', 'due_at', '{pending, sending}'),
 			(4.5, 'moderation_presses', '{press_id}', 'lease_until', '{sending}'),
+			(4.6, 'bot_state', '{provider, auth_ref, chat_id}', 'expires_at', null),
+			(4.7, 'bot_inbox', '{inbox_id}', 'next_at', '{received}'),
 			(5, 'fanout_jobs', '{job_id}', 'next_attempt_at', null),
 			(6, 'credential_health', '{auth_ref}', 'next_refresh_at', null),
 			(7, 'credential_health', '{auth_ref}', 'lease_until', null),
@@ -112,6 +82,8 @@ begin
 			(19, 'deliveries', '{channel_id, delivery_id}', 'next_retry_at', '{retry}'),
 			(20, 'deliveries', '{channel_id, delivery_id}', 'not_before', '{queued, retry}'),
 			(21, 'post_acts', '{act_id}', 'next_at', '{retry, sending}'),
+			(21.1, 'bot_outbox', '{reply_id}', 'next_at', '{pending, retry, sending}'),
+			(21.2, 'bot_outbox', '{reply_id}', 'send_at', '{sending}'),
 			(22, 'bot_subscriptions', '{endpoint_id}', 'next_check_at', null),
 			(23, 'discovered_chats', '{platform, auth_ref, target_id}', 'ask_at', null),
 			(24, 'webhook_cursors', '{workspace_id}', 'done_at', null),

@@ -3,7 +3,7 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: the kinds of work that are due now or within p_within_ms. A daemon polls it every few
 --          seconds instead of each kind. Works across workspaces. Only the engine may call it.
--- Returns: some of deliveries, acts, submissions, fanout, recurrences, sources, files, results, moderation and leases
+-- Returns: some of deliveries, acts, submissions, fanout, recurrences, sources, files, results, moderation, bot and leases
 --          (payloads of NOTIFY autopost_wake and three more); usually none. It is a hint: a listed kind may have
 --          nothing to do; later work is listed later.
 -- Reads:   as armed_workspaces and the functions of queue/due_workspaces.
@@ -26,6 +26,7 @@ begin
 		('files', exists (select 1 from autopost.file_source_work() f where f.due_at <= v_by)),
 		('results', exists (select 1 from autopost.webhook_workspaces(v_by, 1))),
 		('moderation', exists (select 1 from autopost.moderation_workspaces(v_by, 1))),
+		('bot', exists (select 1 from autopost.bot_workspaces(v_by, 1))),
 		('leases', exists (select 1 from autopost.lapsed_workspaces(v_now, 1)))) s (stage, due)
 	where s.due;
 end

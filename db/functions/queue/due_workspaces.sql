@@ -318,3 +318,56 @@ begin
 	where s.enabled and s.kind = 'filebus' and (v_all or autopost.may_access(s.workspace_id));
 end
 $$;
+
+create or replace function autopost.bot_workspaces(p_by timestamptz, p_limit int) returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Purpose: active workspaces with a due message of a bot, and those that are not disabled with a received
+--          message to process. An expired lease counts as due; a message behind an open one of its chat
+--          does not.
+-- Reads:   bot_outbox, bot_inbox, workspaces.
+declare
+	v_all boolean := autopost.may_access('*');
+begin
+	return query
+	with recursive o as (
+		(select x.workspace_id from autopost.bot_outbox x
+		where x.status in ('pending', 'sending', 'retry')
+		order by x.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from o, lateral (
+			select x.workspace_id from autopost.bot_outbox x
+			where x.status in ('pending', 'sending', 'retry') and x.workspace_id > o.workspace_id
+			order by x.workspace_id limit 1) n
+	), i as (
+		(select x.workspace_id from autopost.bot_inbox x
+		where x.status = 'received' and x.tries < 5
+		order by x.workspace_id limit 1)
+		union all
+		select n.workspace_id
+		from i, lateral (
+			select x.workspace_id from autopost.bot_inbox x
+			where x.status = 'received' and x.tries < 5 and x.workspace_id > i.workspace_id
+			order by x.workspace_id limit 1) n
+	), due as (
+		select o.workspace_id from o
+		where exists (select 1 from autopost.workspaces s where s.workspace_id = o.workspace_id and s.status = 'active')
+		and exists (
+			select 1 from autopost.bot_outbox m
+			where m.workspace_id = o.workspace_id and m.status in ('pending', 'sending', 'retry') and m.next_at <= p_by
+			and not exists (
+				select 1 from autopost.bot_outbox e
+				where e.workspace_id = m.workspace_id and e.provider = m.provider and e.auth_ref = m.auth_ref
+				and e.chat_id = m.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < m.reply_id))
+		union
+		select i.workspace_id from i
+		where exists (select 1 from autopost.workspaces s where s.workspace_id = i.workspace_id and s.status <> 'disabled')
+		and exists (
+			select 1 from autopost.bot_inbox m
+			where m.workspace_id = i.workspace_id and m.status = 'received' and m.tries < 5 and m.next_at <= p_by))
+	select d.workspace_id from due d
+	where v_all or autopost.may_access(d.workspace_id)
+	limit p_limit;
+end
+$$;

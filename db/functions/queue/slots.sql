@@ -238,3 +238,12 @@ begin
 	return v_slot;
 end
 $$;
+
+create or replace function autopost.call_deadline(p_lease_until timestamptz, p_claimed_at timestamptz,
+	p_margin interval) returns timestamptz
+language sql immutable parallel safe
+as $$
+-- Purpose: the time by which a call must end: p_margin before its lease ends, or proportionally
+--          less for a lease below a minute.
+select p_lease_until - p_margin * least(1, extract(epoch from p_lease_until - p_claimed_at) / 60)
+$$;

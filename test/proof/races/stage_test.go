@@ -71,11 +71,19 @@ func open(t *testing.T) *stage {
 	// A message that asks for a decision.
 	s.db.Exec(`select autopost.put_moderation_chat('w', 'mods', '{"auth_ref": "g", "target_id": "-1002"}', 'olga', 'a test', false)`)
 	s.db.Exec(`select autopost.claim_moderation('w', 10)`)
+	// Two dialogs of the shop bot: one has a claimed reply and a waiting one, the other is with an operator.
+	s.db.Exec(`update autopost.workspace_endpoints set meta = meta || '{"bot": {"operator_chat_id": "-71", "fallback": "escalate"}}' where endpoint_id = 'bot'`)
+	s.db.Exec(`select autopost.put_bot_rule('w', 'faq', '{"keywords": ["hi"], "response_template": "Hello.", "next_state": "asked"}', 'olga', 'a test', false)`)
+	s.db.Exec(`select autopost.bot_receive('w', 'bot', jsonb_build_object('update_id', 7100 + n, 'message', jsonb_build_object('message_id', n, 'from', '{"id": 7}'::jsonb, 'chat', jsonb_build_object('id', c, 'type', 'private'), 'text', t)))
+		from (values (1, 71, 'hi'), (2, 72, 'what')) m (n, c, t)`)
+	s.db.Exec(`select autopost.bot_claim_replies('w', 'run', 10)`)
+	s.db.Exec(`select autopost.bot_receive('w', 'bot', '{"update_id": 7103, "message": {"message_id": 3, "from": {"id": 7}, "chat": {"id": 71, "type": "private"}, "text": "hi"}}')`)
 	// What waits for a decision is overdue: an expiry and a decision compete.
 	s.db.Exec(`update autopost.submissions set expires_at = clock_timestamp() - interval '1 second' where status = 'pending'`)
 	for name, claimed := range map[string]string{
 		"ask":    `select message_id::text, claim_token from autopost.moderation_messages order by message_id limit 1`,
 		"notice": `select message_id::text, claim_token from autopost.alert_messages`,
+		"reply":  `select reply_id::text, claim_token from autopost.bot_outbox where chat_id = '71' and claim_token is not null`,
 		"result": `select event_id::text, claim_token from autopost.webhook_sends where claim_token is not null`,
 	} {
 		var id, token string

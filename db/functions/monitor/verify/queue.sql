@@ -33,9 +33,10 @@ create or replace function autopost.left_work(p_workspace_id text, p_for interva
 language sql stable
 as $$
 -- Purpose: finds work that is due for p_for although its stage could take it: calls of result
---          webhooks that have sent nothing since then, sources, and fan-out jobs. Sources have ten
---          times as long, because many are polled in turn.
--- Reads:   webhook_sends, result_webhooks, pull_cursors, pull_sources, fanout_jobs, workspaces.
+--          webhooks that have sent nothing since then, sources, fan-out jobs, recurrences, and messages to
+--          and of bots. Sources and messages of bots have ten times as long: they are taken in turn.
+-- Reads:   webhook_sends, result_webhooks, pull_cursors, pull_sources, fanout_jobs, recurrences, bot_inbox, bot_outbox,
+--          workspaces.
 select x.work, x.since
 from (
 	select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id, 'due_at',
@@ -62,6 +63,22 @@ from (
 		r.next_at), greatest(r.next_at, r.updated_at), p_for, r.workspace_id
 	from autopost.recurrences r
 	where r.workspace_id = p_workspace_id and r.enabled
+	union all
+	select jsonb_build_object('what', 'message to the bot without progress', 'chat_id', i.chat_id, 'next_at', i.next_at),
+		i.next_at, p_for, i.workspace_id
+	from autopost.bot_inbox i
+	where i.workspace_id = p_workspace_id and i.status = 'received' and i.tries < 5
+	union all
+	select jsonb_build_object('what', 'message of the bot without progress', 'reply_id', o.reply_id, 'next_at', o.next_at),
+		greatest(o.next_at, l.cooldown_until, l.quota_until, l.next_allowed_at, l.probe_at), p_for * 10, o.workspace_id
+	from autopost.bot_outbox o
+	left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = o.provider
+		and l.rate_group = autopost.bot_rate_group(p_workspace_id, o.provider, o.auth_ref)
+	where o.workspace_id = p_workspace_id and o.status in ('pending', 'retry', 'sending')
+	and not exists (
+		select 1 from autopost.bot_outbox e
+		where e.workspace_id = p_workspace_id and e.provider = o.provider and e.auth_ref = o.auth_ref
+		and e.chat_id = o.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < o.reply_id)
 ) x (work, since, patience, workspace_id)
 join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
 where x.since <= autopost.now_ts() - x.patience

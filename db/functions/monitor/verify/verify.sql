@@ -99,6 +99,9 @@ begin
 	return query select 'I31', 'a receipt has its message or submission', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i31(p_workspace_id) with ordinality v (found, n);
+	return query select 'I32', 'each message to the bot has one reply, in the order of its dialog', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i32(p_workspace_id) with ordinality v (found, n);
 	return query select 'I33', 'a file job is published once, and only as approved', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i33(p_workspace_id) with ordinality v (found, n);
