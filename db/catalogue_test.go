@@ -295,6 +295,7 @@ fail_permanent(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_er
 guard_ingress(p_workspace_id text, p_endpoint_id text, p_bytes integer, p_items integer) jsonb
 ingest_pull_chunk(p_workspace_id text, p_source_id text, p_endpoint_id text, p_items jsonb, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone) jsonb
 list_due_sources(p_workspace_id text, p_limit integer) SETOF due_source
+list_due_sources_of(p_workspace_id text, p_kinds text[], p_limit integer) SETOF due_source
 manual_requeue(p_workspace_id text, p_delivery_ids uuid[], p_operator text, p_reason text) jsonb
 manual_requeue_preview(p_workspace_id text, p_delivery_ids uuid[]) jsonb
 mark_sent(p_workspace_id text, p_delivery_id uuid, p_claim_token text, p_provider_message_id text, p_sent_at timestamp with time zone, p_raw_meta jsonb) jsonb

@@ -7963,7 +7963,7 @@ CREATE FUNCTION autopost.claim_sources(p_workspace_id text, p_run_id text, p_lim
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('run_id', p_run_id <> ''), autopost.require_argument('limit', p_limit > 0);
-	return query select s.* from autopost.lease_sources(p_workspace_id, p_run_id, p_limit) s;
+	return query select s.* from autopost.lease_sources(p_workspace_id, p_run_id, null, p_limit) s;
 end
 $$;
 
@@ -18456,13 +18456,14 @@ $$;
 
 
 --
--- Name: lease_sources(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: lease_sources(text, text, text[], integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.lease_sources(p_workspace_id text, p_run_id text, p_limit integer) RETURNS SETOF autopost.due_source
+CREATE FUNCTION autopost.lease_sources(p_workspace_id text, p_run_id text, p_kinds text[], p_limit integer) RETURNS SETOF autopost.due_source
     LANGUAGE plpgsql
     AS $$
--- Purpose: leases due sources to a run; null: to an unknown caller. Folders have claim_file_source.
+-- Purpose: leases due sources of these kinds to a run; null: of every kind, to an unknown caller.
+--          Folders have claim_file_source.
 -- Locks:   pull_cursors (skip locked).
 -- Writes:  pull_cursors.
 declare
@@ -18481,6 +18482,7 @@ begin
 		select c.source_id from autopost.pull_cursors c
 		join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id
 		where c.workspace_id = p_workspace_id and s.enabled and s.kind <> 'filebus' and c.next_poll_at <= v_now
+		and (p_kinds is null or s.kind = any (p_kinds))
 		order by c.next_poll_at
 		limit p_limit
 		for no key update of c skip locked) l;
@@ -19885,7 +19887,29 @@ CREATE FUNCTION autopost.list_due_sources(p_workspace_id text, p_limit integer) 
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('limit', p_limit > 0);
-	return query select s.* from autopost.lease_sources(p_workspace_id, null, p_limit) s;
+	return query select s.* from autopost.lease_sources(p_workspace_id, null, null, p_limit) s;
+end
+$$;
+
+
+--
+-- Name: list_due_sources_of(text, text[], integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_due_sources_of(p_workspace_id text, p_kinds text[], p_limit integer) RETURNS SETOF autopost.due_source
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: list_due_sources for a caller that can read these kinds of sources only. Sources of other
+--          kinds stay due for others.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   pull_cursors (skip locked).
+-- Writes:  pull_cursors.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('kinds', cardinality(p_kinds) > 0 and array_position(p_kinds, null) is null),
+		autopost.require_argument('limit', p_limit > 0);
+	return query select s.* from autopost.lease_sources(p_workspace_id, null, p_kinds, p_limit) s;
 end
 $$;
 

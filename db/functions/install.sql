@@ -142,6 +142,7 @@
 \ir ingest/put_occurrences.sql
 \ir ingest/run_recurrences.sql
 \ir ingest/list_due_sources.sql
+\ir ingest/list_due_sources_of.sql
 \ir ingest/claim_sources.sql
 \ir ingest/ready_sources.sql
 \ir ingest/start_ingest_run.sql

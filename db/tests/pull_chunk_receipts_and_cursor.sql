@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(53);
+select plan(55);
 
 select test.channel('a', p_max_parallel => 100);
 insert into autopost.pull_sources (workspace_id, source_id, kind, config_json)
@@ -143,7 +143,11 @@ select is(autopost.set_pull_cursor('w', 'unseen', '{"at": "7"}'), '{"applied": t
 select is((select cursor_json from autopost.list_due_sources('w', 10)), null,
 	'which is not due before its interval is over');
 select test.tick('1 day');
-select is((select cursor_json from autopost.list_due_sources('w', 10)), '{"at": "7"}');
+select is((select count(*)::int from autopost.list_due_sources_of('w', '{rss,db}', 10)), 0,
+	'a caller of other kinds leaves it');
+select is((select source_id || ' ' || (cursor_json ->> 'at') from autopost.list_due_sources_of('w', '{rss,api}', 10)),
+	'unseen 7', 'and a caller of its kind leases it');
+select is((select count(*)::int from autopost.list_due_sources('w', 10)), 0);
 
 select * from finish();
 rollback;

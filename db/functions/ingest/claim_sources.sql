@@ -10,15 +10,16 @@ as $$
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('run_id', p_run_id <> ''), autopost.require_argument('limit', p_limit > 0);
-	return query select s.* from autopost.lease_sources(p_workspace_id, p_run_id, p_limit) s;
+	return query select s.* from autopost.lease_sources(p_workspace_id, p_run_id, null, p_limit) s;
 end
 $$;
 
-create or replace function autopost.lease_sources(p_workspace_id text, p_run_id text, p_limit int)
+create or replace function autopost.lease_sources(p_workspace_id text, p_run_id text, p_kinds text[], p_limit int)
 	returns setof autopost.due_source
 language plpgsql
 as $$
--- Purpose: leases due sources to a run; null: to an unknown caller. Folders have claim_file_source.
+-- Purpose: leases due sources of these kinds to a run; null: of every kind, to an unknown caller.
+--          Folders have claim_file_source.
 -- Locks:   pull_cursors (skip locked).
 -- Writes:  pull_cursors.
 declare
@@ -37,6 +38,7 @@ begin
 		select c.source_id from autopost.pull_cursors c
 		join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id
 		where c.workspace_id = p_workspace_id and s.enabled and s.kind <> 'filebus' and c.next_poll_at <= v_now
+		and (p_kinds is null or s.kind = any (p_kinds))
 		order by c.next_poll_at
 		limit p_limit
 		for no key update of c skip locked) l;

@@ -9,6 +9,6 @@ as $$
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('limit', p_limit > 0);
-	return query select s.* from autopost.lease_sources(p_workspace_id, null, p_limit) s;
+	return query select s.* from autopost.lease_sources(p_workspace_id, null, null, p_limit) s;
 end
 $$;

@@ -71,6 +71,7 @@ var acts = []act{
 	{"finish_ingest_run", "", `select autopost.finish_ingest_run('w', {run}, '{"seen": 1}')`, false},
 	{"claim_sources", "", `select * from autopost.claim_sources('w', 'run', 10)`, true},
 	{"list_due_sources", "", `select * from autopost.list_due_sources('w', 10)`, true},
+	{"list_due_sources_of", "", `select * from autopost.list_due_sources_of('w', '{rss}', 10)`, true},
 	{"set_pull_cursor", "", `select autopost.set_pull_cursor('w', 'feed', '{"n": 1}')`, false},
 	{"fail_poll", "", `select autopost.fail_poll('w', 'feed', '{"code": "http_500", "message": "no"}')`, false},
 	{"fail_poll", "gone", `select autopost.fail_poll('w', 'feed', '{"code": "http_410", "message": "no", "gone": true}')`, false},
