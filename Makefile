@@ -1,10 +1,12 @@
 # All commands of a contributor. `make` without arguments lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo bench test test-long fuzz coverage lint lint-api fmt generate diagram notices sbom vuln
+.PHONY: help setup build demo bench test test-long test-n8n fuzz coverage lint lint-api fmt generate diagram notices sbom vuln
 
 GO ?= go
 ARGS ?=
 FUZZTIME ?= 30s
+# The folder of the n8n of make test-n8n. It is kept between runs and shared by checkouts.
+N8N_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/autopost-test/n8n
 GO_FILES = $$(find . -name '*.go' -not -path './.*')
 
 # The race detector multiplies processor time by five, so it runs where goroutines of one process share data. The
@@ -60,6 +62,10 @@ test-pages: test-programs ## Open every page in Chromium: both widths, both them
 test-long: test-programs ## Run the proofs at full size, for hours; AUTOPOST_LONG=30m bounds each proof
 	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash/... ./test/e2e/... \
 		./internal/adapter/... ./internal/bench ./db $(ARGS)
+
+test-n8n: test-programs ## Run the workflows in the pinned n8n (2.2 GB in N8N_CACHE, needs npm), for half an hour; ARGS="-run NAME"
+	sh test/n8n/install.sh "$(N8N_CACHE)"
+	AUTOPOST_N8N="$(N8N_CACHE)" $(GO) test -tags n8n -count=1 -timeout 90m -v ./test/n8n $(ARGS)
 
 fuzz: ## Run every fuzz target for FUZZTIME (30s); each failure becomes a seed in testdata
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file target; do \

@@ -35,7 +35,17 @@ type Daemon struct {
 // of the test kills it.
 func (h *Harness) Serve(extra ...string) *Daemon {
 	h.t.Helper()
-	d := h.ServeUntilDeath(extra...)
+	return h.serving(h.serve(nil, extra))
+}
+
+// ServeOnly is Serve for some stages, such as "ingest,web".
+func (h *Harness) ServeOnly(stages string, extra ...string) *Daemon {
+	h.t.Helper()
+	return h.serving(h.serve([]string{"--only", stages}, extra))
+}
+
+func (h *Harness) serving(d *Daemon) *Daemon {
+	h.t.Helper()
 	if d.hasExited() {
 		require.FailNow(h.t, "the daemon ended at once", d.log.warnings())
 	}
@@ -46,7 +56,12 @@ func (h *Harness) Serve(extra ...string) *Daemon {
 // empty if it did not listen.
 func (h *Harness) ServeUntilDeath(extra ...string) *Daemon {
 	h.t.Helper()
-	d := &Daemon{h: h, cmd: exec.Command(h.binary, "serve"), log: &journal{}, started: make(chan struct{}), exited: make(chan struct{})} //nolint:noctx // Kill and Stop end it
+	return h.serve(nil, extra)
+}
+
+func (h *Harness) serve(flags, extra []string) *Daemon {
+	h.t.Helper()
+	d := &Daemon{h: h, cmd: exec.Command(h.binary, append([]string{"serve"}, flags...)...), log: &journal{}, started: make(chan struct{}), exited: make(chan struct{})} //nolint:noctx // Kill and Stop end it
 	d.cmd.Dir, d.cmd.Env = h.dir, append(h.environment(), extra...)
 	d.cmd.SysProcAttr = attributes()
 	stderr, err := d.cmd.StderrPipe()
