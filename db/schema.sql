@@ -8021,67 +8021,69 @@ CREATE FUNCTION autopost.claim_webhooks(p_workspace_id text, p_limit integer) RE
 --          so that none uses the capacity of another. A call with an expired lease is claimed
 --          again; its receiver knows it by its id. It never waits.
 -- Returns: [{"webhook_id", "event_id", "claim_token", "url", "auth_refs": signing credentials, the
---          current one first, "timeout_ms", "body"}].
+--          current one first, "bound": the answer of get_credential for each, "timeout_ms",
+--          "body"}], the oldest events first.
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   result_webhooks (skip locked), webhook_sends (skip locked).
--- Reads:   credential_bindings.
+-- Reads:   credential_bindings, credential_health, sealed_secrets.
 -- Writes:  result_webhooks, webhook_sends.
 declare
 	v_now timestamptz;
-	v_webhook autopost.result_webhooks;
-	v_auth_refs jsonb;
-	v_send record;
-	v_taken int;
-	v_calls jsonb[] := '{}';
+	v_webhooks autopost.result_webhooks[];
+	v_rows tid[];
+	v_calls jsonb;
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' or autopost.is_restored() then
 		return '[]';
 	end if;
 	perform autopost.require_argument('limit', p_limit > 0);
 	v_now := autopost.now_ts();
-	for v_webhook in
-		select w.* from autopost.result_webhooks w
+	v_webhooks := array(
+		select w from autopost.result_webhooks w
 		where w.workspace_id = p_workspace_id and w.enabled
 		and exists (
 			select 1 from autopost.webhook_sends s
 			where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending')
-				and s.due_at <= v_now)
+				and s.due_at <= v_now offset 0)
 		order by w.next_send_at, w.webhook_id
-		for no key update of w skip locked
-	loop
-		v_auth_refs := (
-			select coalesce(jsonb_agg(b.auth_ref order by b.auth_ref <> v_webhook.signing_ref), '[]')
-				from autopost.credential_bindings b
-			where b.workspace_id = p_workspace_id and b.platform = 'webhook'
-			and (b.auth_ref = v_webhook.signing_ref
-				or (b.auth_ref = v_webhook.old_signing_ref and v_webhook.old_signing_until > v_now)));
-		v_taken := 0;
-		-- One by one: before the first ANALYZE a join may read the whole queue for each row.
-		for v_send in
-			select x.event_id, x.event_at, x.body, autopost.new_id()::text as token from autopost.webhook_sends x
-			where x.workspace_id = p_workspace_id and x.webhook_id = v_webhook.webhook_id
-				and x.status in ('pending', 'sending') and x.due_at <= v_now
-			order by x.due_at
-			limit greatest(0, least(autopost.calls_allowed(v_webhook, v_now), p_limit - cardinality(v_calls)))
-			for no key update of x skip locked
-		loop
-			update autopost.webhook_sends s
-			set status = 'sending', attempt = s.attempt + 1, claim_token = v_send.token, attempted_at = v_now,
-				due_at = v_now + make_interval(secs => v_webhook.timeout_seconds + 15)
-			where s.workspace_id = p_workspace_id and s.webhook_id = v_webhook.webhook_id
-				and s.event_at = v_send.event_at and s.event_id = v_send.event_id;
-			v_taken := v_taken + 1;
-			v_calls := v_calls || jsonb_build_object('webhook_id', v_webhook.webhook_id, 'event_id', v_send.event_id,
-				'claim_token', v_send.token, 'url', v_webhook.url,
-				'timeout_ms', v_webhook.timeout_seconds * 1000, 'body', v_send.body, 'auth_refs', v_auth_refs);
-		end loop;
-		continue when v_taken = 0;
+		for no key update of w skip locked);
+	v_rows := array(
+		select x.row_at from unnest(v_webhooks) w
+		cross join lateral (
+			select s.ctid as row_at from autopost.webhook_sends s
+			where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending')
+				and s.due_at <= v_now
+			order by s.due_at
+			limit greatest(0, autopost.calls_allowed(w, v_now))
+			for no key update of s skip locked) x
+		limit p_limit);
+	with taken as (
+		select c.webhook_id, c.event_at, c.event_id, c.claim_token, c.body from autopost.take_calls(p_workspace_id, v_rows, v_now) c
+	), paced as (
 		update autopost.result_webhooks w
-		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => v_taken / w.rps)
-		where w.workspace_id = p_workspace_id and w.webhook_id = v_webhook.webhook_id;
-		exit when cardinality(v_calls) >= p_limit;
-	end loop;
-	return to_jsonb(v_calls);
+		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => t.calls / w.rps)
+		from (select c.webhook_id, count(*) as calls from taken c group by c.webhook_id) t
+		where w.workspace_id = p_workspace_id and w.webhook_id = t.webhook_id
+	), signers as materialized (
+		select w.webhook_id, w.url, w.timeout_seconds * 1000 as timeout_ms, k.auth_refs, k.bound
+		from unnest(v_webhooks) w
+		cross join lateral (
+			select jsonb_agg(b.auth_ref order by b.auth_ref <> w.signing_ref) as auth_refs,
+				jsonb_agg(autopost.credential_of(p_workspace_id, b.auth_ref)
+					order by b.auth_ref <> w.signing_ref) as bound
+			from autopost.credential_bindings b
+			where b.workspace_id = p_workspace_id and b.platform = 'webhook'
+			and b.auth_ref = any (array[w.signing_ref, case when w.old_signing_until > v_now then w.old_signing_ref end])) k
+		where w.webhook_id in (select t.webhook_id from taken t)
+	)
+	select jsonb_agg(jsonb_build_object('webhook_id', t.webhook_id, 'event_id', t.event_id,
+		'claim_token', t.claim_token, 'url', g.url, 'timeout_ms', g.timeout_ms, 'body', t.body,
+		'auth_refs', coalesce(g.auth_refs, '[]'), 'bound', coalesce(g.bound, '[]'))
+		order by t.event_at, t.event_id, t.webhook_id)
+	into v_calls
+	from taken t
+	join signers g on g.webhook_id = t.webhook_id;
+	return coalesce(v_calls, '[]');
 end
 $$;
 
@@ -8858,9 +8860,11 @@ CREATE FUNCTION autopost.commit_webhook_batch(p_workspace_id text, p_items jsonb
 -- Writes:  webhook_sends, result_webhooks, alerts, admin_audit_log.
 declare
 	v_now timestamptz;
-	v_item record;
-	v_delivered bigint[] := '{}';
-	v_well text[] := '{}';
+	v_http int;
+	v_https int[];
+	v_rows tid[];
+	v_delivered bigint[];
+	v_well text[];
 	v_answers jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -8871,25 +8875,29 @@ begin
 		from jsonb_array_elements(p_items) i)
 	order by w.webhook_id for no key update of w;
 	v_now := autopost.now_ts();
-	for v_item in
+	with item as materialized (
 		select i.n, i.value ->> 'webhook_id' as webhook_id, (i.value ->> 'event_id')::uuid as event_id,
 			i.value ->> 'claim_token' as token, (i.value #>> '{outcome,http_status}')::int as http
 		from jsonb_array_elements(p_items) with ordinality i (value, n)
 		where i.value #>> '{outcome,http_status}' ~ '^2\d\d$'
-		order by 2, 3
-	loop
-		update autopost.webhook_sends s
-		set status = 'delivered', claim_token = null, http_status = v_item.http, error = null, finished_at = v_now
-		where s.workspace_id = p_workspace_id and s.webhook_id = v_item.webhook_id and s.event_id = v_item.event_id
-			and s.claim_token = v_item.token
-		and s.event_at = ( -- ordered, so that the planner uses the key first and then any index
-			select k.event_at from autopost.webhook_sends k
-			where k.workspace_id = p_workspace_id and k.webhook_id = v_item.webhook_id and k.event_id >= v_item.event_id
-				order by k.event_id limit 1);
-		if found then
-			v_delivered := v_delivered || v_item.n;
-			v_well := case when v_item.webhook_id = any (v_well) then v_well else v_well || v_item.webhook_id end;
-		end if;
+		order by 2, 3, 1
+	), found as materialized (
+		select distinct on (x.row_at) x.row_at, i.n, i.http, i.webhook_id
+		from item i
+		cross join lateral ( -- ordered, so that the planner uses the key first and then any index
+			select k.ctid as row_at, k.event_id, k.claim_token from autopost.webhook_sends k
+			where k.workspace_id = p_workspace_id and k.webhook_id = i.webhook_id and k.event_id >= i.event_id
+			order by k.event_id limit 1
+			for no key update of k) x
+		where x.event_id = i.event_id and x.claim_token = i.token
+		order by x.row_at, i.n
+	)
+	select coalesce(array_agg(f.row_at), '{}'), coalesce(array_agg(f.http), '{}'), coalesce(array_agg(f.n), '{}'),
+		coalesce(array_agg(distinct f.webhook_id), '{}')
+	into v_rows, v_https, v_delivered, v_well from found f;
+	foreach v_http in array array(select distinct h from unnest(v_https) h) loop
+		perform autopost.finish_calls(p_workspace_id,
+			array(select f.row_at from unnest(v_rows, v_https) f (row_at, http) where f.http = v_http), v_http, v_now);
 	end loop;
 	perform autopost.webhooks_do_well(p_workspace_id, v_well);
 	select coalesce(jsonb_agg(case when i.n = any (v_delivered) then '{"applied": true, "status": "delivered"}'
@@ -14095,6 +14103,26 @@ begin
 	and d.delivery_id = p_delivery.delivery_id;
 	perform autopost.rearm_gate(p_workspace_id, p_delivery.channel_id, v_was_sending);
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: finish_calls(text, tid[], integer, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.finish_calls(p_workspace_id text, p_rows tid[], p_http integer, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_indexscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: records these locked calls as delivered. The rows are read as by take_calls.
+-- Writes:  webhook_sends.
+begin
+	update autopost.webhook_sends s
+	set status = 'delivered', claim_token = null, http_status = p_http, error = null, finished_at = p_now
+	where s.workspace_id = p_workspace_id and s.ctid = any (p_rows);
 end
 $$;
 
@@ -21537,23 +21565,30 @@ $$;
 
 
 --
--- Name: listeners(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: listeners(text, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.listeners(p_workspace_id text, p_webhook_id text) RETURNS TABLE(event_type text, webhook_id text, since timestamp with time zone, channel_ids text[], tags text[])
+CREATE FUNCTION autopost.listeners(p_workspace_id text, p_webhook_id text, p_types text[]) RETURNS TABLE(event_type text, webhook_id text, since timestamp with time zone, channel_ids text[], tags text[])
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the webhooks that get each event type. p_webhook_id null: all enabled ones, each from
---          the time it was enabled; otherwise this one, from any time. The filter of channels does
---          not apply to events without a channel.
+-- Purpose: the webhooks that get events of these types. p_webhook_id null: all enabled ones, each
+--          from the time it was enabled; otherwise this one, from any time. The filter of channels
+--          does not apply to events without a channel. Each list of wanted types is compared once,
+--          however many webhooks have it.
 -- Reads:   result_webhooks.
 begin
 	return query
-	select t.name, w.webhook_id, case when p_webhook_id is null then w.enabled_at else '-infinity' end, w.channel_ids,
-		autopost.canonical_tags(w.tags)
-	from autopost.result_webhooks w
-	join unnest(autopost.result_types()) t (name) on autopost.is_type_wanted(t.name, w.event_types)
-	where w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id);
+	with enabled as materialized (
+		select w.webhook_id, w.enabled_at, w.event_types, w.channel_ids, w.tags from autopost.result_webhooks w
+		where w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id)
+	), wanted as materialized (
+		select l.event_types, t.name from (select distinct e.event_types from enabled e) l
+		join unnest(p_types) t (name) on autopost.is_type_wanted(t.name, l.event_types)
+	)
+	select t.name, e.webhook_id, case when p_webhook_id is null then e.enabled_at else '-infinity' end, e.channel_ids,
+		case when e.tags = '{}' then e.tags else autopost.canonical_tags(e.tags) end
+	from enabled e
+	join wanted t on t.event_types = e.event_types;
 end
 $$;
 
@@ -29632,34 +29667,49 @@ CREATE FUNCTION autopost.queue_results(p_workspace_id text, p_webhook_id text, p
     LANGUAGE plpgsql
     AS $$
 -- Purpose: queues these events for their webhooks. Queued ones are skipped before their bodies are
---          made.
+--          made. All webhooks of an event share its body.
 -- Returns: the number of queued calls.
 -- Reads:   result_webhooks, channels; as completed_posts.
 -- Writes:  webhook_sends.
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_completers text[] := array(select l.webhook_id from autopost.listeners(p_workspace_id, p_webhook_id) l
-		where l.event_type = 'post.completed');
+	v_types text[] := array(select distinct autopost.result_type(e) from unnest(p_events) e);
+	v_completers text[] := array(
+		select l.webhook_id from autopost.listeners(p_workspace_id, p_webhook_id, '{post.completed}') l);
 	v_queued int;
 	v_completed int;
 begin
+	with wanted as materialized (
+		select e.ts, e.id, array_agg(l.webhook_id) as webhook_ids
+		from unnest(p_events) e
+		left join lateral (
+			select c.tags from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c on true
+		join autopost.listeners(p_workspace_id, p_webhook_id, v_types) l on l.event_type = autopost.result_type(e)
+			and l.since <= e.ts
+		where (e.channel_id is null or (
+			(l.channel_ids = '{}' or e.channel_id = any (l.channel_ids)) and (l.tags = '{}' or c.tags && l.tags)))
+		and not exists (
+			select 1 from autopost.webhook_sends s
+			where s.workspace_id = p_workspace_id and s.webhook_id = l.webhook_id and s.event_at = e.ts
+				and s.event_id = e.id offset 0)
+		group by e.ts, e.id
+	), bodies as materialized (
+		select w.ts, w.id, w.webhook_ids, autopost.result_type(e) as event_type,
+			autopost.result_body(autopost.result_type(e), e.ts,
+				autopost.result_data(e, autopost.result_type(e), c.channel)) as body
+		from wanted w
+		join unnest(p_events) e on e.ts = w.ts and e.id = w.id
+		left join lateral (
+			select c from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c (channel) on true
+	)
 	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
 		created_at)
-	select p_workspace_id, l.webhook_id, e.id, l.event_type, e.ts,
-		autopost.result_body(l.event_type, e.ts, autopost.result_data(e, l.event_type, c.channel)), v_now, v_now
-	from unnest(p_events) e
-	join autopost.listeners(p_workspace_id, p_webhook_id) l on l.event_type = autopost.result_type(e)
-		and l.since <= e.ts
-	left join lateral (
-		select c from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c (channel) on true
-	where (e.channel_id is null or (
-		(l.channel_ids = '{}' or e.channel_id = any (l.channel_ids)) and (l.tags = '{}' or (c.channel).tags && l.tags)))
-	and not exists (
-		select 1 from autopost.webhook_sends s
-		where s.workspace_id = p_workspace_id and s.webhook_id = l.webhook_id and s.event_at = e.ts
-			and s.event_id = e.id offset 0)
-	order by e.ts, e.id, l.webhook_id
+	select p_workspace_id, h.webhook_id, b.id, b.event_type, b.ts, b.body, v_now, v_now
+	from bodies b
+	cross join lateral unnest(b.webhook_ids) h (webhook_id)
+	order by b.ts, b.id, h.webhook_id
 	on conflict (workspace_id, webhook_id, event_id) do nothing;
 	get diagnostics v_queued = row_count;
 	if v_completers = '{}' then
@@ -29668,9 +29718,8 @@ begin
 	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
 		created_at)
 	select p_workspace_id, l.webhook_id, p.event_id, l.event_type, p.finished_at, p.body, v_now, v_now
-	from autopost.listeners(p_workspace_id, p_webhook_id) l
-	join autopost.completed_posts(p_workspace_id, p_events, v_completers) p on l.event_type = 'post.completed'
-		and l.since <= p.finished_at
+	from autopost.completed_posts(p_workspace_id, p_events, v_completers) p
+	join autopost.listeners(p_workspace_id, p_webhook_id, '{post.completed}') l on l.since <= p.finished_at
 	order by p.finished_at, p.event_id, l.webhook_id
 	on conflict (workspace_id, webhook_id, event_id) do nothing;
 	get diagnostics v_completed = row_count;
@@ -38926,6 +38975,35 @@ $$;
 
 
 --
+-- Name: take_calls(text, tid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_calls(p_workspace_id text, p_rows tid[], p_now timestamp with time zone) RETURNS TABLE(webhook_id text, event_at timestamp with time zone, event_id uuid, claim_token text, body text)
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_indexscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: leases these locked calls. The rows are read by their place alone: before the first
+--          ANALYZE any index may read the whole queue.
+-- Reads:   result_webhooks.
+-- Writes:  webhook_sends.
+declare
+	v_leases jsonb := (
+		select jsonb_object_agg(w.webhook_id, w.timeout_seconds + 15) from autopost.result_webhooks w
+		where w.workspace_id = p_workspace_id);
+begin
+	return query
+	update autopost.webhook_sends s
+	set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id(), attempted_at = p_now,
+		due_at = p_now + make_interval(secs => (v_leases -> s.webhook_id)::int)
+	where s.workspace_id = p_workspace_id and s.ctid = any (p_rows)
+	returning s.webhook_id, s.event_at, s.event_id, s.claim_token, s.body;
+end
+$$;
+
+
+--
 -- Name: take_event(autopost.workspace_endpoints, jsonb, jsonb, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -43122,7 +43200,7 @@ begin
 			and exists (
 				select 1 from autopost.webhook_sends s
 				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id
-					and s.status in ('pending', 'sending') and s.due_at <= p_by)))
+					and s.status in ('pending', 'sending') and s.due_at <= p_by offset 0)))
 	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
 	and (v_all or autopost.may_access(w.workspace_id))
 	limit p_limit;

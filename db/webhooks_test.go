@@ -224,3 +224,49 @@ func readUntil(t *testing.T, base *pgtest.DB, reached string) {
 		return pgtest.Value[bool](base, reached)
 	})
 }
+
+// The cost of a claim and a commit depends on their calls, not on the calls of the past, whatever the planner knows.
+// Lists of event types are compared once for all webhooks.
+func TestManyWebhooksShareTheWork(t *testing.T) {
+	t.Parallel()
+	const webhooks = 60
+	base := webhookWorld(t)
+	base.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'key', 'webhook', 'env:KEY')`)
+	base.Exec(`select autopost.put_webhook('w', 'crm-' || n, '{"url": "https://crm.example.com", "signing_ref": "key"}', 'ann', 'r', false) from generate_series(2, $1::int) n`, webhooks)
+	pump := base.Session("pump", "engine")
+	const (
+		claim  = `select autopost.claim_webhooks('w', 256)`
+		commit = `select autopost.commit_webhook_batch('w', (select jsonb_agg(jsonb_build_object('webhook_id', s.webhook_id, 'event_id', s.event_id, 'claim_token', s.claim_token, 'outcome', '{"http_status": 200}'::jsonb))
+			from autopost.webhook_sends s where s.status = 'sending'))`
+	)
+	round := func() (claimed, committed float64) {
+		base.Exec(`select autopost.emit_note('w', 'channel_paused', 'ok', 'a', null, null, '{}') from generate_series(1, 3)`)
+		base.Exec(`update autopost.result_webhooks set next_send_at = now()`)
+		require.EqualValues(t, 3*webhooks, answer(t, pump.Exec(read))["queued"])
+		claimed = pages(pump, claim)
+		sending := `select count(*) from autopost.webhook_sends where status = 'sending'`
+		require.Equal(t, 3*webhooks, pgtest.Value[int](base, sending))
+		committed = pages(base.Session("commit", ""), commit)
+		require.Zero(t, pgtest.Value[int](base, sending))
+		return claimed, committed
+	}
+	for range 7 { // plans are fixed after five uses
+		round()
+	}
+	claimed, committed := round()
+	base.Exec(`insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, status, due_at, created_at, finished_at)
+		select 'w', 'crm', gen_random_uuid(), 'channel.paused', now() - interval '1 day', '{}', 'delivered', now() - interval '1 day', now(), now() from generate_series(1, 30000)`)
+	later, after := round()
+	t.Logf("pages of a claim of %d calls: %v, with a history %v; of their commit: %v, %v", 3*webhooks, claimed, later, committed, after)
+	require.Less(t, later, 1.5*claimed+500)
+	require.Less(t, after, 1.5*committed+500)
+
+	count := base.Session("count", "")
+	count.Exec(`set track_functions = 'all'`)
+	count.Exec(`begin`)
+	base.Exec(`select autopost.emit_note('w', 'channel_paused', 'ok', 'a', null, null, '{}')`)
+	count.Exec(read)
+	compared := count.Exec(`select calls::int from pg_stat_xact_user_functions where funcname = 'is_type_wanted'`)
+	count.Exec(`rollback`)
+	require.Less(t, compared[0][0], int32(10), "comparisons of a type with a list")
+}

@@ -93,7 +93,8 @@ create temp table c on commit drop as select x.value as v
 select is((select array_agg(t.n order by t.w) from (select v ->> 'webhook_id' as w, count(*) as n from c group by 1) t),
 	'{4,3}');
 select is((select c.v - '{event_id,claim_token,body}'::text[] from c where v ->> 'webhook_id' = 'crm' limit 1),
-	'{"webhook_id": "crm", "url": "https://crm.example.com/r", "timeout_ms": 15000, "auth_refs": ["key"]}');
+	'{"webhook_id": "crm", "url": "https://crm.example.com/r", "timeout_ms": 15000, "auth_refs": ["key"],
+		"bound": [{"platform": "webhook", "secret_ref": "env:KEY", "last_version": 0, "stale": false}]}');
 select is(autopost.claim_webhooks('w', 100), '[]', 'taken');
 create function test.outcome(p_type text, p_outcome jsonb) returns jsonb
 language sql

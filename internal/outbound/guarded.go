@@ -61,6 +61,7 @@ func Guarded(cfg GuardedConfig) *Client {
 		ForceAttemptHTTP2:      true,
 		IdleConnTimeout:        idleTimeout,
 		MaxIdleConns:           maxIdlePerHost,
+		MaxIdleConnsPerHost:    maxIdleGuarded,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true, // unzipped decompresses with a limit
 	}

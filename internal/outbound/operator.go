@@ -21,6 +21,7 @@ const (
 	idleTimeout     = 20 * time.Second
 	maxHeaderBytes  = 64 << 10
 	maxIdlePerHost  = 256
+	maxIdleGuarded  = 32 // per host; many result webhooks may lead to one
 	dialKeepAlive   = 30 * time.Second
 	maxIdleOperator = 512
 )

@@ -63,11 +63,9 @@ func (s *Sender) call(ctx context.Context, call Call, open func() []outbound.Sig
 
 // keys opens the signing keys of a call. An unavailable key leaves the others.
 func (s *Sender) keys(ctx context.Context, workspace string, call Call) []outbound.SigningKey {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
 	var keys []outbound.SigningKey
-	for _, ref := range call.AuthRefs {
-		secret, err := s.cfg.Keys.Open(ctx, workspace, ref)
+	for i, ref := range call.AuthRefs {
+		secret, err := s.cfg.Keys.OpenBound(workspace, ref, call.Bound[i])
 		if err == nil {
 			var key outbound.SigningKey
 			if key, err = outbound.ReadSigningKey(secret); err == nil {

@@ -8,8 +8,10 @@ package webhooks
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -41,8 +43,10 @@ type Call struct {
 	ClaimToken string `json:"claim_token"`
 	URL        string `json:"url"`
 	// AuthRefs are the signing credentials, the newest first.
-	AuthRefs  []string `json:"auth_refs"`
-	TimeoutMS int64    `json:"timeout_ms"`
+	AuthRefs []string `json:"auth_refs"`
+	// Bound has what Keys needs to open each of them.
+	Bound     []json.RawMessage `json:"bound"`
+	TimeoutMS int64             `json:"timeout_ms"`
 	// Body is JSON. It is the same in each retry.
 	Body string `json:"body"`
 }
@@ -65,9 +69,9 @@ type Result struct {
 	Outcome    Outcome `json:"outcome"`
 }
 
-// Keys opens signing credentials.
+// Keys opens signing credentials with what the database has returned about them.
 type Keys interface {
-	Open(ctx context.Context, workspace, authRef string) (autopost.Secret, error)
+	OpenBound(workspace, authRef string, bound json.RawMessage) (autopost.Secret, error)
 }
 
 // Config is what a Sender works with. Store, Keys and Client are required.
@@ -101,7 +105,16 @@ const (
 	readsPerPoll = 4
 	// maxReaders bounds the workspaces that are read concurrently.
 	maxReaders = 4
+	// spacing is the time between the starts of two calls on one processor. Calls of one event are due together, and
+	// would keep all processors from urgent work. Those of the same tick start together, which saves switches.
+	spacing = 4 * time.Millisecond
+	tick    = 10 * time.Millisecond
+	// backlogPolls is the number of polls in a row without free capacity that make a backlog. Its calls start at once.
+	backlogPolls = 4
 )
+
+// rest follows a poll and a commit: result webhooks are not urgent.
+var rest = worker.Rest{Times: 9, Most: 250 * time.Millisecond}
 
 // Sender makes the calls of result webhooks. Make it with New.
 type Sender struct {
@@ -116,6 +129,13 @@ type Sender struct {
 	served string
 	// idlePolls counts the polls in a row that found nothing ready.
 	idlePolls int
+	// full means that the last poll left no capacity free; fullPolls counts such polls in a row.
+	full      bool
+	fullPolls int
+	// restsUntil is the earliest time of the next poll.
+	restsUntil time.Time
+	// nextStart is the earliest time of the next call.
+	nextStart time.Time
 }
 
 // New checks the configuration and fills in its defaults.
@@ -133,7 +153,7 @@ func New(cfg Config) (*Sender, error) {
 // Run works until ctx ends. Then running calls may finish within drainTime.
 func (s *Sender) Run(ctx context.Context) error {
 	calling, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.outcomes = worker.NewBatcher(calling, worker.Bounds{Most: maxBatch, Timeout: queryTimeout}, s.commit)
+	s.outcomes = worker.NewBatcher(calling, worker.Bounds{Most: maxBatch, Timeout: queryTimeout, Rest: rest}, s.commit)
 	defer func() {
 		timer := time.AfterFunc(drainTime, stop)
 		s.calls.Wait()
@@ -152,6 +172,14 @@ func (s *Sender) backoff() worker.Backoff {
 
 // poll reads events and starts due calls, without waiting for a call. The pause grows while nothing is ready.
 func (s *Sender) poll(ctx, calling context.Context) (next time.Duration, err error) {
+	if !worker.Sleep(ctx, time.Until(s.restsUntil)) {
+		return 0, nil
+	}
+	select { // this poll serves the calls that have ended
+	case <-s.freed:
+	default:
+	}
+	began := time.Now()
 	query, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	workspaces, err := s.cfg.Store.ReadyWebhookWorkspaces(query, workspacesPerPoll)
@@ -167,14 +195,35 @@ func (s *Sender) poll(ctx, calling context.Context) (next time.Duration, err err
 	slices.Sort(workspaces) // in the order of Go, whatever the collation of the database
 	next = s.cfg.Interval
 	first := max(0, slices.IndexFunc(workspaces, func(w string) bool { return w > s.served }))
-	full := false // serve skipped workspaces first: none may overtake them when a call ends meanwhile
+	s.full = false // serve skipped workspaces first: none may overtake them when a call ends meanwhile
 	s.eachWorkspace(ctx, slices.Concat(workspaces[first:], workspaces[:first]), 1, func(ctx context.Context, workspace string) error {
-		if full = full || len(s.running) == cap(s.running); full {
+		if s.full = s.full || len(s.running) == cap(s.running); s.full {
 			return nil
 		}
 		return s.startCalls(ctx, calling, workspace)
 	})
+	if s.fullPolls++; !s.full {
+		s.fullPolls = 0
+	}
+	if !s.isBacklog() {
+		s.restsUntil = time.Now().Add(rest.After(time.Since(began)))
+	}
 	return next, nil
+}
+
+func (s *Sender) isBacklog() bool { return s.fullPolls >= backlogPolls }
+
+// startTime returns when the next call of a claim starts.
+func (s *Sender) startTime() time.Time {
+	now := time.Now()
+	if s.isBacklog() || now.After(s.nextStart) {
+		s.nextStart = now
+	}
+	at := s.nextStart
+	if !s.isBacklog() {
+		s.nextStart = at.Add(spacing / time.Duration(runtime.GOMAXPROCS(0)))
+	}
+	return at.Truncate(tick)
 }
 
 // eachWorkspace runs do for all workspaces, n at a time. It logs failures, so that one does not stop the others.
@@ -206,10 +255,12 @@ func (s *Sender) read(ctx context.Context, workspace string) error {
 
 // startCalls starts as many calls of a workspace as there is capacity for.
 func (s *Sender) startCalls(ctx, calling context.Context, workspace string) error {
-	due, err := s.cfg.Store.ClaimWebhooks(ctx, workspace, cap(s.running)-len(s.running))
+	free := cap(s.running) - len(s.running)
+	due, err := s.cfg.Store.ClaimWebhooks(ctx, workspace, free)
 	if err != nil {
 		return err
 	}
+	s.full = s.full || len(due) == free
 	if len(due) > 0 {
 		s.served = workspace
 	}
@@ -219,13 +270,16 @@ func (s *Sender) startCalls(ctx, calling context.Context, workspace string) erro
 			keys[call.WebhookID] = sync.OnceValue(func() []outbound.SigningKey { return s.keys(calling, workspace, call) })
 		}
 		open := keys[call.WebhookID] // read here: the loop writes the map while calls run
-		s.running <- struct{}{}      // never blocks: only this goroutine adds elements
+		at := s.startTime()
+		s.running <- struct{}{} // never blocks: only this goroutine adds elements
 		s.calls.Go(worker.Task(calling, func() {
 			defer func() {
 				<-s.running
 				worker.Wake(s.freed)
 			}()
-			s.send(calling, workspace, call, open)
+			if worker.Sleep(calling, time.Until(at)) {
+				s.send(calling, workspace, call, open)
+			}
 		}))
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,7 +85,7 @@ func (q *queue) CommitWebhookBatch(_ context.Context, _ string, results []webhoo
 
 type keys map[string]string
 
-func (k keys) Open(_ context.Context, _, ref string) (autopost.Secret, error) {
+func (k keys) OpenBound(_, ref string, _ json.RawMessage) (autopost.Secret, error) {
 	if k[ref] == "" {
 		return autopost.Secret{}, errors.New("no such credential")
 	}
@@ -102,6 +104,7 @@ func send(t *testing.T, receiver http.HandlerFunc, atOnce int, calls ...webhooks
 		if calls[i].AuthRefs == nil {
 			calls[i].AuthRefs = []string{"key"}
 		}
+		calls[i].Bound = make([]json.RawMessage, len(calls[i].AuthRefs))
 		calls[i].EventID, calls[i].TimeoutMS, calls[i].Body = "01989f3a-7c1e-7a2b-8d3e-0123456789ab", cmp.Or(calls[i].TimeoutMS, 60_000), `{"type":"webhook.test"}`
 	}
 	q := &queue{due: calls, committed: make(chan webhooks.Outcome, len(calls))}
@@ -168,7 +171,7 @@ func TestEachWebhookOfAClaimHasItsOwnKey(t *testing.T) {
 	q := &queue{committed: make(chan webhooks.Outcome, webhooksOfClaim*callsOfWebhook)}
 	for n := range webhooksOfClaim * callsOfWebhook {
 		id := fmt.Sprint("webhook-", n%webhooksOfClaim)
-		q.due = append(q.due, webhooks.Call{WebhookID: id, URL: server.URL + "/" + id, AuthRefs: []string{id}, EventID: "x", TimeoutMS: 60_000, Body: "{}"})
+		q.due = append(q.due, webhooks.Call{WebhookID: id, URL: server.URL + "/" + id, AuthRefs: []string{id}, Bound: make([]json.RawMessage, 1), EventID: "x", TimeoutMS: 60_000, Body: "{}"})
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := runWith(ctx, t, q, own, webhooksOfClaim*callsOfWebhook)
@@ -251,13 +254,102 @@ func TestConcurrentCallsAreBounded(t *testing.T) {
 	require.LessOrEqual(t, most, 2)
 }
 
+// busy is a store whose work takes time. It counts what it is asked.
+type busy struct {
+	mu      sync.Mutex
+	burst   int // calls that are due from the second poll on
+	polls   int
+	commits []int
+	left    chan struct{} // closed after the last outcome
+	took    time.Duration
+}
+
+func (b *busy) ReadyWebhookWorkspaces(context.Context, int) ([]string, error) {
+	return []string{"w"}, nil
+}
+
+func (b *busy) EnqueueWebhooks(context.Context, string) (bool, error) { return false, nil }
+
+func (b *busy) ClaimWebhooks(_ context.Context, _ string, limit int) ([]webhooks.Call, error) {
+	<-time.After(b.took)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.polls++
+	calls := make([]webhooks.Call, min(limit, b.burst))
+	for i := range calls { // no key: the outcome of a call is known at once
+		calls[i] = webhooks.Call{WebhookID: strconv.Itoa(i % 60), TimeoutMS: 60_000, Body: "{}"}
+	}
+	b.burst -= len(calls)
+	return calls, nil
+}
+
+func (b *busy) CommitWebhookBatch(_ context.Context, _ string, results []webhooks.Result) error {
+	<-time.After(b.took)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.commits = append(b.commits, len(results))
+	done := 0
+	for _, n := range b.commits {
+		done += n
+	}
+	if done == cap(b.left) {
+		close(b.left)
+	}
+	return nil
+}
+
+// sendBurst returns the store after all outcomes of a burst are committed, and how long that took.
+func sendBurst(t *testing.T, burst int) (b *busy, took time.Duration) {
+	t.Helper()
+	b = &busy{burst: burst, left: make(chan struct{}, burst), took: 5 * time.Millisecond}
+	sender, err := webhooks.New(webhooks.Config{
+		Store: b, Keys: keys{}, Client: outbound.Guarded(outbound.GuardedConfig{}), Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	began := time.Now()
+	go func() { ended <- sender.Run(ctx) }()
+	<-b.left
+	took = time.Since(began)
+	stop()
+	require.NoError(t, <-ended)
+	return b, took
+}
+
+// Calls of a burst start one after another and share polls and commits, so that they leave the processors to
+// deliveries. A single call is prompt, and a backlog is sent at full speed.
+func TestABurstCostsFewPollsAndCommits(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		burst             int
+		polls, commits    int
+		shortest, longest time.Duration
+	}{
+		{"one call", 1, 1, 1, 0, 15 * time.Millisecond},
+		{"two posts to many webhooks", 300, 20, 20, 300 * 4 * time.Millisecond / time.Duration(runtime.GOMAXPROCS(0)) / 2, 2 * time.Second},
+		{"a backlog", 20_000, 1000, 400, 0, 10 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, took := sendBurst(t, c.burst)
+				t.Logf("%d polls, %d commits in %s", b.polls, len(b.commits), took)
+				require.LessOrEqual(t, b.polls, c.polls)
+				require.LessOrEqual(t, len(b.commits), c.commits)
+				require.GreaterOrEqual(t, took, c.shortest)
+				require.LessOrEqual(t, took, c.longest)
+			})
+		})
+	}
+}
+
 // A failed poll is repeated, and a stop lets running calls finish.
 func TestAStopWaitsForRunningCalls(t *testing.T) {
 	t.Parallel()
 	arrived, proceed := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(arrived); <-proceed }))
 	t.Cleanup(server.Close)
-	q := &queue{broken: true, committed: make(chan webhooks.Outcome, 1), due: []webhooks.Call{{URL: server.URL, AuthRefs: []string{"key"}, EventID: "x", TimeoutMS: 60_000, Body: "{}"}}}
+	q := &queue{broken: true, committed: make(chan webhooks.Outcome, 1), due: []webhooks.Call{{URL: server.URL, AuthRefs: []string{"key"}, Bound: make([]json.RawMessage, 1), EventID: "x", TimeoutMS: 60_000, Body: "{}"}}}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := run(ctx, t, q, 1)
 	q.mu.Lock()
@@ -283,7 +375,7 @@ func TestARefusedOutcomeFailsNoOtherOfItsBatch(t *testing.T) {
 	const made = 40
 	q := &queue{committed: make(chan webhooks.Outcome, made), refuses: http.StatusTeapot}
 	for range made {
-		q.due = append(q.due, webhooks.Call{URL: server.URL, AuthRefs: []string{"key"}, EventID: "x", TimeoutMS: 60_000, Body: "{}"})
+		q.due = append(q.due, webhooks.Call{URL: server.URL, AuthRefs: []string{"key"}, Bound: make([]json.RawMessage, 1), EventID: "x", TimeoutMS: 60_000, Body: "{}"})
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := run(ctx, t, q, made)
@@ -321,7 +413,7 @@ func (c *manyQueue) ClaimWebhooks(_ context.Context, workspace string, limit int
 	for len(due) < limit && c.waiting[workspace] > 0 {
 		c.waiting[workspace]--
 		c.claims = append(c.claims, workspace)
-		due = append(due, webhooks.Call{URL: c.url, AuthRefs: []string{"key"}, EventID: "x", TimeoutMS: 60_000, Body: "{}"})
+		due = append(due, webhooks.Call{URL: c.url, AuthRefs: []string{"key"}, Bound: make([]json.RawMessage, 1), EventID: "x", TimeoutMS: 60_000, Body: "{}"})
 	}
 	return due, nil
 }

@@ -15,7 +15,8 @@ var ErrRefused = errors.New("refused by the database")
 
 // Batcher merges calls with the same batch key. A call runs at once if no other with its key is running; those that
 // arrive meanwhile run together after it. Only one batch of a key runs at a time: two smaller ones would cost the
-// database more and wait for each other's row locks. Make it with NewBatcher; it is safe for concurrent use.
+// database more and wait for each other's row locks. With a Rest a key pauses after each batch; a full batch ends
+// its pause. Make it with NewBatcher; it is safe for concurrent use.
 type Batcher[K comparable, Q, A any] struct {
 	// life ends every call.
 	life   context.Context
@@ -23,8 +24,8 @@ type Batcher[K comparable, Q, A any] struct {
 	ask    func(ctx context.Context, key K, items []Q) ([]A, error)
 
 	mu sync.Mutex
-	// waiting has an entry for each key with a running call.
-	waiting map[K][]*question[Q, A]
+	// waiting has an entry for each key with a running call or a pause after it.
+	waiting map[K]*line[Q, A]
 	// open counts the questions without an answer.
 	open map[K]int
 }
@@ -34,6 +35,15 @@ type Bounds struct {
 	// Most is the number of items.
 	Most    int
 	Timeout time.Duration
+	// Rest is the pause of a key after a call; none by default. It is for calls that are not urgent.
+	Rest Rest
+}
+
+// line has the questions of a key that wait for the next batch.
+type line[Q, A any] struct {
+	questions []*question[Q, A]
+	// full holds one hint that they fill a batch.
+	full chan struct{}
 }
 
 type question[Q, A any] struct {
@@ -50,7 +60,7 @@ type answer[A any] struct {
 func NewBatcher[K comparable, Q, A any](
 	life context.Context, bounds Bounds, ask func(ctx context.Context, key K, items []Q) ([]A, error),
 ) *Batcher[K, Q, A] {
-	return &Batcher[K, Q, A]{life: life, bounds: bounds, ask: ask, waiting: map[K][]*question[Q, A]{}, open: map[K]int{}}
+	return &Batcher[K, Q, A]{life: life, bounds: bounds, ask: ask, waiting: map[K]*line[Q, A]{}, open: map[K]int{}}
 }
 
 // Do asks for one item. If ctx ends first, the item is not asked for, or its answer is lost.
@@ -89,20 +99,27 @@ func (b *Batcher[K, Q, A]) Unanswered(key K) int {
 func (b *Batcher[K, Q, A]) join(key K, q *question[Q, A]) (first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	queue, busy := b.waiting[key]
-	if !busy {
-		b.waiting[key] = nil
+	queue := b.waiting[key]
+	if queue == nil {
+		b.waiting[key] = &line[Q, A]{full: make(chan struct{}, 1)}
 		return true
 	}
-	b.waiting[key] = append(queue, q)
+	queue.questions = append(queue.questions, q)
+	if len(queue.questions) >= b.bounds.Most {
+		Wake(queue.full)
+	}
 	return false
 }
 
 func (b *Batcher[K, Q, A]) leave(key K, q *question[Q, A]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if at := slices.Index(b.waiting[key], q); at >= 0 {
-		b.waiting[key] = slices.Delete(b.waiting[key], at, at+1)
+	queue := b.waiting[key]
+	if queue == nil {
+		return
+	}
+	if at := slices.Index(queue.questions, q); at >= 0 {
+		queue.questions = slices.Delete(queue.questions, at, at+1)
 	}
 }
 
@@ -111,18 +128,46 @@ func (b *Batcher[K, Q, A]) next(key K) []*question[Q, A] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	queue := b.waiting[key]
-	if len(queue) == 0 {
+	if len(queue.questions) == 0 {
 		delete(b.waiting, key)
 		return nil
 	}
-	n := min(len(queue), b.bounds.Most)
-	b.waiting[key] = slices.Clone(queue[n:])
-	return queue[:n:n]
+	n := min(len(queue.questions), b.bounds.Most)
+	batch := queue.questions[:n:n]
+	queue.questions = slices.Clone(queue.questions[n:])
+	return batch
 }
 
 func (b *Batcher[K, Q, A]) serve(key K, batch []*question[Q, A]) {
 	for ; len(batch) > 0; batch = b.next(key) {
+		began := time.Now()
 		b.put(key, batch)
+		b.rest(key, b.bounds.Rest.After(time.Since(began)))
+	}
+}
+
+// rest waits, unless a whole batch is waiting.
+func (b *Batcher[K, Q, A]) rest(key K, pause time.Duration) {
+	if pause <= 0 {
+		return
+	}
+	b.mu.Lock()
+	queue := b.waiting[key]
+	select { // the hint may be about the last batch
+	case <-queue.full:
+	default:
+	}
+	full := len(queue.questions) >= b.bounds.Most
+	b.mu.Unlock()
+	if full {
+		return
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-queue.full:
+	case <-b.life.Done():
 	}
 }
 

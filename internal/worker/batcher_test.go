@@ -78,6 +78,46 @@ func TestWaitingCallsAreMerged(t *testing.T) {
 	})
 }
 
+// A key with a rest calls at once if it was idle. Then it waits for more questions, as long as its work demands or
+// until they fill a batch.
+func TestARestMergesLaterCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var sizes []int
+		batches := worker.NewBatcher(t.Context(), worker.Bounds{Most: 6, Timeout: time.Minute, Rest: worker.Rest{Times: 9, Most: time.Second}},
+			func(_ context.Context, _ string, items []int) ([]int, error) {
+				<-time.After(10 * time.Millisecond)
+				sizes = append(sizes, len(items))
+				return items, nil
+			})
+		began := time.Now()
+		do := func(after time.Duration, n int) {
+			for range n {
+				go func() {
+					<-time.After(after)
+					_, _ = batches.Do(t.Context(), "w", n)
+				}()
+			}
+		}
+		at := func(want time.Duration, sizesWant ...int) {
+			<-time.After(time.Until(began.Add(want)))
+			synctest.Wait()
+			require.Equal(t, sizesWant, sizes, "after %s", want)
+		}
+		do(0, 1)
+		at(10*time.Millisecond, 1)
+		do(10*time.Millisecond, 2)
+		do(50*time.Millisecond, 2)
+		at(109*time.Millisecond, 1)
+		at(110*time.Millisecond, 1, 4)
+		do(time.Millisecond, 6)
+		at(121*time.Millisecond, 1, 4, 6)
+		at(1121*time.Millisecond, 1, 4, 6)
+		do(0, 1)
+		at(1131*time.Millisecond, 1, 4, 6, 1)
+	})
+}
+
 func TestARefusedItemFailsAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -144,7 +144,7 @@ begin
 			and exists (
 				select 1 from autopost.webhook_sends s
 				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id
-					and s.status in ('pending', 'sending') and s.due_at <= p_by)))
+					and s.status in ('pending', 'sending') and s.due_at <= p_by offset 0)))
 	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
 	and (v_all or autopost.may_access(w.workspace_id))
 	limit p_limit;

@@ -80,9 +80,11 @@ as $$
 -- Writes:  webhook_sends, result_webhooks, alerts, admin_audit_log.
 declare
 	v_now timestamptz;
-	v_item record;
-	v_delivered bigint[] := '{}';
-	v_well text[] := '{}';
+	v_http int;
+	v_https int[];
+	v_rows tid[];
+	v_delivered bigint[];
+	v_well text[];
 	v_answers jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -93,25 +95,29 @@ begin
 		from jsonb_array_elements(p_items) i)
 	order by w.webhook_id for no key update of w;
 	v_now := autopost.now_ts();
-	for v_item in
+	with item as materialized (
 		select i.n, i.value ->> 'webhook_id' as webhook_id, (i.value ->> 'event_id')::uuid as event_id,
 			i.value ->> 'claim_token' as token, (i.value #>> '{outcome,http_status}')::int as http
 		from jsonb_array_elements(p_items) with ordinality i (value, n)
 		where i.value #>> '{outcome,http_status}' ~ '^2\d\d$'
-		order by 2, 3
-	loop
-		update autopost.webhook_sends s
-		set status = 'delivered', claim_token = null, http_status = v_item.http, error = null, finished_at = v_now
-		where s.workspace_id = p_workspace_id and s.webhook_id = v_item.webhook_id and s.event_id = v_item.event_id
-			and s.claim_token = v_item.token
-		and s.event_at = ( -- ordered, so that the planner uses the key first and then any index
-			select k.event_at from autopost.webhook_sends k
-			where k.workspace_id = p_workspace_id and k.webhook_id = v_item.webhook_id and k.event_id >= v_item.event_id
-				order by k.event_id limit 1);
-		if found then
-			v_delivered := v_delivered || v_item.n;
-			v_well := case when v_item.webhook_id = any (v_well) then v_well else v_well || v_item.webhook_id end;
-		end if;
+		order by 2, 3, 1
+	), found as materialized (
+		select distinct on (x.row_at) x.row_at, i.n, i.http, i.webhook_id
+		from item i
+		cross join lateral ( -- ordered, so that the planner uses the key first and then any index
+			select k.ctid as row_at, k.event_id, k.claim_token from autopost.webhook_sends k
+			where k.workspace_id = p_workspace_id and k.webhook_id = i.webhook_id and k.event_id >= i.event_id
+			order by k.event_id limit 1
+			for no key update of k) x
+		where x.event_id = i.event_id and x.claim_token = i.token
+		order by x.row_at, i.n
+	)
+	select coalesce(array_agg(f.row_at), '{}'), coalesce(array_agg(f.http), '{}'), coalesce(array_agg(f.n), '{}'),
+		coalesce(array_agg(distinct f.webhook_id), '{}')
+	into v_rows, v_https, v_delivered, v_well from found f;
+	foreach v_http in array array(select distinct h from unnest(v_https) h) loop
+		perform autopost.finish_calls(p_workspace_id,
+			array(select f.row_at from unnest(v_rows, v_https) f (row_at, http) where f.http = v_http), v_http, v_now);
 	end loop;
 	perform autopost.webhooks_do_well(p_workspace_id, v_well);
 	select coalesce(jsonb_agg(case when i.n = any (v_delivered) then '{"applied": true, "status": "delivered"}'

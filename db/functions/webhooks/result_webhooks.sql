@@ -111,21 +111,28 @@ begin
 end
 $$;
 
-create or replace function autopost.listeners(p_workspace_id text, p_webhook_id text)
+create or replace function autopost.listeners(p_workspace_id text, p_webhook_id text, p_types text[])
 returns table (event_type text, webhook_id text, since timestamptz, channel_ids text[], tags text[])
 language plpgsql stable
 as $$
--- Purpose: the webhooks that get each event type. p_webhook_id null: all enabled ones, each from
---          the time it was enabled; otherwise this one, from any time. The filter of channels does
---          not apply to events without a channel.
+-- Purpose: the webhooks that get events of these types. p_webhook_id null: all enabled ones, each
+--          from the time it was enabled; otherwise this one, from any time. The filter of channels
+--          does not apply to events without a channel. Each list of wanted types is compared once,
+--          however many webhooks have it.
 -- Reads:   result_webhooks.
 begin
 	return query
-	select t.name, w.webhook_id, case when p_webhook_id is null then w.enabled_at else '-infinity' end, w.channel_ids,
-		autopost.canonical_tags(w.tags)
-	from autopost.result_webhooks w
-	join unnest(autopost.result_types()) t (name) on autopost.is_type_wanted(t.name, w.event_types)
-	where w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id);
+	with enabled as materialized (
+		select w.webhook_id, w.enabled_at, w.event_types, w.channel_ids, w.tags from autopost.result_webhooks w
+		where w.workspace_id = p_workspace_id and w.enabled and w.webhook_id = coalesce(p_webhook_id, w.webhook_id)
+	), wanted as materialized (
+		select l.event_types, t.name from (select distinct e.event_types from enabled e) l
+		join unnest(p_types) t (name) on autopost.is_type_wanted(t.name, l.event_types)
+	)
+	select t.name, e.webhook_id, case when p_webhook_id is null then e.enabled_at else '-infinity' end, e.channel_ids,
+		case when e.tags = '{}' then e.tags else autopost.canonical_tags(e.tags) end
+	from enabled e
+	join wanted t on t.event_types = e.event_types;
 end
 $$;
 
@@ -134,34 +141,49 @@ create or replace function autopost.queue_results(p_workspace_id text, p_webhook
 language plpgsql
 as $$
 -- Purpose: queues these events for their webhooks. Queued ones are skipped before their bodies are
---          made.
+--          made. All webhooks of an event share its body.
 -- Returns: the number of queued calls.
 -- Reads:   result_webhooks, channels; as completed_posts.
 -- Writes:  webhook_sends.
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_completers text[] := array(select l.webhook_id from autopost.listeners(p_workspace_id, p_webhook_id) l
-		where l.event_type = 'post.completed');
+	v_types text[] := array(select distinct autopost.result_type(e) from unnest(p_events) e);
+	v_completers text[] := array(
+		select l.webhook_id from autopost.listeners(p_workspace_id, p_webhook_id, '{post.completed}') l);
 	v_queued int;
 	v_completed int;
 begin
+	with wanted as materialized (
+		select e.ts, e.id, array_agg(l.webhook_id) as webhook_ids
+		from unnest(p_events) e
+		left join lateral (
+			select c.tags from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c on true
+		join autopost.listeners(p_workspace_id, p_webhook_id, v_types) l on l.event_type = autopost.result_type(e)
+			and l.since <= e.ts
+		where (e.channel_id is null or (
+			(l.channel_ids = '{}' or e.channel_id = any (l.channel_ids)) and (l.tags = '{}' or c.tags && l.tags)))
+		and not exists (
+			select 1 from autopost.webhook_sends s
+			where s.workspace_id = p_workspace_id and s.webhook_id = l.webhook_id and s.event_at = e.ts
+				and s.event_id = e.id offset 0)
+		group by e.ts, e.id
+	), bodies as materialized (
+		select w.ts, w.id, w.webhook_ids, autopost.result_type(e) as event_type,
+			autopost.result_body(autopost.result_type(e), e.ts,
+				autopost.result_data(e, autopost.result_type(e), c.channel)) as body
+		from wanted w
+		join unnest(p_events) e on e.ts = w.ts and e.id = w.id
+		left join lateral (
+			select c from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c (channel) on true
+	)
 	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
 		created_at)
-	select p_workspace_id, l.webhook_id, e.id, l.event_type, e.ts,
-		autopost.result_body(l.event_type, e.ts, autopost.result_data(e, l.event_type, c.channel)), v_now, v_now
-	from unnest(p_events) e
-	join autopost.listeners(p_workspace_id, p_webhook_id) l on l.event_type = autopost.result_type(e)
-		and l.since <= e.ts
-	left join lateral (
-		select c from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c (channel) on true
-	where (e.channel_id is null or (
-		(l.channel_ids = '{}' or e.channel_id = any (l.channel_ids)) and (l.tags = '{}' or (c.channel).tags && l.tags)))
-	and not exists (
-		select 1 from autopost.webhook_sends s
-		where s.workspace_id = p_workspace_id and s.webhook_id = l.webhook_id and s.event_at = e.ts
-			and s.event_id = e.id offset 0)
-	order by e.ts, e.id, l.webhook_id
+	select p_workspace_id, h.webhook_id, b.id, b.event_type, b.ts, b.body, v_now, v_now
+	from bodies b
+	cross join lateral unnest(b.webhook_ids) h (webhook_id)
+	order by b.ts, b.id, h.webhook_id
 	on conflict (workspace_id, webhook_id, event_id) do nothing;
 	get diagnostics v_queued = row_count;
 	if v_completers = '{}' then
@@ -170,9 +192,8 @@ begin
 	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
 		created_at)
 	select p_workspace_id, l.webhook_id, p.event_id, l.event_type, p.finished_at, p.body, v_now, v_now
-	from autopost.listeners(p_workspace_id, p_webhook_id) l
-	join autopost.completed_posts(p_workspace_id, p_events, v_completers) p on l.event_type = 'post.completed'
-		and l.since <= p.finished_at
+	from autopost.completed_posts(p_workspace_id, p_events, v_completers) p
+	join autopost.listeners(p_workspace_id, p_webhook_id, '{post.completed}') l on l.since <= p.finished_at
 	order by p.finished_at, p.event_id, l.webhook_id
 	on conflict (workspace_id, webhook_id, event_id) do nothing;
 	get diagnostics v_completed = row_count;
@@ -196,6 +217,41 @@ begin
 		case when p_webhook.next_send_at <= p_now then greatest(1, floor(p_webhook.rps))
 			else greatest(0,
 				floor(extract(epoch from p_now + interval '1 second' - p_webhook.next_send_at) * p_webhook.rps)) end);
+end
+$$;
+
+create or replace function autopost.take_calls(p_workspace_id text, p_rows tid[], p_now timestamptz)
+returns table (webhook_id text, event_at timestamptz, event_id uuid, claim_token text, body text)
+language plpgsql set enable_seqscan = off set enable_indexscan = off set enable_bitmapscan = off
+as $$
+-- Purpose: leases these locked calls. The rows are read by their place alone: before the first
+--          ANALYZE any index may read the whole queue.
+-- Reads:   result_webhooks.
+-- Writes:  webhook_sends.
+declare
+	v_leases jsonb := (
+		select jsonb_object_agg(w.webhook_id, w.timeout_seconds + 15) from autopost.result_webhooks w
+		where w.workspace_id = p_workspace_id);
+begin
+	return query
+	update autopost.webhook_sends s
+	set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id(), attempted_at = p_now,
+		due_at = p_now + make_interval(secs => (v_leases -> s.webhook_id)::int)
+	where s.workspace_id = p_workspace_id and s.ctid = any (p_rows)
+	returning s.webhook_id, s.event_at, s.event_id, s.claim_token, s.body;
+end
+$$;
+
+create or replace function autopost.finish_calls(p_workspace_id text, p_rows tid[], p_http int, p_now timestamptz)
+	returns void
+language plpgsql set enable_seqscan = off set enable_indexscan = off set enable_bitmapscan = off
+as $$
+-- Purpose: records these locked calls as delivered. The rows are read as by take_calls.
+-- Writes:  webhook_sends.
+begin
+	update autopost.webhook_sends s
+	set status = 'delivered', claim_token = null, http_status = p_http, error = null, finished_at = p_now
+	where s.workspace_id = p_workspace_id and s.ctid = any (p_rows);
 end
 $$;
 

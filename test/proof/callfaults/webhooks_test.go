@@ -1,7 +1,7 @@
 package callfaults
 
 import (
-	"context"
+	"encoding/json"
 	"log/slog"
 	"net/netip"
 	"testing"
@@ -20,7 +20,7 @@ const signingKey = "whsec_bnRoLWNhbmFyeS1zaWduaW5nLWtleS0t"
 
 type signing struct{}
 
-func (signing) Open(context.Context, string, string) (autopost.Secret, error) {
+func (signing) OpenBound(_, _ string, _ json.RawMessage) (autopost.Secret, error) {
 	return autopost.NewSecret(signingKey), nil
 }
 
