@@ -109,8 +109,12 @@ const (
 	// would keep all processors from urgent work. Those of the same tick start together, which saves switches.
 	spacing = 4 * time.Millisecond
 	tick    = 10 * time.Millisecond
-	// backlogPolls is the number of polls in a row without free capacity that make a backlog. Its calls start at once.
-	backlogPolls = 4
+	// patience is how long calls may be due faster than they are spaced. Then there is a backlog: calls start at once,
+	// until fewer are due than spacing allows for maxDebt.
+	patience = 1500 * time.Millisecond
+	maxDebt  = time.Second
+	// enough outcomes are committed without a pause.
+	enough = 32
 )
 
 // rest follows a poll and a commit: result webhooks are not urgent.
@@ -129,13 +133,10 @@ type Sender struct {
 	served string
 	// idlePolls counts the polls in a row that found nothing ready.
 	idlePolls int
-	// full means that the last poll left no capacity free; fullPolls counts such polls in a row.
-	full      bool
-	fullPolls int
 	// restsUntil is the earliest time of the next poll.
 	restsUntil time.Time
-	// nextStart is the earliest time of the next call.
-	nextStart time.Time
+	// nextStart is the time of the next call by spacing; caughtUp is when it was last reached.
+	nextStart, caughtUp time.Time
 }
 
 // New checks the configuration and fills in its defaults.
@@ -153,7 +154,7 @@ func New(cfg Config) (*Sender, error) {
 // Run works until ctx ends. Then running calls may finish within drainTime.
 func (s *Sender) Run(ctx context.Context) error {
 	calling, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.outcomes = worker.NewBatcher(calling, worker.Bounds{Most: maxBatch, Timeout: queryTimeout, Rest: rest}, s.commit)
+	s.outcomes = worker.NewBatcher(calling, worker.Bounds{Most: maxBatch, Timeout: queryTimeout, Rest: rest, Enough: enough}, s.commit)
 	defer func() {
 		timer := time.AfterFunc(drainTime, stop)
 		s.calls.Wait()
@@ -195,33 +196,36 @@ func (s *Sender) poll(ctx, calling context.Context) (next time.Duration, err err
 	slices.Sort(workspaces) // in the order of Go, whatever the collation of the database
 	next = s.cfg.Interval
 	first := max(0, slices.IndexFunc(workspaces, func(w string) bool { return w > s.served }))
-	s.full = false // serve skipped workspaces first: none may overtake them when a call ends meanwhile
+	full := false // serve skipped workspaces first: none may overtake them when a call ends meanwhile
 	s.eachWorkspace(ctx, slices.Concat(workspaces[first:], workspaces[:first]), 1, func(ctx context.Context, workspace string) error {
-		if s.full = s.full || len(s.running) == cap(s.running); s.full {
+		if full = full || len(s.running) == cap(s.running); full {
 			return nil
 		}
 		return s.startCalls(ctx, calling, workspace)
 	})
-	if s.fullPolls++; !s.full {
-		s.fullPolls = 0
-	}
-	if !s.isBacklog() {
+	if !s.isBacklog(time.Now()) {
 		s.restsUntil = time.Now().Add(rest.After(time.Since(began)))
 	}
 	return next, nil
 }
 
-func (s *Sender) isBacklog() bool { return s.fullPolls >= backlogPolls }
+func (s *Sender) isBacklog(now time.Time) bool {
+	return s.nextStart.After(now) && now.Sub(s.caughtUp) > patience
+}
 
 // startTime returns when the next call of a claim starts.
 func (s *Sender) startTime() time.Time {
 	now := time.Now()
-	if s.isBacklog() || now.After(s.nextStart) {
-		s.nextStart = now
+	if !s.nextStart.After(now) {
+		s.nextStart, s.caughtUp = now, now
 	}
 	at := s.nextStart
-	if !s.isBacklog() {
-		s.nextStart = at.Add(spacing / time.Duration(runtime.GOMAXPROCS(0)))
+	if s.isBacklog(now) {
+		at = now
+	}
+	s.nextStart = s.nextStart.Add(spacing / time.Duration(runtime.GOMAXPROCS(0)))
+	if latest := now.Add(maxDebt); s.nextStart.After(latest) {
+		s.nextStart = latest
 	}
 	return at.Truncate(tick)
 }
@@ -255,12 +259,10 @@ func (s *Sender) read(ctx context.Context, workspace string) error {
 
 // startCalls starts as many calls of a workspace as there is capacity for.
 func (s *Sender) startCalls(ctx, calling context.Context, workspace string) error {
-	free := cap(s.running) - len(s.running)
-	due, err := s.cfg.Store.ClaimWebhooks(ctx, workspace, free)
+	due, err := s.cfg.Store.ClaimWebhooks(ctx, workspace, cap(s.running)-len(s.running))
 	if err != nil {
 		return err
 	}
-	s.full = s.full || len(due) == free
 	if len(due) > 0 {
 		s.served = workspace
 	}

@@ -256,12 +256,14 @@ func TestConcurrentCallsAreBounded(t *testing.T) {
 
 // busy is a store whose work takes time. It counts what it is asked.
 type busy struct {
-	mu      sync.Mutex
-	burst   int // calls that are due from the second poll on
-	polls   int
-	commits []int
-	left    chan struct{} // closed after the last outcome
-	took    time.Duration
+	mu    sync.Mutex
+	burst int // due calls
+	// flight counts claimed calls without an outcome, at most parallel.
+	flight, parallel int
+	polls            int
+	commits          []int
+	left             chan struct{} // closed after the last outcome
+	took             time.Duration
 }
 
 func (b *busy) ReadyWebhookWorkspaces(context.Context, int) ([]string, error) {
@@ -275,11 +277,12 @@ func (b *busy) ClaimWebhooks(_ context.Context, _ string, limit int) ([]webhooks
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.polls++
-	calls := make([]webhooks.Call, min(limit, b.burst))
+	calls := make([]webhooks.Call, min(limit, b.burst, b.parallel-b.flight))
 	for i := range calls { // no key: the outcome of a call is known at once
 		calls[i] = webhooks.Call{WebhookID: strconv.Itoa(i % 60), TimeoutMS: 60_000, Body: "{}"}
 	}
 	b.burst -= len(calls)
+	b.flight += len(calls)
 	return calls, nil
 }
 
@@ -288,6 +291,7 @@ func (b *busy) CommitWebhookBatch(_ context.Context, _ string, results []webhook
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.commits = append(b.commits, len(results))
+	b.flight -= len(results)
 	done := 0
 	for _, n := range b.commits {
 		done += n
@@ -299,9 +303,9 @@ func (b *busy) CommitWebhookBatch(_ context.Context, _ string, results []webhook
 }
 
 // sendBurst returns the store after all outcomes of a burst are committed, and how long that took.
-func sendBurst(t *testing.T, burst int) (b *busy, took time.Duration) {
+func sendBurst(t *testing.T, burst, parallel int) (b *busy, took time.Duration) {
 	t.Helper()
-	b = &busy{burst: burst, left: make(chan struct{}, burst), took: 5 * time.Millisecond}
+	b = &busy{burst: burst, parallel: parallel, left: make(chan struct{}, burst), took: 5 * time.Millisecond}
 	sender, err := webhooks.New(webhooks.Config{
 		Store: b, Keys: keys{}, Client: outbound.Guarded(outbound.GuardedConfig{}), Log: slog.New(slog.DiscardHandler),
 	})
@@ -322,17 +326,18 @@ func sendBurst(t *testing.T, burst int) (b *busy, took time.Duration) {
 func TestABurstCostsFewPollsAndCommits(t *testing.T) {
 	for _, c := range []struct {
 		name              string
-		burst             int
+		burst, parallel   int
 		polls, commits    int
 		shortest, longest time.Duration
 	}{
-		{"one call", 1, 1, 1, 0, 15 * time.Millisecond},
-		{"two posts to many webhooks", 300, 20, 20, 300 * 4 * time.Millisecond / time.Duration(runtime.GOMAXPROCS(0)) / 2, 2 * time.Second},
-		{"a backlog", 20_000, 1000, 400, 0, 10 * time.Second},
+		{"one call", 1, 240, 1, 1, 0, 15 * time.Millisecond},
+		{"two posts to many webhooks", 300, 240, 20, 20, 300 * 4 * time.Millisecond / time.Duration(runtime.GOMAXPROCS(0)) / 2, 2 * time.Second},
+		{"a backlog", 20_000, 1000, 1000, 800, 0, 10 * time.Second},
+		{"a backlog below the capacity", 20_000, 100, 1500, 1000, 0, 10 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b, took := sendBurst(t, c.burst)
+				b, took := sendBurst(t, c.burst, c.parallel)
 				t.Logf("%d polls, %d commits in %s", b.polls, len(b.commits), took)
 				require.LessOrEqual(t, b.polls, c.polls)
 				require.LessOrEqual(t, len(b.commits), c.commits)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ var ErrRefused = errors.New("refused by the database")
 
 // Batcher merges calls with the same batch key. A call runs at once if no other with its key is running; those that
 // arrive meanwhile run together after it. Only one batch of a key runs at a time: two smaller ones would cost the
-// database more and wait for each other's row locks. With a Rest a key pauses after each batch; a full batch ends
-// its pause. Make it with NewBatcher; it is safe for concurrent use.
+// database more and wait for each other's row locks. With a Rest a key pauses after each batch, until enough
+// questions wait. Make it with NewBatcher; it is safe for concurrent use.
 type Batcher[K comparable, Q, A any] struct {
 	// life ends every call.
 	life   context.Context
@@ -37,12 +38,14 @@ type Bounds struct {
 	Timeout time.Duration
 	// Rest is the pause of a key after a call; none by default. It is for calls that are not urgent.
 	Rest Rest
+	// Enough is the number of waiting items that ends a pause. Default Most.
+	Enough int
 }
 
 // line has the questions of a key that wait for the next batch.
 type line[Q, A any] struct {
 	questions []*question[Q, A]
-	// full holds one hint that they fill a batch.
+	// full holds one hint that they are enough for a batch.
 	full chan struct{}
 }
 
@@ -60,6 +63,7 @@ type answer[A any] struct {
 func NewBatcher[K comparable, Q, A any](
 	life context.Context, bounds Bounds, ask func(ctx context.Context, key K, items []Q) ([]A, error),
 ) *Batcher[K, Q, A] {
+	bounds.Enough = cmp.Or(bounds.Enough, bounds.Most)
 	return &Batcher[K, Q, A]{life: life, bounds: bounds, ask: ask, waiting: map[K]*line[Q, A]{}, open: map[K]int{}}
 }
 
@@ -105,7 +109,7 @@ func (b *Batcher[K, Q, A]) join(key K, q *question[Q, A]) (first bool) {
 		return true
 	}
 	queue.questions = append(queue.questions, q)
-	if len(queue.questions) >= b.bounds.Most {
+	if len(queue.questions) >= b.bounds.Enough {
 		Wake(queue.full)
 	}
 	return false
@@ -146,7 +150,7 @@ func (b *Batcher[K, Q, A]) serve(key K, batch []*question[Q, A]) {
 	}
 }
 
-// rest waits, unless a whole batch is waiting.
+// rest waits, unless enough questions are waiting.
 func (b *Batcher[K, Q, A]) rest(key K, pause time.Duration) {
 	if pause <= 0 {
 		return
@@ -157,7 +161,7 @@ func (b *Batcher[K, Q, A]) rest(key K, pause time.Duration) {
 	case <-queue.full:
 	default:
 	}
-	full := len(queue.questions) >= b.bounds.Most
+	full := len(queue.questions) >= b.bounds.Enough
 	b.mu.Unlock()
 	if full {
 		return

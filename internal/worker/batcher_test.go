@@ -84,7 +84,7 @@ func TestARestMergesLaterCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int
-		batches := worker.NewBatcher(t.Context(), worker.Bounds{Most: 6, Timeout: time.Minute, Rest: worker.Rest{Times: 9, Most: time.Second}},
+		batches := worker.NewBatcher(t.Context(), worker.Bounds{Most: 9, Timeout: time.Minute, Rest: worker.Rest{Times: 9, Most: time.Second}, Enough: 6},
 			func(_ context.Context, _ string, items []int) ([]int, error) {
 				<-time.After(10 * time.Millisecond)
 				sizes = append(sizes, len(items))
