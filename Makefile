@@ -50,6 +50,7 @@ test: test-programs ## Check formatting, run vet and all tests; proofs run a sam
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags peers ./internal/bench
+	$(GO) vet -tags pages ./test/pages
 	$(GO) test $(TEST_FLAGS) $(NO_RACE)
 	$(GO) test $(TEST_FLAGS) -race $(RACE)
 	$(GO) test $(TEST_FLAGS) -race -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)
@@ -57,7 +58,7 @@ test: test-programs ## Check formatting, run vet and all tests; proofs run a sam
 
 .PHONY: test-pages
 test-pages: test-programs ## Open every page in Chromium: both widths, both themes, both languages; SHOTS=FOLDER keeps pictures
-	AUTOPOST_PAGES=all AUTOPOST_SHOTS=$(SHOTS) $(GO) test -count=1 -timeout 30m ./test/pages
+	AUTOPOST_PAGES=all AUTOPOST_SHOTS=$(SHOTS) $(GO) test -count=1 -timeout 60m -tags pages ./test/pages
 
 test-long: test-programs ## Run the proofs at full size, for hours; AUTOPOST_LONG=30m bounds each proof
 	AUTOPOST_LONG=$${AUTOPOST_LONG:-1} $(GO) test -timeout 24h -v ./test/proof/... ./test/crash/... ./test/e2e/... \

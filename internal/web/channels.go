@@ -88,7 +88,7 @@ func (l channelList) title(v *view) string {
 func (s *server) channels(v *view) {
 	var list channelList
 	var channels page[channel]
-	target := url.Values{"limit": {"100"}}
+	target := url.Values{"limit": {"50"}}
 	if cursor := v.r.URL.Query().Get("cursor"); cursor != "" {
 		target.Set("cursor", cursor)
 	}

@@ -1,0 +1,114 @@
+//go:build pages
+
+package pages
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/testing/pgtest"
+)
+
+const (
+	manyDeliveries = 100_000
+	// mostTransferred is the most that a page with its files transfers, in bytes.
+	mostTransferred = 100_000
+)
+
+// fillHistory adds deliveries of 1,000 posts, sent over the last month, a part of them failed or waiting.
+func (s *site) fillHistory() {
+	s.t.Helper()
+	s.Exec(`insert into autopost.messages (workspace_id, message_id, hash_version, content_hash, normalization_version, payload, tags, created_at, last_seen_at)
+		select 'news', autopost.uuid_v7_of(now() - n * interval '40 minutes', 'm' || n), 1, md5('m' || n) || md5('n' || n), 1,
+			jsonb_build_object('type', 'text', 'text', 'Story number ' || n || ' of the archive'), '{}', now() - n * interval '40 minutes', now()
+		from generate_series(1, 1000) n`)
+	s.Exec(`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group)
+		select 'news', 'old-' || n, 'telegram', (-2000000 - n)::text, 'bot', 'bot' from generate_series(1, 100) n`)
+	s.Exec(fmt.Sprintf(`insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, created_at, updated_at, not_before, sent_at,
+			provider_message_id, attempt, rendered_text, trace_id)
+		select 'news', autopost.uuid_v7_of(m.created_at, m.message_id::text || c), m.message_id, 'old-' || c, 1, m.content_hash, 'sent', m.created_at, m.created_at, m.created_at,
+			m.created_at + interval '3 seconds', '1', 1, 'Story', gen_random_uuid()
+		from autopost.messages m, generate_series(1, %d) c where m.workspace_id = 'news' and m.payload ->> 'text' like 'Story number %%'`, manyDeliveries/1000))
+	s.Exec(`analyze`)
+	require.GreaterOrEqual(s.t, pgtest.Value[int](s.DB, `select count(*)::int from autopost.deliveries`), manyDeliveries)
+}
+
+// With 100,000 deliveries each page is small, and painted soon. Times are printed; they are judged on a quiet machine.
+func TestPagesStayFastWithAHistory(t *testing.T) {
+	s := open(t)
+	s.fillHistory()
+	b := s.browser()
+	b.start()
+	var slow []string
+	for _, path := range s.paths() {
+		b.visit(path)
+		paint := js[float64](b, `new Promise(done => { const at = () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime; const wait = () => at() === undefined ? setTimeout(wait, 10) : done(at()); wait(); })`)
+		bytes := js[int](b, `performance.getEntriesByType("navigation")[0].encodedBodySize + performance.getEntriesByType("resource").filter(e => e.initiatorType !== "fetch").reduce((sum, e) => sum + e.encodedBodySize, 0)`)
+		t.Logf("%-60.60s first paint %4.0f ms, %6d bytes", path, paint, bytes)
+		require.Less(t, bytes, mostTransferred, path)
+		if paint > 200 {
+			slow = append(slow, path)
+		}
+	}
+	t.Logf("slower than 200 ms: %v", slow)
+}
+
+// 200 open pages, of different kinds, show a change soon and cost few reads.
+func TestManyOpenPagesAreQuiet(t *testing.T) {
+	s := open(t)
+	s.fillHistory()
+	p := s.owner()
+	var pages []*followed
+	for i := range 200 {
+		pages = append(pages, p.follow([]string{"/", "/posts", "/channels", "/posts?view=dead"}[i%4]))
+	}
+	shows := func(part string) func() bool {
+		return func() bool {
+			for _, page := range pages {
+				if !strings.Contains(page.last(), part) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	s.Until("all pages are open", shows(`id="nav-side"`))
+	reads, began := s.reads(), time.Now()
+	for i := range 12 {
+		at := time.Now()
+		s.Exec(`select autopost.raise_alert('news', 'auth_lost', $1, '{"message": "the token was revoked"}', '{}')`, fmt.Sprint("credential:", i))
+		s.Until("each page shows the alert", shows(fmt.Sprintf("credential:%d:", i)))
+		t.Logf("change %d is visible on all pages after %s", i, time.Since(at).Round(time.Millisecond))
+		b := time.NewTimer(5 * time.Second) // a calm: changes of people are seconds apart
+		<-b.C
+	}
+	spent := time.Since(began)
+	t.Logf("%d reads in %s for 12 changes on 200 pages", s.reads()-reads, spent.Round(time.Second))
+	require.LessOrEqual(t, float64(s.reads()-reads), spent.Seconds()+20)
+	require.Equal(t, http.StatusOK, p.get("/").status)
+}
+
+// A change comes into an open page in place: the scroll position and an open detail stay.
+func TestAnOpenPageChangesInPlace(t *testing.T) {
+	s := open(t)
+	b := s.browser()
+	b.start()
+	b.visit("/")
+	js[bool](b, `window.before = true`)
+	s.Until("the page is live", func() bool { return js[bool](b, `!!document.querySelector(".side .live")?.textContent`) })
+	js[bool](b, `(document.querySelector("#needs details").open = true, scrollTo(0, 120), true)`)
+	s.Exec(`select autopost.raise_alert('news', 'paused_channels', 'channels', '{"message": "2 channels are paused"}', '{}')`)
+	s.Until("the alert is shown", func() bool { return js[bool](b, `document.querySelectorAll("#needs li").length === 3`) })
+	require.True(t, js[bool](b, `window.before`), "the page was not loaded again")
+	s.JSON(`select autopost.submit_post('news', 'in', 'api', '{"text": "A new post"}')`)
+	b.visit("/posts")
+	s.JSON(`select autopost.submit_post('news', 'in', 'api', '{"text": "Another new post"}')`)
+	s.Until("the button says how many are new", func() bool { return js[string](b, `document.getElementById("more-rows").textContent`) == "Show 1 new" })
+	require.NotContains(t, js[string](b, `document.getElementById("posts").innerText`), "Another new post", "rows do not appear by themselves")
+	require.Empty(t, b.said())
+}
