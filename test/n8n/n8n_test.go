@@ -55,7 +55,7 @@ func TestWorkflows(t *testing.T) {
 	}{
 		{"criteria", criteria}, {"an empty workspace between full ones", emptyBetween}, {"answers of the push endpoint", answers},
 		{"series and media", series}, {"unknown outcomes", unknownOutcomes}, {"pull", pull}, {"monitor and recovery", recovery},
-		{"the same rows", sameRows}, {"stopped in mid-run", stopped}, {"beside a daemon", besideDaemon},
+		{"a bot conversation", conversation}, {"the same rows", sameRows}, {"stopped in mid-run", stopped}, {"beside a daemon", besideDaemon},
 	} {
 		if !parts.MatchString(part.name) {
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/sim"
+	"autopost/internal/sim/maxmessenger"
 	"autopost/internal/sim/telegram"
 	"autopost/internal/testing/pgtest"
 	"autopost/test/harness"
@@ -63,7 +64,7 @@ func series(s *stage) {
 	require.Equal(s.t, "pictures", shown[0].Text)
 	thread := s.Accepted(sim.Filter{Chat: long})
 	require.Len(s.t, thread, 3)
-	require.Equal(s.t, thread[0].MessageIDs[0], thread[1].ReplyTo)
+	require.Equal(s.t, []string{"part one", "part two", "part three"}, []string{thread[0].Text, thread[1].Text, thread[2].Text})
 	require.Zero(s.t, pgtest.Value[int](s.DB, `select count(*) from autopost.deliveries d where d.workspace_id = 'media'
 		and exists (select 1 from jsonb_array_elements(d.render_meta -> 'steps') s where not d.render_meta -> 'series_progress' -> 'steps' ? (s ->> 'step'))`))
 	for text, copies := range s.Copies() {
@@ -166,6 +167,45 @@ func stopped(s *stage) {
 	s.World.Faults.Clear()
 	totals := s.judge("stop")
 	require.Equal(s.t, 2, totals.Sent)
+}
+
+// conversation has a bot of MAX return goods in three steps, by the example rules, with a repeated update.
+func conversation(s *stage) {
+	s.Workspace("bot")
+	s.Exec(`insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, ingress_rps, meta)
+		values ('bot', 'max', 'bot_webhook', encode(sha256(convert_to('secret-bot', 'UTF8')), 'hex'), 1000, '{"auth_ref": "max", "bot": {"enabled": true}}')`)
+	s.Exec(`select autopost.install_bot_examples('bot', 'test', 'test')`)
+	const user, chat = 9001, -70_009_001
+	s.World.MAX.AddChat(maxmessenger.Chat{ID: chat, Title: "a customer"})
+	say := func(mid, text string) (int, map[string]any) {
+		return s.n.post("autopost/max", map[string]string{"X-Max-Bot-Api-Secret": "secret-bot"}, harness.Post("update_type", "message_created", "timestamp", time.Now().UnixMilli(), "user_locale", "en",
+			"message", map[string]any{"sender": map[string]any{"user_id": user, "first_name": "Ann"}, "recipient": map[string]any{"chat_id": chat, "chat_type": "dialog"},
+				"timestamp": time.Now().UnixMilli(), "body": map[string]any{"mid": mid, "seq": 1, "text": text}}))
+	}
+	heard := func() []string {
+		var texts []string
+		for _, e := range s.Accepted(sim.Filter{Chat: fmt.Sprint(chat)}) {
+			texts = append(texts, e.Text)
+		}
+		return texts
+	}
+	hears := func(want ...string) {
+		s.Until(fmt.Sprint("the customer hears ", want), func() bool { return len(heard()) >= len(want) })
+		require.Equal(s.t, want, heard())
+	}
+	want := []string{"You can return goods within 14 days. Please send the order number.", "Order A-7. Why are you returning it?",
+		"Request accepted: order A-7, reason: too small. Bring the goods and the receipt to any of our shops, or send them by post."}
+	for i, text := range []string{"I want a refund", "A-7", "too small"} {
+		code, answer := say(fmt.Sprint("mid.", i), text)
+		require.Equal(s.t, 200, code, "%v", answer)
+		hears(want[:i+1]...)
+		code, answer = say(fmt.Sprint("mid.", i), text)
+		require.Equal(s.t, 200, code)
+		require.Equal(s.t, "duplicate", answer["reason"])
+	}
+	code, _ := s.n.post("autopost/max", map[string]string{"X-Max-Bot-Api-Secret": "another"}, `{"update_type": "bot_started"}`)
+	require.Equal(s.t, 401, code)
+	require.Equal(s.t, 3, pgtest.Value[int](s.DB, `select count(*) from autopost.bot_outbox where workspace_id = 'bot' and status = 'sent'`))
 }
 
 // judge compares one workspace with the request log: Judge would reject the texts of other workspaces.

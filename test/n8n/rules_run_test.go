@@ -14,7 +14,7 @@ import (
 
 // shipped are the workflows that outsiders know by name.
 var shipped = []string{
-	"01_ingest.json", "02_dispatcher.json", "03_monitor.json", "99_errors.json", "adapter_max_send.json", "adapter_telegram_send.json",
+	"01_ingest.json", "02_dispatcher.json", "03_monitor.json", "11_bot_ingest.json", "12_bot_engine.json", "13_bot_monitor.json", "99_errors.json", "adapter_max_send.json", "adapter_telegram_send.json",
 }
 
 func TestTheExportsKeepTheRules(t *testing.T) {
