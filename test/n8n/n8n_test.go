@@ -14,6 +14,7 @@ import (
 	"autopost/internal/sim"
 	"autopost/internal/testing/pgtest"
 	"autopost/internal/testing/port"
+	"autopost/internal/testing/wait"
 	"autopost/test/harness"
 )
 
@@ -60,12 +61,33 @@ func TestWorkflows(t *testing.T) {
 		if !parts.MatchString(part.name) {
 			continue
 		}
-		since := time.Now()
-		part.run(s)
-		took(t, part.name, since)
+		t.Run(part.name, func(t *testing.T) {
+			since := time.Now()
+			part.run(&stage{h, t, n, s.api})
+			took(t, part.name, since)
+		})
 	}
 	h.Verified()
 	took(t, "all", began)
+}
+
+// Until is that of the harness, for the part that waits.
+func (s *stage) Until(what string, done func() bool) {
+	s.t.Helper()
+	wait.Until(s.t, what, done)
+}
+
+// UntilTrue is that of the harness, for the part that waits.
+func (s *stage) UntilTrue(sql string, args ...any) {
+	s.t.Helper()
+	s.Until(sql, func() bool { return pgtest.Value[bool](s.DB, "select coalesce(("+sql+"), false)", args...) })
+}
+
+// Drained waits until no delivery of a workspace is due or in flight, except those that wait for a person.
+func (s *stage) Drained(workspace string) {
+	s.t.Helper()
+	s.UntilTrue(`not exists (select 1 from autopost.deliveries d where d.workspace_id = $1 and d.status in ('queued', 'claimed', 'sending', 'retry')
+		and d.next_retry_at is distinct from 'infinity')`, workspace)
 }
 
 // enqueue pushes a post through 01_ingest.

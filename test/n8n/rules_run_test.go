@@ -48,7 +48,7 @@ func TestEveryRuleFindsItsViolation(t *testing.T) {
 		{"01_ingest.json", `const answer = (status`, `const crypto = require('crypto'); const answer = (status`, "what a Code node has"},
 		{"02_dispatcher.json", `"alwaysOutputData": true`, `"alwaysOutputData": false`, "may answer nothing"},
 		{"02_dispatcher.json", `"fallbackOutput": "extra"`, `"fallbackOutput": "none"`, "fallback output"},
-		{"02_dispatcher.json", `"numberInputs": 3`, `"numberInputs": 2`, "inputs connected"},
+		{"02_dispatcher.json", `"numberInputs": 4`, `"numberInputs": 2`, "inputs connected"},
 		{"02_dispatcher.json", `"mode": "once"`, `"mode": "each"`, "all items at once"},
 		{"02_dispatcher.json", `"rendered_text": "={{ $json.rendered_text }}",`, ``, "which takes"},
 		{"02_dispatcher.json", `"value": "autopostSendTg01"`, `"value": "nowhere"`, "is in no file"},

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -166,19 +167,29 @@ func (s *server) publishAll(files map[string][]byte) {
 		require.NoError(s.t, json.Unmarshal(answer, into))
 	}
 	ask(http.MethodPost, "owner/setup", map[string]any{"email": "owner@example.org", "firstName": "O", "lastName": "P", "password": "Only4Tests!"}, &struct{}{})
-	var called, starts []string
+	flows := map[string]workflow{}
 	for _, text := range files {
 		w := parse(s.t, text)
-		if slices.ContainsFunc(w.Nodes, func(n node) bool { return n.kind() == "executeWorkflowTrigger" || n.kind() == "errorTrigger" }) {
-			called = append(called, w.ID)
-		} else {
-			starts = append(starts, w.ID)
-		}
+		flows[w.ID] = w
 	}
-	for _, id := range slices.Concat(called, starts) {
+	published := map[string]bool{}
+	var publish func(id string)
+	publish = func(id string) {
+		if published[id] {
+			return
+		}
+		published[id] = true
+		for _, n := range flows[id].Nodes {
+			if n.kind() == "executeWorkflow" {
+				publish(n.text("workflowId.value"))
+			}
+		}
 		var stored struct{ Data struct{ VersionID string } }
 		ask(http.MethodGet, "workflows/"+id, nil, &stored)
 		ask(http.MethodPost, "workflows/"+id+"/activate", map[string]any{"versionId": stored.Data.VersionID}, &struct{}{})
+	}
+	for _, id := range slices.Sorted(maps.Keys(flows)) {
+		publish(id)
 	}
 }
 
