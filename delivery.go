@@ -146,8 +146,9 @@ type CaptionTrack struct {
 type Button struct {
 	Text string `json:"text"`
 	URL  string `json:"url"`
-	// Data makes a button without URL, which reports who pressed it. Posts have no such buttons.
-	Data string `json:"-"`
+	// Data makes a button without URL, which reports who pressed it. Posts have no such buttons; messages of the shop
+	// bot do.
+	Data string `json:"payload,omitempty"`
 }
 
 // Step is one call that the platform acknowledges with one or more message ids.

@@ -5022,11 +5022,13 @@ CREATE FUNCTION autopost.bot_workspaces(p_by timestamp with time zone, p_limit i
     SET enable_sort TO 'off'
     AS $$
 -- Purpose: active workspaces with a due message of a bot, and those that are not disabled with a received
---          message to process. An expired lease counts as due; a message behind an open one of its chat
---          does not.
--- Reads:   bot_outbox, bot_inbox, workspaces.
+--          message to process. An expired lease counts as due, and that of a silent daemon; a message behind
+--          an open one of its chat does not.
+-- Reads:   bot_outbox, bot_inbox, dispatch_runs, workspaces.
 declare
 	v_all boolean := autopost.may_access('*');
+	v_silent timestamptz := p_by - autopost.run_silence();
+	v_lost boolean := exists (select 1 from autopost.dispatch_runs r where r.seen_at <= v_silent);
 begin
 	return query
 	with recursive o as (
@@ -5054,7 +5056,9 @@ begin
 		where exists (select 1 from autopost.workspaces s where s.workspace_id = o.workspace_id and s.status = 'active')
 		and exists (
 			select 1 from autopost.bot_outbox m
-			where m.workspace_id = o.workspace_id and m.status in ('pending', 'sending', 'retry') and m.next_at <= p_by
+			where m.workspace_id = o.workspace_id and m.status in ('pending', 'sending', 'retry')
+			and (m.next_at <= p_by or v_lost and m.status = 'sending' and exists (
+				select 1 from autopost.dispatch_runs r where r.run_id = m.claimed_by and r.seen_at <= v_silent))
 			and not exists (
 				select 1 from autopost.bot_outbox e
 				where e.workspace_id = m.workspace_id and e.provider = m.provider and e.auth_ref = m.auth_ref

@@ -21,6 +21,7 @@ import (
 	"autopost/internal/api"
 	"autopost/internal/api/stream"
 	"autopost/internal/authlimit"
+	"autopost/internal/bot"
 	"autopost/internal/config"
 	"autopost/internal/credential"
 	"autopost/internal/dispatch"
@@ -51,7 +52,7 @@ const (
 )
 
 // Stages are the values of --only.
-var Stages = []string{"ingest", "dispatch", "monitor", "web"}
+var Stages = []string{"ingest", "dispatch", "monitor", "bot", "web"}
 
 // Daemon is one autopost serve: make it with New, Run it, Close it.
 type Daemon struct {
@@ -69,6 +70,7 @@ type Daemon struct {
 	disks    *disks
 	stream   *stream.Hub
 	group    worker.Supervisor
+	bot      *bot.Worker // nil: this daemon does not run the stage
 	// pages means that the stage web runs.
 	pages bool
 	log   *slog.Logger
@@ -169,7 +171,7 @@ func (d *Daemon) addStages(only []string) error {
 	}
 	d.watch.serve(&d.group)
 	d.group.Add("listen", worker.Func(func(ctx context.Context) error { return pg.Listen(ctx, d.db.DirectURL, d.wakeups, d.log) }))
-	if on("ingest") || on("dispatch") || on("monitor") {
+	if on("ingest") || on("dispatch") || on("monitor") || on("bot") {
 		d.group.Add("due", worker.Func(func(ctx context.Context) error { return pg.Poll(ctx, d.store, d.wakeups, dueInterval, d.log) }))
 	}
 	if on("ingest") {
@@ -179,6 +181,11 @@ func (d *Daemon) addStages(only []string) error {
 	}
 	if on("dispatch") {
 		if err := d.addDispatch(); err != nil {
+			return err
+		}
+	}
+	if on("bot") {
+		if err := d.addBot(!on("dispatch")); err != nil {
 			return err
 		}
 	}
@@ -288,6 +295,20 @@ func (d *Daemon) addDispatch() error {
 		return err
 	}
 	d.group.Add("webhooks", sender)
+	return nil
+}
+
+// addBot adds the stage that sends the messages of the shop bot. heartbeats means that no dispatcher sends those of the run.
+func (d *Daemon) addBot(heartbeats bool) error {
+	stage, err := bot.New(bot.Config{
+		RunID: d.runID, Host: Hostname(), Store: d.store, Credentials: d.vault, Media: d.mediaProvider(), Adapters: d.adapters, Heartbeats: heartbeats,
+		Wake: d.wakeups.Bot, Interval: dispatchInterval, AdapterTimeout: d.cfg.AdapterTimeout, Recorder: d.watch.Recorder, Log: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	d.bot = stage
+	d.group.Add("bot", stage)
 	return nil
 }
 

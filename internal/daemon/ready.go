@@ -30,6 +30,9 @@ func (d *Daemon) checks() []api.Check {
 	if d.watch.dispatches {
 		checks = append(checks, api.Check{Name: "dispatcher", Part: api.ReadyFunc(d.polls), Remedy: "the dispatcher has not polled for 45 s: see dispatch.* in the log"})
 	}
+	if d.bot != nil {
+		checks = append(checks, api.Check{Name: "bot", Part: api.ReadyFunc(d.botPolls), Remedy: "the stage bot has not polled for 45 s: see bot.* in the log"})
+	}
 	return checks
 }
 
@@ -80,8 +83,18 @@ func (d *Daemon) clock(ctx context.Context) error {
 
 func (d *Daemon) polls(context.Context) error {
 	at, ok := d.watch.LastPoll()
+	return recent("dispatcher", at, ok)
+}
+
+func (d *Daemon) botPolls(context.Context) error {
+	at, ok := d.bot.LastPoll()
+	return recent("stage bot", at, ok)
+}
+
+// recent returns an error if the last poll of a part was too long ago, or if there was none.
+func recent(part string, at time.Time, ok bool) error {
 	if !ok {
-		return errors.New("the dispatcher has not polled yet")
+		return fmt.Errorf("the %s has not polled yet", part)
 	}
 	if ago := time.Since(at); ago > pollTolerance {
 		return fmt.Errorf("the last poll was %s ago", ago.Round(time.Second))

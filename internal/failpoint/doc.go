@@ -60,15 +60,23 @@ const (
 	FileStarted Point = "P21"
 	// FileResult: a file job is published, and its state file is not written.
 	FileResult Point = "P22"
+	// UpdateCommitted: an update of a bot is stored, and its platform has no answer yet.
+	UpdateCommitted Point = "P23"
+	// ReplyClaimed: a message of the bot is claimed, and its call has not begun.
+	ReplyClaimed Point = "P24"
+	// ReplyAccepted: the platform has answered the call of a message of the bot, and nothing of it is recorded.
+	ReplyAccepted Point = "P25"
+	// ReplyCommit: the commit of a message of the bot is running; it may commit, and its answer is lost.
+	ReplyCommit Point = "P26"
 	// ActCommitted: a manual action of the API is stored, and the person has no answer yet.
 	ActCommitted Point = "P27"
 	// BetweenMigrations: the tables are of this program, its functions are not.
 	BetweenMigrations Point = "P28"
 )
 
-// Points are all of them. P23 to P26 belong to a stage that is not built: the bot.
+// Points are all of them.
 var Points = []Point{
 	BeforeReceipt, InsideReceipt, ReceiptCommitted, MediaStored, SourceFetched, InsideChunk, ChunkCommitted,
 	InsideClaim, Claimed, Started, HalfSent, Accepted, ReplyRead, InsideCommit, Committed,
-	BetweenSteps, StepAcknowledged, Uploaded, InsideRecovery, FileWritten, FileStarted, FileResult, ActCommitted, BetweenMigrations,
+	BetweenSteps, StepAcknowledged, Uploaded, InsideRecovery, FileWritten, FileStarted, FileResult, UpdateCommitted, ReplyClaimed, ReplyAccepted, ReplyCommit, ActCommitted, BetweenMigrations,
 }

@@ -41,6 +41,7 @@ func (m *Monitor) purgeAll(ctx context.Context) error {
 		{"audit_log", repeated(store.PurgeAuditLog)},
 		{"sealed_secrets", repeated(store.PurgeSealedSecrets)},
 		{"webhook_sends", repeated(store.PurgeWebhookSends)},
+		{"conversations", repeated(store.PurgeConversations)},
 	} {
 		n, err := m.purge(ctx, table.name, table.once)
 		failures, did, counts = append(failures, err), did || n > 0, append(counts, table.name, n)

@@ -65,6 +65,10 @@ func (s *store) PurgeWebhookSends(ctx context.Context, workspace string) (int, b
 	return s.rounds(ctx, "sends "+workspace)
 }
 
+func (s *store) PurgeConversations(ctx context.Context, workspace string) (int, bool, error) {
+	return s.rounds(ctx, "conversations "+workspace)
+}
+
 func (s *store) PurgeAuditLog(ctx context.Context, workspace string) (int, bool, error) {
 	return s.rounds(ctx, "audit "+workspace)
 }

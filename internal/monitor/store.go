@@ -45,6 +45,8 @@ type Store interface {
 	PurgeAuditLog(ctx context.Context, workspace string) (purged int, more bool, err error)
 	PurgeSealedSecrets(ctx context.Context, workspace string) (purged int, more bool, err error)
 	PurgeWebhookSends(ctx context.Context, workspace string) (purged int, more bool, err error)
+	// PurgeConversations removes some expired conversations of the shop bot.
+	PurgeConversations(ctx context.Context, workspace string) (purged int, more bool, err error)
 	// PurgeDeliveries and PurgeMessages continue behind after ("" for the first call); next is "" at the end.
 	PurgeDeliveries(ctx context.Context, workspace, after string) (purged int, next string, err error)
 	PurgeMessages(ctx context.Context, workspace, after string) (purged int, next string, err error)

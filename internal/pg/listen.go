@@ -37,13 +37,15 @@ type Wakeups struct {
 	Streams chan struct{}
 	// Moderation: a call to a moderators' chat is due.
 	Moderation chan struct{}
+	// Bot: a message of a bot is due, or a received one waits.
+	Bot chan struct{}
 }
 
 // NewWakeups makes the channels.
 func NewWakeups() Wakeups {
 	one := func() chan struct{} { return make(chan struct{}, 1) }
 	return Wakeups{
-		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Recurrences: one(), Sources: one(), Files: one(), Webhooks: one(), Leases: one(), Alerts: one(), Streams: one(), Moderation: one(),
+		Deliveries: one(), PostChanges: one(), Submissions: one(), Fanout: one(), Recurrences: one(), Sources: one(), Files: one(), Webhooks: one(), Leases: one(), Alerts: one(), Streams: one(), Moderation: one(), Bot: one(),
 	}
 }
 
@@ -72,12 +74,14 @@ func (w Wakeups) named(name string) chan struct{} {
 		return w.Alerts
 	case "moderation":
 		return w.Moderation
+	case "bot":
+		return w.Bot
 	}
 	return nil
 }
 
 func (w Wakeups) wakeAll() {
-	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Recurrences, w.Sources, w.Files, w.Webhooks, w.Leases, w.Alerts, w.Streams, w.Moderation} {
+	for _, c := range []chan struct{}{w.Deliveries, w.PostChanges, w.Submissions, w.Fanout, w.Recurrences, w.Sources, w.Files, w.Webhooks, w.Leases, w.Alerts, w.Streams, w.Moderation, w.Bot} {
 		worker.Wake(c)
 	}
 }

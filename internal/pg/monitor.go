@@ -307,6 +307,11 @@ func (s *Store) PurgeSealedSecrets(ctx context.Context, workspace string) (purge
 	return s.purged(ctx, "purge_sealed_secrets", workspace)
 }
 
+// PurgeConversations removes some expired conversations of the shop bot.
+func (s *Store) PurgeConversations(ctx context.Context, workspace string) (purged int, more bool, err error) {
+	return s.purged(ctx, "purge_conversations", workspace)
+}
+
 // PurgeWebhookSends removes some expired calls of result webhooks.
 func (s *Store) PurgeWebhookSends(ctx context.Context, workspace string) (purged int, more bool, err error) {
 	return s.purged(ctx, "purge_webhook_sends", workspace)

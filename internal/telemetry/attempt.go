@@ -157,3 +157,15 @@ func (r *Recorder) Attempted(a *Attempt) {
 	}
 	r.traces.attempted(a)
 }
+
+// Replied records a finished attempt for a message of the bot. Its trace_id holds the receipt of what it answers.
+func (r *Recorder) Replied(a *Attempt) {
+	if r == nil {
+		return
+	}
+	platform := string(a.Platform)
+	r.metrics.replies.WithLabelValues(platform, a.outcome(), a.failure()).Inc()
+	if d, ok := a.since(a.Answered); ok && a.Outcome.OK {
+		r.metrics.replySeconds.WithLabelValues(platform).Observe(d.Seconds())
+	}
+}

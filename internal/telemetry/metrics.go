@@ -30,6 +30,8 @@ type metrics struct {
 	database       *prometheus.HistogramVec
 	databaseErrors *prometheus.CounterVec
 	refusals       *prometheus.CounterVec
+	replies        *prometheus.CounterVec
+	replySeconds   *prometheus.HistogramVec
 }
 
 var (
@@ -65,6 +67,9 @@ func newMetrics() metrics {
 		database:       histogram("autopost_database_seconds", "Duration of one call of a database function.", quick, "function"),
 		databaseErrors: counter("autopost_database_errors_total", "Calls of a database function that failed.", "function"),
 		refusals:       counter("autopost_disk_refusals_total", "Writes that failed because a disk was full, by disk: database, media.", "disk"),
+		replies: counter("autopost_bot_replies_total", "Attempts for messages of the bot, by platform, resulting status (uncommitted or stale if there is none) and class of failure.",
+			"platform", "outcome", "failure"),
+		replySeconds: histogram("autopost_bot_reply_seconds", "Time from the receipt of a customer's message to the acceptance of the answer by the platform.", slow, "platform"),
 	}
 }
 
@@ -79,7 +84,7 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.requests, m.requestSeconds, m.posts, m.deliveries, m.submissions, m.polls, m.batch, m.starts, m.attempts, m.callSeconds, m.firstByte,
-		m.acceptance, m.slotLate, m.inFlight, m.recovered, m.notices, m.panics, m.database, m.databaseErrors, m.refusals,
+		m.acceptance, m.slotLate, m.inFlight, m.recovered, m.notices, m.panics, m.database, m.databaseErrors, m.refusals, m.replies, m.replySeconds,
 	}
 }
 

@@ -168,7 +168,7 @@ func namesSharedData(function *ast.FuncDecl) bool {
 
 // supervised are the packages that run inside the stages of a daemon.
 var supervised = []string{
-	"internal/adapter/", "internal/api/", "internal/authlimit/", "internal/credential/", "internal/daemon/", "internal/dispatch/",
+	"internal/adapter/", "internal/api/", "internal/authlimit/", "internal/bot/", "internal/credential/", "internal/daemon/", "internal/dispatch/",
 	"internal/ingest/", "internal/media/", "internal/monitor/", "internal/notify/", "internal/outbound/", "internal/pg/",
 	"internal/telemetry/", "internal/webhooks/", "internal/worker/",
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"autopost"
+	"autopost/internal/failpoint"
 	"autopost/internal/ingest/push"
 	"autopost/internal/problem"
 )
@@ -50,6 +51,9 @@ type Taken struct {
 	Status, Kind string
 	// Rights is "lost" if channels were paused, "regained" if they were resumed, else "".
 	Rights string
+	// Bot is what the shop bot did with a message: processed, received (it waits), logged, relayed or handed_back; "" if
+	// the update is not for it.
+	Bot string
 }
 
 // Store is what this package needs from the database. *pg.Store implements it.
@@ -165,12 +169,13 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, e Endpoint
 		h.unavailable(w, fmt.Errorf("receive update ws=%s endpoint=%s: %w", e.WorkspaceID, e.EndpointID, err))
 		return
 	}
+	failpoint.Hit(failpoint.UpdateCommitted)
 	level := slog.LevelDebug
 	if taken.Rights != "" {
 		level = slog.LevelWarn
 	}
 	h.log.Log(ctx, level, "update.received", "workspace_id", e.WorkspaceID, "endpoint_id", e.EndpointID,
-		"kind", taken.Kind, "status", taken.Status, "rights", taken.Rights)
+		"kind", taken.Kind, "status", taken.Status, "rights", taken.Rights, "bot", taken.Bot)
 	w.WriteHeader(http.StatusOK)
 }
 
