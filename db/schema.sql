@@ -8034,7 +8034,7 @@ CREATE FUNCTION autopost.claim_webhooks(p_workspace_id text, p_limit integer) RE
 declare
 	v_now timestamptz;
 	v_webhooks autopost.result_webhooks[];
-	v_rows tid[];
+	v_found record;
 	v_calls jsonb;
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' or autopost.is_restored() then
@@ -8051,18 +8051,20 @@ begin
 				and s.due_at <= v_now offset 0)
 		order by w.next_send_at, w.webhook_id
 		for no key update of w skip locked);
-	v_rows := array(
-		select x.row_at from unnest(v_webhooks) w
+	select coalesce(array_agg(f.webhook_id), '{}') as webhook_ids, coalesce(array_agg(f.event_id), '{}') as event_ids into v_found
+	from (
+		select x.webhook_id, x.event_id from unnest(v_webhooks) w
 		cross join lateral (
-			select s.ctid as row_at from autopost.webhook_sends s
+			select s.webhook_id, s.event_id from autopost.webhook_sends s
 			where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending')
 				and s.due_at <= v_now
 			order by s.due_at
 			limit greatest(0, autopost.calls_allowed(w, v_now))
 			for no key update of s skip locked) x
-		limit p_limit);
+		limit p_limit) f;
 	with taken as (
-		select c.webhook_id, c.event_at, c.event_id, c.claim_token, c.body from autopost.take_calls(p_workspace_id, v_rows, v_now) c
+		select c.webhook_id, c.event_at, c.event_id, c.claim_token, c.body from autopost.take_calls(p_workspace_id,
+			v_found.webhook_ids, v_found.event_ids, v_now) c
 	), paced as (
 		update autopost.result_webhooks w
 		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => t.calls / w.rps)
@@ -8864,9 +8866,9 @@ CREATE FUNCTION autopost.commit_webhook_batch(p_workspace_id text, p_items jsonb
 -- Writes:  webhook_sends, result_webhooks, alerts, admin_audit_log.
 declare
 	v_now timestamptz;
-	v_http int;
 	v_https int[];
-	v_rows tid[];
+	v_webhook_ids text[];
+	v_event_ids uuid[];
 	v_delivered bigint[];
 	v_well text[];
 	v_answers jsonb;
@@ -8886,23 +8888,21 @@ begin
 		where i.value #>> '{outcome,http_status}' ~ '^2\d\d$'
 		order by 2, 3, 1
 	), found as materialized (
-		select distinct on (x.row_at) x.row_at, i.n, i.http, i.webhook_id
+		select distinct on (i.webhook_id, i.event_id) i.webhook_id, i.event_id, i.n, i.http
 		from item i
 		cross join lateral ( -- ordered, so that the planner uses the key first and then any index
-			select k.ctid as row_at, k.event_id, k.claim_token from autopost.webhook_sends k
+			select k.event_id, k.claim_token from autopost.webhook_sends k
 			where k.workspace_id = p_workspace_id and k.webhook_id = i.webhook_id and k.event_id >= i.event_id
 			order by k.event_id limit 1
 			for no key update of k) x
 		where x.event_id = i.event_id and x.claim_token = i.token
-		order by x.row_at, i.n
+		order by i.webhook_id, i.event_id, i.n
 	)
-	select coalesce(array_agg(f.row_at), '{}'), coalesce(array_agg(f.http), '{}'), coalesce(array_agg(f.n), '{}'),
+	select coalesce(array_agg(f.webhook_id), '{}'), coalesce(array_agg(f.event_id), '{}'),
+		coalesce(array_agg(f.http), '{}'), coalesce(array_agg(f.n), '{}'),
 		coalesce(array_agg(distinct f.webhook_id), '{}')
-	into v_rows, v_https, v_delivered, v_well from found f;
-	foreach v_http in array array(select distinct h from unnest(v_https) h) loop
-		perform autopost.finish_calls(p_workspace_id,
-			array(select f.row_at from unnest(v_rows, v_https) f (row_at, http) where f.http = v_http), v_http, v_now);
-	end loop;
+	into v_webhook_ids, v_event_ids, v_https, v_delivered, v_well from found f;
+	perform autopost.finish_calls(p_workspace_id, v_webhook_ids, v_event_ids, v_https, v_now);
 	perform autopost.webhooks_do_well(p_workspace_id, v_well);
 	select coalesce(jsonb_agg(case when i.n = any (v_delivered) then '{"applied": true, "status": "delivered"}'
 		else autopost.commit_webhook(p_workspace_id, i.value ->> 'webhook_id', (i.value ->> 'event_id')::uuid,
@@ -14112,21 +14112,23 @@ $$;
 
 
 --
--- Name: finish_calls(text, tid[], integer, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: finish_calls(text, text[], uuid[], integer[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.finish_calls(p_workspace_id text, p_rows tid[], p_http integer, p_now timestamp with time zone) RETURNS void
+CREATE FUNCTION autopost.finish_calls(p_workspace_id text, p_webhook_ids text[], p_event_ids uuid[], p_https integer[], p_now timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
-    SET enable_indexscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
--- Purpose: records these locked calls as delivered. The rows are read as by take_calls.
+-- Purpose: records these locked calls as delivered, each with its HTTP status. The rows are read as by take_calls.
 -- Writes:  webhook_sends.
 begin
 	update autopost.webhook_sends s
-	set status = 'delivered', claim_token = null, http_status = p_http, error = null, finished_at = p_now
-	where s.workspace_id = p_workspace_id and s.ctid = any (p_rows);
+	set status = 'delivered', claim_token = null, http_status = k.http, error = null, finished_at = p_now
+	from unnest(p_webhook_ids, p_event_ids, p_https) k (webhook_id, event_id, http)
+	where s.workspace_id = p_workspace_id and s.webhook_id = k.webhook_id and s.event_id = k.event_id;
 end
 $$;
 
@@ -38979,17 +38981,17 @@ $$;
 
 
 --
--- Name: take_calls(text, tid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: take_calls(text, text[], uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.take_calls(p_workspace_id text, p_rows tid[], p_now timestamp with time zone) RETURNS TABLE(webhook_id text, event_at timestamp with time zone, event_id uuid, claim_token text, body text)
+CREATE FUNCTION autopost.take_calls(p_workspace_id text, p_webhook_ids text[], p_event_ids uuid[], p_now timestamp with time zone) RETURNS TABLE(webhook_id text, event_at timestamp with time zone, event_id uuid, claim_token text, body text)
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
-    SET enable_indexscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
--- Purpose: leases these locked calls. The rows are read by their place alone: before the first
---          ANALYZE any index may read the whole queue.
+-- Purpose: leases these locked calls, read by their key one by one.
 -- Reads:   result_webhooks.
 -- Writes:  webhook_sends.
 declare
@@ -39001,7 +39003,8 @@ begin
 	update autopost.webhook_sends s
 	set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id(), attempted_at = p_now,
 		due_at = p_now + make_interval(secs => (v_leases -> s.webhook_id)::int)
-	where s.workspace_id = p_workspace_id and s.ctid = any (p_rows)
+	from unnest(p_webhook_ids, p_event_ids) k (webhook_id, event_id)
+	where s.workspace_id = p_workspace_id and s.webhook_id = k.webhook_id and s.event_id = k.event_id
 	returning s.webhook_id, s.event_at, s.event_id, s.claim_token, s.body;
 end
 $$;

@@ -14,7 +14,7 @@ as $$
 declare
 	v_now timestamptz;
 	v_webhooks autopost.result_webhooks[];
-	v_rows tid[];
+	v_found record;
 	v_calls jsonb;
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' or autopost.is_restored() then
@@ -31,18 +31,20 @@ begin
 				and s.due_at <= v_now offset 0)
 		order by w.next_send_at, w.webhook_id
 		for no key update of w skip locked);
-	v_rows := array(
-		select x.row_at from unnest(v_webhooks) w
+	select coalesce(array_agg(f.webhook_id), '{}') as webhook_ids, coalesce(array_agg(f.event_id), '{}') as event_ids into v_found
+	from (
+		select x.webhook_id, x.event_id from unnest(v_webhooks) w
 		cross join lateral (
-			select s.ctid as row_at from autopost.webhook_sends s
+			select s.webhook_id, s.event_id from autopost.webhook_sends s
 			where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending')
 				and s.due_at <= v_now
 			order by s.due_at
 			limit greatest(0, autopost.calls_allowed(w, v_now))
 			for no key update of s skip locked) x
-		limit p_limit);
+		limit p_limit) f;
 	with taken as (
-		select c.webhook_id, c.event_at, c.event_id, c.claim_token, c.body from autopost.take_calls(p_workspace_id, v_rows, v_now) c
+		select c.webhook_id, c.event_at, c.event_id, c.claim_token, c.body from autopost.take_calls(p_workspace_id,
+			v_found.webhook_ids, v_found.event_ids, v_now) c
 	), paced as (
 		update autopost.result_webhooks w
 		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => t.calls / w.rps)

@@ -80,9 +80,9 @@ as $$
 -- Writes:  webhook_sends, result_webhooks, alerts, admin_audit_log.
 declare
 	v_now timestamptz;
-	v_http int;
 	v_https int[];
-	v_rows tid[];
+	v_webhook_ids text[];
+	v_event_ids uuid[];
 	v_delivered bigint[];
 	v_well text[];
 	v_answers jsonb;
@@ -102,23 +102,21 @@ begin
 		where i.value #>> '{outcome,http_status}' ~ '^2\d\d$'
 		order by 2, 3, 1
 	), found as materialized (
-		select distinct on (x.row_at) x.row_at, i.n, i.http, i.webhook_id
+		select distinct on (i.webhook_id, i.event_id) i.webhook_id, i.event_id, i.n, i.http
 		from item i
 		cross join lateral ( -- ordered, so that the planner uses the key first and then any index
-			select k.ctid as row_at, k.event_id, k.claim_token from autopost.webhook_sends k
+			select k.event_id, k.claim_token from autopost.webhook_sends k
 			where k.workspace_id = p_workspace_id and k.webhook_id = i.webhook_id and k.event_id >= i.event_id
 			order by k.event_id limit 1
 			for no key update of k) x
 		where x.event_id = i.event_id and x.claim_token = i.token
-		order by x.row_at, i.n
+		order by i.webhook_id, i.event_id, i.n
 	)
-	select coalesce(array_agg(f.row_at), '{}'), coalesce(array_agg(f.http), '{}'), coalesce(array_agg(f.n), '{}'),
+	select coalesce(array_agg(f.webhook_id), '{}'), coalesce(array_agg(f.event_id), '{}'),
+		coalesce(array_agg(f.http), '{}'), coalesce(array_agg(f.n), '{}'),
 		coalesce(array_agg(distinct f.webhook_id), '{}')
-	into v_rows, v_https, v_delivered, v_well from found f;
-	foreach v_http in array array(select distinct h from unnest(v_https) h) loop
-		perform autopost.finish_calls(p_workspace_id,
-			array(select f.row_at from unnest(v_rows, v_https) f (row_at, http) where f.http = v_http), v_http, v_now);
-	end loop;
+	into v_webhook_ids, v_event_ids, v_https, v_delivered, v_well from found f;
+	perform autopost.finish_calls(p_workspace_id, v_webhook_ids, v_event_ids, v_https, v_now);
 	perform autopost.webhooks_do_well(p_workspace_id, v_well);
 	select coalesce(jsonb_agg(case when i.n = any (v_delivered) then '{"applied": true, "status": "delivered"}'
 		else autopost.commit_webhook(p_workspace_id, i.value ->> 'webhook_id', (i.value ->> 'event_id')::uuid,

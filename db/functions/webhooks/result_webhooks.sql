@@ -220,12 +220,13 @@ begin
 end
 $$;
 
-create or replace function autopost.take_calls(p_workspace_id text, p_rows tid[], p_now timestamptz)
+create or replace function autopost.take_calls(p_workspace_id text, p_webhook_ids text[], p_event_ids uuid[],
+	p_now timestamptz)
 returns table (webhook_id text, event_at timestamptz, event_id uuid, claim_token text, body text)
-language plpgsql set enable_seqscan = off set enable_indexscan = off set enable_bitmapscan = off
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+	set enable_mergejoin = off
 as $$
--- Purpose: leases these locked calls. The rows are read by their place alone: before the first
---          ANALYZE any index may read the whole queue.
+-- Purpose: leases these locked calls, read by their key one by one.
 -- Reads:   result_webhooks.
 -- Writes:  webhook_sends.
 declare
@@ -237,21 +238,24 @@ begin
 	update autopost.webhook_sends s
 	set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id(), attempted_at = p_now,
 		due_at = p_now + make_interval(secs => (v_leases -> s.webhook_id)::int)
-	where s.workspace_id = p_workspace_id and s.ctid = any (p_rows)
+	from unnest(p_webhook_ids, p_event_ids) k (webhook_id, event_id)
+	where s.workspace_id = p_workspace_id and s.webhook_id = k.webhook_id and s.event_id = k.event_id
 	returning s.webhook_id, s.event_at, s.event_id, s.claim_token, s.body;
 end
 $$;
 
-create or replace function autopost.finish_calls(p_workspace_id text, p_rows tid[], p_http int, p_now timestamptz)
-	returns void
-language plpgsql set enable_seqscan = off set enable_indexscan = off set enable_bitmapscan = off
+create or replace function autopost.finish_calls(p_workspace_id text, p_webhook_ids text[], p_event_ids uuid[],
+	p_https int[], p_now timestamptz) returns void
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+	set enable_mergejoin = off
 as $$
--- Purpose: records these locked calls as delivered. The rows are read as by take_calls.
+-- Purpose: records these locked calls as delivered, each with its HTTP status. The rows are read as by take_calls.
 -- Writes:  webhook_sends.
 begin
 	update autopost.webhook_sends s
-	set status = 'delivered', claim_token = null, http_status = p_http, error = null, finished_at = p_now
-	where s.workspace_id = p_workspace_id and s.ctid = any (p_rows);
+	set status = 'delivered', claim_token = null, http_status = k.http, error = null, finished_at = p_now
+	from unnest(p_webhook_ids, p_event_ids, p_https) k (webhook_id, event_id, http)
+	where s.workspace_id = p_workspace_id and s.webhook_id = k.webhook_id and s.event_id = k.event_id;
 end
 $$;
 
