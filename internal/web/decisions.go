@@ -50,15 +50,7 @@ type approval struct {
 func (s submission) isPending() bool { return s.Decision == nil && s.Status == "pending" }
 
 // approved is how many people approved the post as it is.
-func (s submission) approved() int {
-	n := 0
-	for _, a := range s.Approvals {
-		if a.Decision == "approve" && !a.Void {
-			n++
-		}
-	}
-	return n
-}
+func (s submission) approved() int { return approvedOf(s.Approvals) }
 
 // decisionsData is the content of the page of decisions.
 type decisionsData struct {

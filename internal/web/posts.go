@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"autopost/internal/api"
 )
@@ -76,20 +75,7 @@ func (f postFilter) query(v *view) (q url.Values, fault string) {
 			q.Set(name, value)
 		}
 	}
-	for _, d := range []struct {
-		name, value string
-		days        int
-	}{{"since", f.From, 0}, {"until", f.Until, 1}} {
-		if d.value == "" {
-			continue
-		}
-		day, err := time.ParseInLocation(time.DateOnly, d.value, v.zone)
-		if err != nil {
-			return q, v.t("posts.date", d.value)
-		}
-		q.Set(d.name, day.AddDate(0, 0, d.days).Format(time.RFC3339))
-	}
-	return q, ""
+	return q, v.days(q, f.From, f.Until)
 }
 
 func (s *server) posts(v *view) {

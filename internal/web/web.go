@@ -168,7 +168,7 @@ func Handler(deps Deps, next http.Handler) http.Handler {
 }
 
 // folders are the first parts of the paths of pages. An unknown path below one of them is a page that says so.
-var folders = []string{"posts", "decisions", "channels", "setup", "login", "invite", "assets", "find", "live"}
+var folders = []string{"posts", "decisions", "channels", "setup", "login", "invite", "assets", "find", "live", "operations"}
 
 func ours(path string) bool {
 	for _, folder := range folders {
@@ -215,6 +215,7 @@ func (s *server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /decisions/{submission_id}/{act}", s.signed(s.decide))
 	mux.HandleFunc("GET /channels", s.signed(s.channels))
 	mux.HandleFunc("POST /channels/{channel_id}/{act}", s.signed(s.actOnChannel))
+	s.operationsRoutes(mux)
 	mux.HandleFunc("GET /setup", s.signed(s.setup))
 	mux.HandleFunc("GET /setup/people", s.signed(s.people))
 	mux.HandleFunc("POST /setup/people/{act}", s.signed(s.actOnPeople))

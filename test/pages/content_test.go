@@ -12,7 +12,7 @@ import (
 )
 
 // areas list the addresses of the pages of each area.
-var areas = []func(s *site) []string{(*site).firstPaths, (*site).framePaths}
+var areas = []func(s *site) []string{(*site).firstPaths, (*site).framePaths, (*site).operationsPaths}
 
 // paths are the addresses of all pages.
 func (s *site) paths() (all []string) {
@@ -36,10 +36,11 @@ func TestRolesOfThePages(t *testing.T) {
 	s := open(t)
 	s.owner()
 	viewer, editor, approver, operator := s.member("viewer"), s.member("editor"), s.member("approver"), s.member("operator")
-	for _, p := range []*person{viewer, editor, approver, operator} {
+	for role, p := range map[string]*person{"viewer": viewer, "editor": editor, "approver": approver, "operator": operator} {
 		for _, path := range s.paths() {
 			want := http.StatusOK
-			if strings.HasPrefix(path, "/setup/") {
+			at, _, _ := strings.Cut(path, "?")
+			if strings.HasPrefix(path, "/setup/") || above[at] != "" && above[at] != role {
 				want = http.StatusForbidden
 			}
 			require.Equal(t, want, p.get(path).status, path)
@@ -64,7 +65,7 @@ func TestRolesOfThePages(t *testing.T) {
 	}
 	require.NotContains(t, viewer.get(dead).body, "?ask=", "no action that is refused")
 	require.NotContains(t, editor.get("/decisions").body, "Approve")
-	require.Equal(t, 0, pgtest.Value[int](s.DB, `select count(*)::int from autopost.invitations`)+pgtest.Value[int](s.DB, `select count(*)::int from autopost.api_keys`))
+	require.Equal(t, 0, pgtest.Value[int](s.DB, `select count(*)::int from autopost.invitations`)+pgtest.Value[int](s.DB, `select count(*)::int from autopost.api_keys where role = 'owner'`))
 }
 
 func TestPostsAreFoundAndExplained(t *testing.T) {

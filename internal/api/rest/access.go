@@ -230,7 +230,8 @@ func (n Need) role() string {
 }
 
 // refusal returns nil if the caller is allowed to run the operation.
-func (n Need) refusal(k Key, operation string) *problem.Problem {
+// A dry run needs no password.
+func (n Need) refusal(k Key, operation string, dryRun bool) *problem.Problem {
 	who := "This key has"
 	if k.UserID != "" {
 		who = "You have"
@@ -238,7 +239,7 @@ func (n Need) refusal(k Key, operation string) *problem.Problem {
 	if slices.Index(roles, k.Role) < slices.Index(roles, n.Role) {
 		return problem.NotAllowed.Says("%s the role %s. The operation needs %s.", who, k.Role, n.role())
 	}
-	if k.UserID != "" && !k.Confirmed && slices.Contains(stepUp, operation) {
+	if k.UserID != "" && !k.Confirmed && !dryRun && slices.Contains(stepUp, operation) {
 		return problem.StepUp.Says("The operation needs your password again. Confirm it on a page, then repeat the request.")
 	}
 	if len(k.Scopes) > 0 && !slices.Contains(k.Scopes, n.Scope) {

@@ -58,9 +58,9 @@ func TestRunningRequestsOfAKeyAreLimited(t *testing.T) {
 func TestRefusalNamesTheRequiredRoles(t *testing.T) {
 	t.Parallel()
 	viewer := Key{Role: Viewer}
-	require.Nil(t, Need{Role: Viewer}.refusal(viewer, "x"))
-	require.Equal(t, "This key has the role viewer. The operation needs approver, or a higher one: operator, owner.", Need{Role: Approver}.refusal(viewer, "x").Detail)
-	require.Equal(t, "This key has the role viewer. The operation needs owner.", Need{Role: Owner}.refusal(viewer, "x").Detail)
+	require.Nil(t, Need{Role: Viewer}.refusal(viewer, "x", false))
+	require.Equal(t, "This key has the role viewer. The operation needs approver, or a higher one: operator, owner.", Need{Role: Approver}.refusal(viewer, "x", false).Detail)
+	require.Equal(t, "This key has the role viewer. The operation needs owner.", Need{Role: Owner}.refusal(viewer, "x", false).Detail)
 }
 
 // A person needs the password again for some operations; a key does not.
@@ -69,9 +69,9 @@ func TestSomeOperationsNeedThePasswordAgain(t *testing.T) {
 	need := Need{Role: Approver}
 	for _, operation := range stepUp {
 		require.Contains(t, access, operation)
-		require.Nil(t, need.refusal(Key{Role: Owner}, operation))
-		require.Nil(t, need.refusal(Key{Role: Owner, UserID: "u", Confirmed: true}, operation))
-		require.Equal(t, "urn:autopost:problem:step-up", need.refusal(Key{Role: Owner, UserID: "u"}, operation).Type)
+		require.Nil(t, need.refusal(Key{Role: Owner}, operation, false))
+		require.Nil(t, need.refusal(Key{Role: Owner, UserID: "u", Confirmed: true}, operation, false))
+		require.Equal(t, "urn:autopost:problem:step-up", need.refusal(Key{Role: Owner, UserID: "u"}, operation, false).Type)
 	}
-	require.Nil(t, need.refusal(Key{Role: Owner, UserID: "u"}, "reject-submission"))
+	require.Nil(t, need.refusal(Key{Role: Owner, UserID: "u"}, "reject-submission", false))
 }

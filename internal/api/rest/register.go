@@ -106,7 +106,7 @@ func describe(d *Server, op *Operation) huma.Operation {
 		Tags:        []string{resource}, Errors: errorsOf(*op), MaxBodyBytes: maxBody,
 		BodyReadTimeout: -1, // Bound has read the body; the deadline of huma would end the request after five seconds
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
-			if refused := need.refusal(Caller(ctx.Context()), op.ID); refused != nil {
+			if refused := need.refusal(Caller(ctx.Context()), op.ID, ctx.Query("dry_run") == "true"); refused != nil {
 				writeProblem(ctx, refused)
 				return
 			}
