@@ -306,7 +306,9 @@ func besideDaemon(s *stage) {
 		s.Fault(sim.Fault{Chat: chat, Effect: sim.EffectAcceptThenDrop, From: 3 + i, To: 3 + i})
 		s.Fault(sim.Fault{Chat: chat, Effect: sim.EffectStatus, Status: 429, RetryAfter: 2, From: 9 + i, To: 9 + i})
 	}
-	d := s.Serve()
+	// Every call takes a while and the daemon has few senders, so that both have work.
+	s.Fault(sim.Fault{Effect: sim.EffectSlow, DelayMS: 500})
+	d := s.Serve("DISPATCHER_SENDERS=4")
 	// The load is even, at a rate that the channels allow.
 	load := func(name string, push func(body string) bool) (accepted int) {
 		pace := time.NewTicker(4 * time.Second)
@@ -338,10 +340,11 @@ func besideDaemon(s *stage) {
 	require.Equal(s.t, (accepted[0]+accepted[1])*len(chats), totals.Deliveries)
 	require.Equal(s.t, totals.Deliveries, totals.Sent)
 	by := map[string]int{}
-	for _, row := range pgtest.Column[string](s.DB, `select case when claimed_by like 'n8n-%' then 'n8n' else 'daemon' end from autopost.deliveries where workspace_id = 'both'`) {
+	for _, row := range pgtest.Column[string](s.DB, `select case when meta ->> 'run_id' like 'n8n-%' then 'n8n' else 'daemon' end
+		from autopost.events where workspace_id = 'both' and action = 'send_attempt'`) {
 		by[row]++
 	}
-	s.t.Logf("%d posts by the daemon and %d by n8n; %d deliveries, %d second copies after unknown outcomes; sent by %v", accepted[0], accepted[1], totals.Deliveries, totals.Extra, by)
+	s.t.Logf("%d posts by the daemon and %d by n8n; %d deliveries, %d second copies after unknown outcomes; calls by %v", accepted[0], accepted[1], totals.Deliveries, totals.Extra, by)
 	require.NotZero(s.t, by["n8n"])
 	require.NotZero(s.t, by["daemon"])
 	require.Zero(s.t, d.Stop())

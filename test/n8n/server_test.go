@@ -94,8 +94,9 @@ func (s *server) environment(broker string) []string {
 
 func (s *server) node() string { return filepath.Join(s.install, "node24") }
 
+// command makes a command of n8n that kill ends with its children.
 func (s *server) command(broker string, args ...string) *exec.Cmd {
-	cmd := exec.Command(s.node(), append([]string{filepath.Join(s.install, "app/node_modules/n8n/bin/n8n")}, args...)...) //nolint:noctx // kill ends it
+	cmd := exec.Command(s.node(), append([]string{filepath.Join(s.install, "app/node_modules/n8n/bin/n8n")}, args...)...)
 	cmd.Dir, cmd.Env = s.folder, s.environment(broker)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd

@@ -109,6 +109,6 @@ func TestAnOpenPageChangesInPlace(t *testing.T) {
 	b.visit("/posts")
 	s.JSON(`select autopost.submit_post('news', 'in', 'api', '{"text": "Another new post"}')`)
 	s.Until("the button says how many are new", func() bool { return js[string](b, `document.getElementById("more-rows").textContent`) == "Show 1 new" })
-	require.NotContains(t, js[string](b, `document.getElementById("posts").innerText`), "Another new post", "rows do not appear by themselves")
+	require.NotContains(t, js[string](b, `document.getElementById("posts").innerText`), "Another new post", "rows do not appear automatically")
 	require.Empty(t, b.said())
 }
