@@ -78,3 +78,11 @@ values
 	-- paused: takes posts, sends nothing until an operator resumes it
 	('demo', 'max-paused', 'max', '-71000000402', 'max-news', 'max-news', 'На паузе', 'mixed', 1, 1, 'infinity', null)
 on conflict do nothing;
+
+-- The shop bot of MAX with its example rules. Its updates come to /hooks/max; the table has only the SHA-256 of the
+-- secret in the header X-Max-Bot-Api-Secret: demo-bot-secret.
+insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, meta)
+values ('demo', 'shop-bot', 'bot_webhook', encode(sha256('demo-bot-secret'), 'hex'),
+	'{"auth_ref": "max-shops", "bot": {"fallback": "clarify"}}')
+on conflict do nothing;
+select autopost.install_bot_examples('demo', 'seed', 'example rules');

@@ -96,6 +96,7 @@ func (d *demo) parts() []part {
 		{"4. Bad channel: paused, then disabled; the others keep sending", d.criterionBadChannel},
 		{"Domain event: waits for a decision, is approved, arrives once", d.decision},
 		{"A file job: released by an approval file, it becomes one video", d.fileJob},
+		{"The shop bot: a question and a return; a repeated update is answered once", d.conversation},
 		{"Invariants of the database", d.verify},
 	}
 }
