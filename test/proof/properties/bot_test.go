@@ -99,7 +99,7 @@ func TestTheShopBotHasNoTrap(t *testing.T) {
 			if expired {
 				before = "default"
 			}
-			next := decide(t, session, rules, config, state, expired, text)
+			next := decide(t, session, rules, config, map[string]any{"state": state.State, "context": state.Context, "expired": expired}, text)
 			switch {
 			case before == "operator":
 				if next.Kind != "relayed" || next.State != "operator" || next.Text != "" {
@@ -131,10 +131,10 @@ func TestTheShopBotHasNoTrap(t *testing.T) {
 	})
 }
 
-func decide(t *rapid.T, session *pgtest.Session, rules []botRule, config map[string]any, state botAnswer, expired bool, text string) botAnswer {
+func decide(t *rapid.T, session *pgtest.Session, rules []botRule, config, state map[string]any, text string) botAnswer {
 	t.Helper()
 	pending := session.Start(`select autopost.bot_decide($1::jsonb, $2::jsonb, $3::jsonb, $4::jsonb)`, marshal(t, rules), marshal(t, config),
-		marshal(t, map[string]any{"state": state.State, "context": state.Context, "expired": expired}), marshal(t, map[string]any{"text": text, "language": "en"}))
+		marshal(t, state), marshal(t, map[string]any{"text": text, "language": "en"}))
 	if err := pending.Err(); err != nil {
 		t.Fatalf("%v", err)
 	}
