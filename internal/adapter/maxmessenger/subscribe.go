@@ -12,7 +12,7 @@ import (
 // Updates implements autopost.Subscriber: messages, pressed buttons, titles of chats, and chats that the
 // bot enters or leaves.
 func (*Adapter) Updates() []string {
-	return []string{"message_created", "message_callback", "bot_added", "bot_removed", "bot_started", "bot_stopped", "chat_title_changed"}
+	return []string{"message_created", "message_edited", "message_callback", "bot_added", "bot_removed", "bot_started", "bot_stopped", "chat_title_changed"}
 }
 
 // Subscription implements autopost.Subscriber with GET /subscriptions. A bot may have several; those

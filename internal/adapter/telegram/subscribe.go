@@ -9,9 +9,9 @@ import (
 	"autopost"
 )
 
-// Updates implements autopost.Subscriber: changes of the bot's rights, messages and pressed buttons.
+// Updates implements autopost.Subscriber: changes of the rights of the bot, messages, their edits and pressed buttons.
 func (*Adapter) Updates() []string {
-	return []string{"message", "channel_post", "callback_query", "my_chat_member"}
+	return []string{"message", "edited_message", "channel_post", "callback_query", "my_chat_member"}
 }
 
 // Subscription implements autopost.Subscriber with getWebhookInfo. A bot has one webhook.
