@@ -3601,7 +3601,7 @@ CREATE FUNCTION autopost.bot_decide(p_rules jsonb, p_config jsonb, p_state jsonb
 declare
 	v_reset boolean := coalesce((p_state ->> 'expired')::boolean, false);
 	v_state text := case when v_reset then 'default' else coalesce(p_state ->> 'state', 'default') end;
-	v_context jsonb := case when v_reset then '{}' else coalesce(p_state -> 'context', '{}') end;
+	v_context jsonb := case when v_reset then '{}' else coalesce(nullif(p_state -> 'context', 'null'), '{}') end;
 	v_text text := coalesce(p_message ->> 'text', '');
 	v_language text := autopost.bot_language(p_message ->> 'language', v_text);
 	v_operator boolean := nullif(p_config ->> 'operator_chat_id', '') is not null;
