@@ -11245,7 +11245,7 @@ CREATE FUNCTION autopost.enable_bot_rule(p_workspace_id text, p_rule_id text, p_
     AS $$
 -- Purpose: makes a stored version the enabled one of its rule; version 0 disables the rule.
 -- Returns: {"applied": true, "dry_run", "version", "before": the version that was enabled, 0 for none};
---          or {"applied": false, "dry_run", "reason": unchanged | unknown_rule | unknown_version}.
+--          or {"applied": false, "dry_run", "reason": unchanged | unknown_rule | unknown_rule_version}.
 -- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
 -- Locks:   workspaces, bot_rules, audit_heads.
 -- Writes:  bot_rules, admin_audit_log.
@@ -11264,7 +11264,7 @@ begin
 		when not exists (select 1 from autopost.bot_rules r
 			where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id) then 'unknown_rule'
 		when p_version > 0 and not exists (select 1 from autopost.bot_rules r where r.workspace_id = p_workspace_id
-			and r.rule_id = p_rule_id and r.version = p_version) then 'unknown_version'
+			and r.rule_id = p_rule_id and r.version = p_version) then 'unknown_rule_version'
 		when p_version = v_before then 'unchanged' end;
 	if v_refusal is not null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_refusal);
@@ -19248,14 +19248,15 @@ CREATE FUNCTION autopost.list_bot_chats(p_workspace_id text, p_filter jsonb, p_l
     AS $$
 -- Purpose: lists the dialogs of the bots, the latest first: their state, the messages that wait for their
 --          turn (waiting) or were given up after five tries (failing), and open replies (unsent).
---          p_filter: {"provider", "auth_ref", "state", "before": an instant of updated_at}.
+--          p_filter: {"provider", "auth_ref", "state", "before": an instant of updated_at, "before_chat":
+--          the list continues behind this chat of that instant}.
 -- Raises:  AP001 for an unknown filter or a limit outside 1 to 10000.
 -- Reads:   bot_state, bot_inbox, bot_outbox.
 declare
 	v_before timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, '{provider,auth_ref,state,before}', p_limit);
+	perform autopost.check_read(p_filter, '{provider,auth_ref,state,before,before_chat}', p_limit);
 	v_before := autopost.instant_in(p_filter, 'before');
 	return query
 	select s.provider, s.auth_ref, s.chat_id, s.state, s.expires_at,
@@ -19273,8 +19274,9 @@ begin
 	and (not p_filter ? 'provider' or s.provider = p_filter ->> 'provider')
 	and (not p_filter ? 'auth_ref' or s.auth_ref = p_filter ->> 'auth_ref')
 	and (not p_filter ? 'state' or s.state = p_filter ->> 'state')
-	and (v_before is null or s.updated_at < v_before)
-	order by s.updated_at desc, s.provider, s.auth_ref, s.chat_id
+	and (v_before is null or s.updated_at < v_before
+		or s.updated_at = v_before and s.chat_id > p_filter ->> 'before_chat')
+	order by s.updated_at desc, s.chat_id, s.provider, s.auth_ref
 	limit p_limit;
 end
 $$;
@@ -19289,12 +19291,13 @@ CREATE FUNCTION autopost.list_bot_rules(p_workspace_id text, p_filter jsonb, p_l
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: lists the rules of the bot by id, the newest version first. p_filter: {"rule_id", "enabled":
---          true for the versions that decide now, "after": a rule_id; the list continues behind it}.
+--          true for the versions that decide now, "after": a rule_id, "before_version": the list continues
+--          behind this version of it}.
 -- Raises:  AP001 for an unknown filter or a limit outside 1 to 10000.
 -- Reads:   bot_rules.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, '{rule_id,enabled,after}', p_limit);
+	perform autopost.check_read(p_filter, '{rule_id,enabled,after,before_version}', p_limit);
 	return query
 	select r.rule_id, r.version, r.enabled, r.intent, r.state, r.pattern -> 'keywords', r.priority, r.max_turns,
 		r.response_template, r.buttons, r.next_state, r.created_at
@@ -19302,7 +19305,8 @@ begin
 	where r.workspace_id = p_workspace_id
 	and (not p_filter ? 'rule_id' or r.rule_id = p_filter ->> 'rule_id')
 	and (not p_filter ? 'enabled' or to_jsonb(r.enabled) = p_filter -> 'enabled')
-	and (not p_filter ? 'after' or r.rule_id > p_filter ->> 'after')
+	and (not p_filter ? 'after' or r.rule_id > p_filter ->> 'after'
+		or r.rule_id = p_filter ->> 'after' and r.version < (p_filter ->> 'before_version')::int)
 	order by r.rule_id, r.version desc
 	limit p_limit;
 end

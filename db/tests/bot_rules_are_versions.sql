@@ -8,7 +8,7 @@ create function test.rule(p_id text, p_fields jsonb, p_dry boolean default false
 create function test.faults(p_fields jsonb) returns text language sql as $$
 	select string_agg(e.value ->> 'field', ' ' order by e.value ->> 'field') from jsonb_array_elements(test.rule('new',
 		'{"keywords": ["k"], "response_template": "r"}'::jsonb || p_fields, true) -> 'errors') e $$;
-select plan(59);
+select plan(61);
 
 select is((select count(*)::int from autopost.list_bot_rules('w', '{"enabled": true}', 100)), 14,
 	'ten answers and a return');
@@ -26,11 +26,13 @@ select is(test.rule('sale', '{"enabled": false, "priority": 7}') -> 'version', '
 select is(test.talk(1, 'скидка?'), 'Скидки по пятницам.', 'beside the enabled one');
 select is((select array_agg(r.version || ' ' || r.enabled) from autopost.list_bot_rules('w', '{"rule_id": "sale"}',
 	10) r), '{"3 false","2 true","1 false"}');
+select is((select array_agg(r.rule_id || ' ' || r.version) from autopost.list_bot_rules('w',
+	'{"after": "sale", "before_version": 3}', 3) r), '{"sale 2","sale 1",warranty-en 1}', 'a page continues within a rule');
 select is(autopost.enable_bot_rule('w', 'sale', 1, 'o', 'r', false),
 	'{"applied": true, "dry_run": false, "version": 1, "before": 2}');
 select is(test.talk(1, 'скидка?'), 'Скидок нет.', 'back');
 select is(autopost.enable_bot_rule('w', 'sale', 1, 'o', 'r', false) ->> 'reason', 'unchanged');
-select is(autopost.enable_bot_rule('w', 'sale', 9, 'o', 'r', false) ->> 'reason', 'unknown_version');
+select is(autopost.enable_bot_rule('w', 'sale', 9, 'o', 'r', false) ->> 'reason', 'unknown_rule_version');
 select is(autopost.enable_bot_rule('w', 'sales', 1, 'o', 'r', false) ->> 'reason', 'unknown_rule');
 select is(autopost.enable_bot_rule('w', 'sale', 0, 'o', 'r', true) -> 'applied', 'true', 'a dry run');
 select is(autopost.enable_bot_rule('w', 'sale', 0, 'o', 'r', false) -> 'before', '1', 'off');
@@ -88,6 +90,14 @@ select is((select r.before ->> 'text' || ' → ' || (r.after ->> 'text') from au
 	'[{"rule_id": "delivery-ru", "keywords": ["доставк"], "response_template": "Сами."}]', '{"chat_id": "2"}', 100) r
 	order by r.ts desc, r.id desc limit 1),
 	'Доставляем по России за 2–5 дней, от 3000 ₽ бесплатно. Самовывоз — в день заказа. → Сами.');
+
+-- Chats are listed, the latest first, in pages.
+select is((with recursive page (chat, at, n) as (
+	select c.chat_id, c.updated_at, 1 from autopost.list_bot_chats('w', '{}', 1) c
+	union all
+	select c.chat_id, c.updated_at, p.n + 1 from page p, autopost.list_bot_chats('w', jsonb_build_object('before', p.at,
+		'before_chat', p.chat), 1) c)
+	select array_agg(p.chat order by p.n) from page p), '{1,2}');
 
 -- A chat is erased.
 select is(autopost.bot_forget('w', 'max', null, '404', 'o', 'r', false) ->> 'reason', 'unknown_chat');

@@ -18,6 +18,7 @@ var resources = map[string]struct{ one, tag string }{
 	"audit":            {"entry of the audit log", "The audit log: who changed what and why."},
 	"budgets":          {"budget", "Monthly money limits of credentials."},
 	"channels":         {"channel", "Targets on platforms, with credential and limits."},
+	"bot":              {"bot", "The shop bot: its rules, conversations, tries and replays."},
 	"chats":            {"chat", "Chats that bots discovered."},
 	"credentials":      {"credential", "Named secrets. The secrets are never returned."},
 	"daemons":          {"daemon", "The daemons of the installation."},

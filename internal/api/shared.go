@@ -57,6 +57,7 @@ func registerAll(d *server, deps Deps) {
 	registerAlerts(d)
 	registerAlertTargets(d)
 	registerModerationChats(d)
+	registerBot(d)
 	registerHealth(d)
 	registerSummary(d)
 	registerOverview(d)

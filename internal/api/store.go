@@ -18,6 +18,7 @@ type Store interface {
 	postWrites
 	channelWrites
 	configurationWrites
+	botTools
 }
 
 type reads interface {
@@ -171,4 +172,14 @@ type Move struct {
 	ShiftSeconds int
 	// After is the last delivery of the call before, for a message with more deliveries than one call moves.
 	After string
+}
+
+// botTools are for the authors of the bot's rules. rules nil means the enabled ones.
+type botTools interface {
+	PutBotRule(ctx context.Context, a rest.OperatorAction, rule string, fields any) (rest.Written, error)
+	EnableBotRule(ctx context.Context, a rest.OperatorAction, rule string, version int) (rest.Written, error)
+	BotForget(ctx context.Context, a rest.OperatorAction, provider, authRef, chat string) (rest.Written, error)
+	BotTry(ctx context.Context, workspace string, rules json.RawMessage, config, state, message any) (json.RawMessage, error)
+	ReplayBotRules(ctx context.Context, workspace string, rules json.RawMessage, filter any, limit int) ([]json.RawMessage, error)
+	BotTranscript(ctx context.Context, workspace, provider, authRef, chat string, limit int) ([]json.RawMessage, error)
 }

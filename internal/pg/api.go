@@ -35,6 +35,8 @@ var lists = map[string]string{
 	"list_occurrences": `select to_jsonb(r) from autopost.list_occurrences(@workspace, @filter, @limit) r`,
 	"list_submissions": `select to_jsonb(r) - 'workspace_id' from autopost.list_submissions(@workspace, @filter, @limit) r`,
 	"list_x_posts":     `select to_jsonb(r) - 'workspace_id' || jsonb_build_object('nextAttemptAt', nullif(r."nextAttemptAt", 'infinity')) from autopost.list_x_posts(@workspace, @filter, @limit) r`,
+	"list_bot_rules":   `select to_jsonb(r) from autopost.list_bot_rules(@workspace, @filter, @limit) r`,
+	"list_bot_chats":   `select to_jsonb(r) from autopost.list_bot_chats(@workspace, @filter, @limit) r`,
 	"list_audit":       `select to_jsonb(r) - 'workspace_id' from autopost.list_audit(@workspace, @filter, @limit) r`,
 	"list_templates":   `select to_jsonb(r) - 'workspace_id' from autopost.list_templates(@workspace, @filter, @limit) r`,
 	"list_api_keys":    `select to_jsonb(r) - 'workspace_id' from autopost.list_api_keys(@workspace, @filter, @limit) r`,

@@ -46,7 +46,7 @@ type parameter struct {
 
 // writes reports whether the operation changes something.
 func (o operation) writes() bool {
-	return o.Method != http.MethodGet && !slices.Contains([]string{"plan-post", "preview-template", "preview-x-post"}, o.ID)
+	return o.Method != http.MethodGet && !slices.Contains([]string{"plan-post", "preview-template", "preview-x-post", "try-bot", "replay-bot"}, o.ID)
 }
 
 // success returns the status of a success with a change.

@@ -27,6 +27,7 @@ var lowest = map[string]string{
 	"rotate-channel-auth": "owner", "put-endpoint": "owner", "rotate-endpoint": "owner", "disable-endpoint": "owner", "put-workspace": "owner", "list-keys": "owner",
 	"get-key": "owner", "disable-key": "owner",
 	"prepare-publish-job": "editor", "approve-publish-job": "approver", "reject-publish-job": "approver",
+	"put-bot-rule": "editor", "enable-bot-rule": "editor", "forget-bot-chat": "owner",
 	"put-webhook": "owner", "test-webhook": "operator", "replay-webhook": "operator",
 }
 

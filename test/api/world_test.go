@@ -83,8 +83,8 @@ func (w *world) populate(workspace string) {
 	w.Exec(`update autopost.result_webhooks set next_send_at = '2999-01-01' where workspace_id = $1`, workspace)
 	w.Exec(`select autopost.test_webhook($1, $3, 'ann', $2)`, workspace, word, ids["webhooks"])
 	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, $2, 'max', 'env:TEST_MAX_TOKEN')`, workspace, ids["max"])
-	ids["retry-policies"] = "x/" + word
-	w.Exec(`select autopost.put_retry_policy($1, 'x', $2, '{"max_attempts": 2}', 'ann', $2, false)`, workspace, word)
+	ids["retry-policies"] = "x/" + workspace
+	w.Exec(`select autopost.put_retry_policy($1, 'x', $1, '{"max_attempts": 2}', 'ann', $2, false)`, workspace, word)
 	ids["quotas"], ids["budgets"] = "channel:c-"+workspace+"/3600", ids["max"]
 	w.Exec(`insert into autopost.quotas (workspace_id, channel_id, window_seconds, max_sends) values ($1, $2, 3600, 1000)`, workspace, ids["channels"])
 	w.Exec(`insert into autopost.budgets (workspace_id, auth_ref, month_micros) values ($1, $2, 1000000)`, workspace, ids["max"])
@@ -98,6 +98,7 @@ func (w *world) populate(workspace string) {
 	w.Exec(`select autopost.put_moderation_chat($1, 'm-' || $1, jsonb_build_object('auth_ref', $2::text, 'target_id', '-1002', 'enabled', false), 'ann', $3, false)`,
 		workspace, ids["credentials"], word)
 	ids["moderation-chats"] = "m-" + workspace
+	w.converse(workspace, word, ids)
 	w.Exec(`select autopost.raise_alert($1, 'auth_lost', 'credential:' || $2, jsonb_build_object('message', $3::text), '{}')`, workspace, ids["credentials"], word)
 	ids["alert-targets"] = "a-" + workspace
 	ids["alerts"] = pgtest.Value[string](w.DB, `select alert_id::text from autopost.alerts where workspace_id = $1`, workspace)
@@ -125,7 +126,7 @@ func (w *world) populate(workspace string) {
 		workspace, word)
 	ids["events"] = pgtest.Value[string](w.DB, `insert into autopost.events (workspace_id, id, ts, action, result, payload_ref)
 		values ($1, autopost.new_id(), now(), 'failed_permanent', 'error', 'raw/20260601/' || gen_random_uuid()) returning id::text`, workspace)
-	ids["event-types"] = "offer." + word
+	ids["event-types"] = "offer." + workspace
 	w.Exec(`select autopost.put_template($1, 'offer', '*', jsonb_build_object('body', $2 || ' {title}'), 'ann', $2)`, workspace, word)
 	w.Exec(`select autopost.put_event_type($1, $2, '{"template_id": "offer", "moderated": true}', 'ann', $3, false)`, workspace, ids["event-types"], word)
 	ids["avatars"] = "avatar-" + workspace
@@ -138,6 +139,19 @@ func (w *world) populate(workspace string) {
 	w.fileJobs(workspace, word, ids)
 	w.Exec(`update autopost.workspaces set status = 'paused' where workspace_id = $1`, workspace)
 	w.ids[workspace] = ids
+}
+
+// converse makes a rule of the bot with two versions, and a conversation that it answered.
+func (w *world) converse(workspace, word string, ids map[string]string) {
+	w.t.Helper()
+	ids["bot"], ids["provider"], ids["chat_id"] = "r-"+workspace, "max", map[string]string{"acme": "4711", "rival": "4712"}[workspace]
+	for _, enabled := range []bool{true, false} {
+		w.Exec(`select autopost.put_bot_rule($1, $2, jsonb_build_object('enabled', $4::boolean, 'keywords', array[$3::text], 'response_template', $3 || ' ' || $4::text), 'ann', $3, false)`,
+			workspace, ids["bot"], word, enabled)
+	}
+	w.Exec(`select autopost.bot_take($1, 'max', $2, jsonb_build_object('update_type', 'message_created', 'timestamp', 1795000000000, 'message', jsonb_build_object(
+		'recipient', jsonb_build_object('chat_id', $3::text::bigint, 'chat_type', 'dialog'), 'body', jsonb_build_object('mid', 'mid.1', 'text', $4::text), 'sender', '{"user_id": 7, "is_bot": false}'::jsonb)))`,
+		workspace, ids["max"], ids["chat_id"], word)
 }
 
 // depict adds a picture to a workspace and returns its blob_ref.

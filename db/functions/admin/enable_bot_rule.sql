@@ -4,7 +4,7 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: makes a stored version the enabled one of its rule; version 0 disables the rule.
 -- Returns: {"applied": true, "dry_run", "version", "before": the version that was enabled, 0 for none};
---          or {"applied": false, "dry_run", "reason": unchanged | unknown_rule | unknown_version}.
+--          or {"applied": false, "dry_run", "reason": unchanged | unknown_rule | unknown_rule_version}.
 -- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
 -- Locks:   workspaces, bot_rules, audit_heads.
 -- Writes:  bot_rules, admin_audit_log.
@@ -23,7 +23,7 @@ begin
 		when not exists (select 1 from autopost.bot_rules r
 			where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id) then 'unknown_rule'
 		when p_version > 0 and not exists (select 1 from autopost.bot_rules r where r.workspace_id = p_workspace_id
-			and r.rule_id = p_rule_id and r.version = p_version) then 'unknown_version'
+			and r.rule_id = p_rule_id and r.version = p_version) then 'unknown_rule_version'
 		when p_version = v_before then 'unchanged' end;
 	if v_refusal is not null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_refusal);

@@ -5,14 +5,15 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: lists the dialogs of the bots, the latest first: their state, the messages that wait for their
 --          turn (waiting) or were given up after five tries (failing), and open replies (unsent).
---          p_filter: {"provider", "auth_ref", "state", "before": an instant of updated_at}.
+--          p_filter: {"provider", "auth_ref", "state", "before": an instant of updated_at, "before_chat":
+--          the list continues behind this chat of that instant}.
 -- Raises:  AP001 for an unknown filter or a limit outside 1 to 10000.
 -- Reads:   bot_state, bot_inbox, bot_outbox.
 declare
 	v_before timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.check_read(p_filter, '{provider,auth_ref,state,before}', p_limit);
+	perform autopost.check_read(p_filter, '{provider,auth_ref,state,before,before_chat}', p_limit);
 	v_before := autopost.instant_in(p_filter, 'before');
 	return query
 	select s.provider, s.auth_ref, s.chat_id, s.state, s.expires_at,
@@ -30,8 +31,9 @@ begin
 	and (not p_filter ? 'provider' or s.provider = p_filter ->> 'provider')
 	and (not p_filter ? 'auth_ref' or s.auth_ref = p_filter ->> 'auth_ref')
 	and (not p_filter ? 'state' or s.state = p_filter ->> 'state')
-	and (v_before is null or s.updated_at < v_before)
-	order by s.updated_at desc, s.provider, s.auth_ref, s.chat_id
+	and (v_before is null or s.updated_at < v_before
+		or s.updated_at = v_before and s.chat_id > p_filter ->> 'before_chat')
+	order by s.updated_at desc, s.chat_id, s.provider, s.auth_ref
 	limit p_limit;
 end
 $$;

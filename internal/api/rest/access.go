@@ -190,6 +190,16 @@ var access = map[string]Need{
 
 	"open-stream": {Viewer, "stream:read"},
 
+	"list-bot-rules":  {Viewer, "bot:read"},
+	"get-bot-rule":    {Viewer, "bot:read"},
+	"put-bot-rule":    {Editor, "bot:write"},
+	"enable-bot-rule": {Editor, "bot:write"},
+	"try-bot":         {Viewer, "bot:read"},
+	"replay-bot":      {Viewer, "bot:read"},
+	"list-bot-chats":  {Viewer, "bot:read"},
+	"get-bot-chat":    {Viewer, "bot:read"},
+	"forget-bot-chat": {Owner, "bot:write"},
+
 	"list-keys":   {Owner, "keys:read"},
 	"get-key":     {Owner, "keys:read"},
 	"disable-key": {Owner, "keys:write"},
@@ -197,7 +207,7 @@ var access = map[string]Need{
 
 // stepUp lists the operations for which a person must have proved the password a short time ago.
 var stepUp = []string{
-	"approve-submission", "approve-x-post", "approve-publish-job", "requeue-deliveries", "requeue-credential", "resolve-delivery", "disable-key", "link-raw",
+	"approve-submission", "approve-x-post", "approve-publish-job", "requeue-deliveries", "requeue-credential", "resolve-delivery", "disable-key", "link-raw", "forget-bot-chat",
 	"rotate-channel-auth", "rotate-endpoint",
 }
 

@@ -43,17 +43,17 @@ func ByName(name string) []Column { return []Column{{name, "after", ValidText}} 
 
 // ByInstant sorts a list by an instant, earliest first, then by an id.
 func ByInstant(at, id string) []Column {
-	return []Column{{at, at, validInstant}, {id, id, validUUID}}
+	return []Column{{at, at, ValidInstant}, {id, id, validUUID}}
 }
 
 // ByTime sorts a list of events by time, newest first.
 func ByTime() []Column {
-	return []Column{{"ts", "before_ts", validInstant}, {"id", "before_id", validUUID}}
+	return []Column{{"ts", "before_ts", ValidInstant}, {"id", "before_id", validUUID}}
 }
 
 // ByUse sorts media by their last use, latest first.
 func ByUse() []Column {
-	return []Column{{"last_seen_at", "before_seen", validInstant}, {"blob_ref", "before_ref", ValidText}}
+	return []Column{{"last_seen_at", "before_seen", ValidInstant}, {"blob_ref", "before_ref", ValidText}}
 }
 
 func validUUID(value json.RawMessage) bool {
@@ -61,7 +61,8 @@ func validUUID(value json.RawMessage) bool {
 	return json.Unmarshal(value, &text) == nil && len(text) == 36 && uuid.Validate(text) == nil
 }
 
-func validInstant(value json.RawMessage) bool {
+// ValidInstant reports whether a value is an instant in RFC 3339.
+func ValidInstant(value json.RawMessage) bool {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		return false
