@@ -6996,6 +6996,24 @@ $_$;
 
 
 --
+-- Name: check_pause(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.check_pause(p_seconds integer) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: checks the length of a pause.
+-- Raises:  AP001.
+begin
+	if coalesce(p_seconds not between 1 and 31536000, true) then
+		perform autopost.raise_argument('seconds', 'must be between 1 and 31536000',
+			'pass the seconds of the pause; for a longer one disable the channel');
+	end if;
+end
+$$;
+
+
+--
 -- Name: check_posting_window(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9138,15 +9156,16 @@ select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platf
 	g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps, 'platform_rps', (
 		select p.group_rps from autopost.platforms p where p.platform = g.platform),
 	'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at,
-		'channels', g.channels, 'enabled', g.enabled)
+		'channels', g.channels, 'enabled', g.enabled, 'paused', g.paused)
 from (
 	select x.platform, x.rate_group, count(x.channel_id) as channels,
-		count(x.channel_id) filter (where x.enabled) as enabled
+		count(x.channel_id) filter (where x.enabled) as enabled,
+		count(x.channel_id) filter (where x.enabled and x.paused_until > autopost.now_ts()) as paused
 	from (
-		select c.platform, c.rate_group, c.channel_id, c.enabled from autopost.channels c
+		select c.platform, c.rate_group, c.channel_id, c.enabled, c.paused_until from autopost.channels c
 			where c.workspace_id = p_workspace_id
 		union all
-		select l.platform, l.rate_group, null, null from autopost.platform_limits l
+		select l.platform, l.rate_group, null, null, null from autopost.platform_limits l
 			where l.workspace_id = p_workspace_id
 	) x
 	group by x.platform, x.rate_group
@@ -9165,7 +9184,7 @@ from autopost.workspace_endpoints e
 where p_kind = 'endpoint' and e.workspace_id = p_workspace_id
 union all
 select s.source_id, jsonb_build_object('source_id', s.source_id, 'kind', s.kind, 'config_json',
-	autopost.redact(s.config_json), 'enabled', s.enabled,
+	autopost.masked_config(s.config_json), 'enabled', s.enabled,
 	'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end, 'failures',
 		coalesce(u.failures, 0), 'last_error', u.last_error,
 	'created_at', s.created_at, 'updated_at', s.updated_at)
@@ -9221,7 +9240,8 @@ where p_kind = 'retry_policy' and (r.workspace_id = p_workspace_id or (r.workspa
 	select 1 from autopost.retry_policies o
 	where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
 union all
-select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
+select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at,
+	'default_value', s.default_value, 'least', s.least, 'most', s.most, 'internal', s.internal)
 from autopost.all_settings() s
 where p_kind = 'setting'
 $$;
@@ -25583,10 +25603,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require_argument('channel_id', p_channel_id is not null);
-	if coalesce(p_seconds not between 1 and 31536000, true) then
-		perform autopost.raise_argument('seconds', 'must be between 1 and 31536000',
-			'pass the seconds of the pause; for a longer one disable the channel');
-	end if;
+	perform autopost.check_pause(p_seconds);
 	perform autopost.lock_channels(p_workspace_id, array[p_channel_id]) where not p_dry_run;
 	if not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id
 		and c.channel_id = p_channel_id) then
@@ -25658,6 +25675,38 @@ begin
 		jsonb_build_object('until', p_until, 'auth_ref', p_auth_ref, 'refused_on', p_channel.channel_id))
 	from unnest(v_ids) u (id);
 	return v_ids;
+end
+$$;
+
+
+--
+-- Name: pause_group(text, text, text, integer, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.pause_group(p_workspace_id text, p_platform text, p_rate_group text, p_seconds integer, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: pauses all channels of a rate group, of one platform or (p_platform null) of all
+--          platforms, for p_seconds (1 to 31536000, a year) from now. It replaces previous pauses.
+--          Calls in flight finish; waiting deliveries stay.
+-- Returns: {"applied": true, "dry_run", "waiting", "sending", "channels": [{"channel_id", "before",
+--          "after"}]}, also for a dry run, which changes nothing; or {"applied": false, "dry_run",
+--          "reason": "unknown_group"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   channels (channel_id), channel_gates.
+-- Writes:  channels, channel_gates, events(channel_paused), admin_audit_log.
+declare
+	v_meta jsonb;
+	v_until timestamptz;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('rate_group', p_rate_group is not null), autopost.check_pause(p_seconds);
+	v_until := autopost.now_ts() + make_interval(secs => p_seconds);
+	return autopost.act_on_group(p_workspace_id, p_platform, p_rate_group, jsonb_build_object('paused_until', v_until),
+		jsonb_build_object('function', 'pause_group', 'event', 'channel_paused',
+			'meta', v_meta || jsonb_build_object('until', v_until), 'dry_run', p_dry_run));
 end
 $$;
 

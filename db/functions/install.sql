@@ -406,6 +406,7 @@
 \ir admin/cancel_acts.sql
 \ir admin/list_acts.sql
 \ir admin/pause_channel.sql
+\ir admin/pause_group.sql
 \ir admin/resume_channel.sql
 \ir admin/disable_group.sql
 \ir admin/enable_group.sql

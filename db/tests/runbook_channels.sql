@@ -1,7 +1,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(58);
+select plan(65);
 
 select test.channel('a');
 select test.channel('b');
@@ -104,6 +104,21 @@ select is((select answer || '{"dry_run": false}' from dry), (select answer from 
 select is(test.count_events('channel_enabled'), 4);
 select is(test.claimed(), '{a,b,c}', 'all of it wakes up at once');
 select is((autopost.enable_group('w', null, 'nobody', 'o', 'r', false)) ->> 'reason', 'unknown_group');
+
+-- a pause of a group
+update before set s = test.state();
+update dry set answer = autopost.pause_group('w', 'telegram', 'bot', 600, 'olga', 'storm', true);
+select is(test.state(), (select s from before), 'a dry run changes nothing');
+update wet set answer = autopost.pause_group('w', 'telegram', 'bot', 600, 'olga', 'storm', false);
+select is((select answer || '{"dry_run": false}' from dry), (select answer from wet));
+select is((select array_agg(channel_id order by channel_id) from autopost.channels
+	where paused_until = autopost.now_ts() + interval '10 minutes' and enabled), '{a,b}', 'of this platform alone');
+select is((test.logged()).subject, 'group:telegram/bot');
+select is(test.note('channel_paused') -> 'meta' ->> 'rate_group', 'bot');
+select is((select shown ->> 'paused' from autopost.configuration_of('w', 'group') where id = 'telegram/bot'), '2',
+	'the list of groups counts them');
+select is((autopost.pause_group('w', 'max', 'nobody', 600, 'o', 'r', false)) ->> 'reason', 'unknown_group');
+select autopost.enable_group('w', 'telegram', 'bot', 'olga', 'over', false);
 
 -- a credential: one that is there and of this platform, and not while something is being sent
 insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref)

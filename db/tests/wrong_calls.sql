@@ -40,7 +40,7 @@ insert into calls values ('list_channels', 'autopost.list_channels(null, 1)', 'w
 insert into calls
 select a.f, format('autopost.%s(%s, %s)', a.f, a.args, x.c), x.a
 from (values ('pause_channel', '''w'', ''c'', 60'), ('resume_channel', '''w'', ''c'''), ('disable_group',
-	'''w'', ''p'', ''g'''), ('enable_group', '''w'', ''p'', ''g'''),
+	'''w'', ''p'', ''g'''), ('pause_group', '''w'', ''p'', ''g'', 60'), ('enable_group', '''w'', ''p'', ''g'''),
 	('rotate_auth', '''w'', ''c'', ''a'', ''g'''), ('requeue_auth_lost', '''w'', ''a'''), ('skip_deliveries',
 		'''w'', array[gen_random_uuid()]'), ('release_stale', '''w'', 600')) a (f, args)
 cross join (values ('null, ''r'', true', 'operator'), (''''', ''r'', true', 'operator'), ('''o'', null, true',
@@ -102,6 +102,10 @@ insert into calls values
 	('pause_channel', $c$autopost.pause_channel('w', 'c', 31536001, 'o', 'r', true)$c$, 'seconds'),
 	('resume_channel', $c$autopost.resume_channel('w', null, 'o', 'r', true)$c$, 'channel_id'),
 	('disable_group', $c$autopost.disable_group('w', null, null, 'o', 'r', true)$c$, 'rate_group'),
+	('pause_group', $c$autopost.pause_group(null, 'p', 'g', 60, 'o', 'r', true)$c$, 'workspace_id'),
+	('pause_group', $c$autopost.pause_group('w', null, null, 60, 'o', 'r', true)$c$, 'rate_group'),
+	('pause_group', $c$autopost.pause_group('w', null, 'g', 0, 'o', 'r', true)$c$, 'seconds'),
+	('pause_group', $c$autopost.pause_group('w', null, 'g', 31536001, 'o', 'r', true)$c$, 'seconds'),
 	('enable_group', $c$autopost.enable_group('w', null, null, 'o', 'r', true)$c$, 'rate_group'),
 	('rotate_auth', $c$autopost.rotate_auth('w', null, 'a', null, 'o', 'r', true)$c$, 'channel_id'),
 	('rotate_auth', $c$autopost.rotate_auth('w', 'c', '', null, 'o', 'r', true)$c$, 'new_auth_ref'),

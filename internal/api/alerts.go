@@ -79,6 +79,7 @@ type alertActInput struct {
 }
 
 func registerAlertTargets(d *server) {
+	removeOf(d, "alert-target", "/alert-targets", "Remove an alert target", "It gets no alerts from now on.", Store.RemoveAlertTarget)
 	listOf[alertTarget](d, "alert-target", "target_id", "alert-targets", "/alert-targets", "List alert targets")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-alert-target", Method: http.MethodPatch, Path: "/alert-targets/{id}", Summary: "Create or change an alert target", Answer: put{},

@@ -100,11 +100,16 @@ type pauseInput struct {
 	rest.AuditedWrite
 	rest.Dry
 	IDPath
-	Body struct {
-		Seconds int `json:"seconds" minimum:"1" maximum:"31536000" example:"3600"`
-		rest.Reasoned
-	}
+	Body pause
 }
+
+// pause is the length of a pause.
+type pause struct {
+	Seconds int `json:"seconds" minimum:"1" maximum:"31536000" example:"3600"`
+	rest.Reasoned
+}
+
+func (p pause) duration() time.Duration { return time.Duration(p.Seconds) * time.Second }
 
 type rotateInput struct {
 	rest.AuditedWrite
@@ -126,7 +131,7 @@ func registerChannelActs(d *server) {
 		Description: "The queue waits and continues automatically after the pause. Running calls finish.",
 	}, func(ctx context.Context, in *pauseInput) (rest.Reply, error) {
 		return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: in.Body.Reason, DryRun: in.DryRun, Subject: in.ID}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
-			return d.db.PauseChannel(ctx, a, in.ID, time.Duration(in.Body.Seconds)*time.Second)
+			return d.db.PauseChannel(ctx, a, in.ID, in.Body.duration())
 		})
 	})
 	for _, same := range []struct{ id, verb, summary string }{
@@ -153,6 +158,8 @@ func registerChannelActs(d *server) {
 			return d.db.PutChannel(ctx, a, in.ID, map[string]bool{"enabled": false})
 		})
 	})
+	removeOf(d, "channel", "/channels", "Remove a disabled channel that never had a delivery",
+		"Only a channel without deliveries and quotas can be removed. Disable any other one.", Store.RemoveChannel)
 	rest.Register(d.Server, rest.Operation{
 		ID: "rotate-channel-auth", Method: http.MethodPost, Path: "/channels/{id}/rotate-auth", Summary: "Replace the credential of a channel", Answer: put{},
 		Example:     map[string]any{"auth_ref": "bot-2", "reason": "the token leaked"},

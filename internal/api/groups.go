@@ -18,6 +18,7 @@ type group struct {
 	BreakerOpenedAt instant  `json:"breaker_opened_at" nullable:"true" doc:"The circuit breaker is open since then."`
 	Channels        int      `json:"channels" example:"3"`
 	Enabled         int      `json:"enabled" example:"3" doc:"How many of them are enabled."`
+	Paused          int      `json:"paused" example:"0" doc:"How many of those are paused."`
 }
 
 // GroupPath is the rate group in a path.
@@ -33,6 +34,13 @@ type groupActInput struct {
 	rest.Dry
 	GroupPath
 	Body *rest.Reasoned
+}
+
+type groupPauseInput struct {
+	rest.AuditedWrite
+	rest.Dry
+	GroupPath
+	Body pause
 }
 
 type groupPutInput struct {
@@ -63,6 +71,15 @@ func registerGroups(d *server) {
 	}, func(ctx context.Context, in *groupPutInput) (rest.Reply, error) {
 		return d.patch(ctx, in.AuditedWrite, rest.Change{DryRun: in.DryRun, Subject: in.id()}, in.Body, func(ctx context.Context, a rest.OperatorAction, fields any) (rest.Written, error) {
 			return d.db.PutRateGroup(ctx, a, in.Platform, in.RateGroup, fields)
+		})
+	})
+	rest.Register(d.Server, rest.Operation{
+		ID: "pause-group", Method: http.MethodPost, Path: "/groups/{platform}/{rate_group}/pause", Summary: "Pause all channels of a group for a duration", Answer: changed{},
+		Example:     map[string]any{"seconds": 3600, "reason": "an incident at the platform"},
+		Description: "Their queues wait and continue automatically after the pause. Running calls finish. It replaces earlier pauses.",
+	}, func(ctx context.Context, in *groupPauseInput) (rest.Reply, error) {
+		return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: in.Body.Reason, DryRun: in.DryRun, Subject: in.id()}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+			return d.db.PauseGroup(ctx, a, in.Platform, in.RateGroup, in.Body.duration())
 		})
 	})
 	for _, act := range []struct {

@@ -27,6 +27,8 @@ type Deps struct {
 	Media Media
 	// Sessions authenticates people who are signed in to the pages; nil accepts keys only.
 	Sessions rest.Sessions
+	// Sources polls sources without storing anything.
+	Sources SourceTester
 	// Raw reads raw payloads.
 	Raw RawPayloads
 	// Stream serves GET /api/v1/stream.

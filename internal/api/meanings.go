@@ -20,6 +20,7 @@ var resources = map[string]struct{ one, tag string }{
 	"channels":         {"channel", "Targets on platforms, with credential and limits."},
 	"bot":              {"bot", "The shop bot: its rules, conversations, tries and replays."},
 	"chats":            {"chat", "Chats that bots discovered."},
+	"config":           {"configuration", "The configuration of the workspace as a file."},
 	"credentials":      {"credential", "Named secrets. The secrets are never returned."},
 	"daemons":          {"daemon", "The daemons of the installation."},
 	"deliveries":       {"delivery", "One message for one channel: the unit of queue work."},

@@ -25,6 +25,7 @@ type moderationChat struct {
 }
 
 func registerModerationChats(d *server) {
+	removeOf(d, "moderation-chat", "/moderation-chats", "Remove a moderators' chat", "Its messages stay in the chat. Their buttons no longer decide.", Store.RemoveModerationChat)
 	listOf[moderationChat](d, "moderation-chat", "chat_id", "moderation-chats", "/moderation-chats", "List the chats whose members decide")
 	rest.Register(d.Server, rest.Operation{
 		ID: "put-moderation-chat", Method: http.MethodPatch, Path: "/moderation-chats/{id}", Summary: "Create or change a moderators' chat", Answer: put{},

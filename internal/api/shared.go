@@ -41,6 +41,7 @@ func registerAll(d *server, deps Deps) {
 	registerEndpoints(d)
 	registerEndpointActs(d)
 	registerSources(d)
+	registerSourceActs(d, deps.Sources)
 	registerWebhooks(d)
 	registerWebhookDeliveries(d)
 	registerWebhookActs(d)
@@ -51,6 +52,7 @@ func registerAll(d *server, deps Deps) {
 	registerCredentials(d)
 	registerWorkspaces(d)
 	registerSettings(d)
+	registerConfig(d)
 	registerKeys(d)
 	registerAudit(d)
 	registerDaemons(d)
@@ -132,6 +134,17 @@ func listOf[Row any](d *server, kind, id, plural, path, what string) {
 		ID: "get-" + kind, Method: http.MethodGet, Path: path + "/{id}", Summary: "Get one " + kind, Answer: row, Description: "The row with this id.",
 	}, func(ctx context.Context, in *IDPath) (rest.Reply, error) {
 		return d.One(ctx, "This workspace has no such "+kind+".", rest.Query{Function: list.Function, Kind: list.Kind, Filter: map[string]any{"id": in.ID}})
+	})
+}
+
+// removeOf registers the removal of a row of configuration.
+func removeOf(d *server, kind, path, summary, description string, remove func(Store, context.Context, rest.OperatorAction, string) (rest.Written, error)) {
+	rest.Register(d.Server, rest.Operation{
+		ID: "remove-" + kind, Method: http.MethodPost, Path: path + "/{id}/remove", Summary: summary, Answer: put{}, Example: reasonExample, Description: description,
+	}, func(ctx context.Context, in *actInput) (rest.Reply, error) {
+		return d.Do(ctx, in.AuditedWrite, rest.Change{Reason: why(in.Body), DryRun: in.DryRun, Subject: in.ID}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+			return remove(d.db, ctx, a, in.ID)
+		})
 	})
 }
 

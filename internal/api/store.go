@@ -110,6 +110,7 @@ type channelWrites interface {
 	// RotateAuth keeps the rate group if group is "".
 	RotateAuth(ctx context.Context, a rest.OperatorAction, channel, authRef, group string) (rest.Written, error)
 	RequeueAuthLost(ctx context.Context, a rest.OperatorAction, authRef string) (rest.Written, error)
+	PauseGroup(ctx context.Context, a rest.OperatorAction, platform, group string, pause time.Duration) (rest.Written, error)
 	DisableGroup(ctx context.Context, a rest.OperatorAction, platform, group string) (rest.Written, error)
 	EnableGroup(ctx context.Context, a rest.OperatorAction, platform, group string) (rest.Written, error)
 }
@@ -119,6 +120,7 @@ type channelWrites interface {
 type configurationWrites interface {
 	PutWorkspace(ctx context.Context, a rest.OperatorAction, fields any) (rest.Written, error)
 	PutChannel(ctx context.Context, a rest.OperatorAction, channel string, fields any) (rest.Written, error)
+	RemoveChannel(ctx context.Context, a rest.OperatorAction, channel string) (rest.Written, error)
 	PutRateGroup(ctx context.Context, a rest.OperatorAction, platform, group string, fields any) (rest.Written, error)
 	// PutQuota and DeleteQuota take the id SUBJECT/SECONDS.
 	PutQuota(ctx context.Context, a rest.OperatorAction, quota string, fields any) (rest.Written, error)
@@ -132,11 +134,19 @@ type configurationWrites interface {
 	RotateEndpoint(ctx context.Context, a rest.OperatorAction, endpoint string, fields any) (rest.Written, error)
 	DisableEndpoint(ctx context.Context, a rest.OperatorAction, endpoint string) (rest.Written, error)
 	PutSource(ctx context.Context, a rest.OperatorAction, source string, fields any) (rest.Written, error)
+	PollSourceNow(ctx context.Context, a rest.OperatorAction, source string) (rest.Written, error)
+	RemoveWebhook(ctx context.Context, a rest.OperatorAction, webhook string) (rest.Written, error)
 	PutWebhook(ctx context.Context, a rest.OperatorAction, webhook string, fields any) (rest.Written, error)
 	TestWebhook(ctx context.Context, a rest.OperatorAction, webhook string) (rest.Written, error)
 	// ReplayWebhook takes a filter with since and until, or event_ids, and failed_only.
 	ReplayWebhook(ctx context.Context, a rest.OperatorAction, webhook string, filter any) (rest.Written, error)
 	PutModerationChat(ctx context.Context, a rest.OperatorAction, chat string, fields any) (rest.Written, error)
+	RemoveModerationChat(ctx context.Context, a rest.OperatorAction, chat string) (rest.Written, error)
+	RemoveAlertTarget(ctx context.Context, a rest.OperatorAction, target string) (rest.Written, error)
+	// ApplySettings takes the changed settings by key; null restores a default.
+	ApplySettings(ctx context.Context, a rest.OperatorAction, values any) (rest.Written, error)
+	ExportConfig(ctx context.Context, workspace string) ([]ConfigItem, error)
+	ApplyConfig(ctx context.Context, a rest.OperatorAction, items []ConfigItem) (rest.Written, error)
 	PutAlertTarget(ctx context.Context, a rest.OperatorAction, target string, fields any) (rest.Written, error)
 	ConfirmAlertTarget(ctx context.Context, a rest.OperatorAction, target, code string) (rest.Written, error)
 	TestAlertTarget(ctx context.Context, a rest.OperatorAction, target string) (rest.Written, error)

@@ -127,6 +127,7 @@ func (in *webhookReplayInput) filter() map[string]any {
 }
 
 func registerWebhookActs(d *server) {
+	removeOf(d, "webhook", "/webhooks", "Remove a result webhook", "Its deliveries are removed too. Events that it did not get are not sent.", Store.RemoveWebhook)
 	rest.Register(d.Server, rest.Operation{
 		ID: "test-webhook", Method: http.MethodPost, Path: "/webhooks/{id}/test", Summary: "Send a test event to a result webhook", Answer: webhookTest{}, Example: reasonExample,
 		Description: "The event has the type webhook.test, is signed like all others, and is tried once. The deliveries of the webhook show the answer.",

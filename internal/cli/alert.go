@@ -115,7 +115,7 @@ func alertTargetRemoveCommand() *cobra.Command {
 		Args:    oneArgument("alert target id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
-				answer, err := store.RemoveAlertTarget(ctx, m.act, args[0])
+				answer, err := pg.Decode[pg.PutAnswer](store.RemoveAlertTarget(ctx, m.act, args[0]))
 				if err != nil {
 					return err
 				}

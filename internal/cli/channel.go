@@ -134,7 +134,7 @@ cannot be removed. Disable it instead.`,
 		Args:    oneArgument("channel id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.put(cmd, "channel "+args[0], func(ctx context.Context, store *pg.Store) (pg.PutAnswer, error) {
-				return store.RemoveChannel(ctx, m.act, args[0])
+				return pg.Decode[pg.PutAnswer](store.RemoveChannel(ctx, m.act, args[0]))
 			})
 		},
 	}

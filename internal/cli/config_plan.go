@@ -81,7 +81,7 @@ func configItems(items []configfile.Item) []pg.ConfigItem {
 func (p *plan) add(ctx context.Context, store *pg.Store, act pg.OperatorAction, items []configfile.Item) error {
 	dry := act
 	dry.DryRun = true
-	answer, err := store.ApplyConfig(ctx, dry, configItems(items))
+	answer, err := pg.Decode[pg.ConfigAnswer](store.ApplyConfig(ctx, dry, configItems(items)))
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,8 @@ func (p *plan) addSettings(ctx context.Context, store *pg.Store, act pg.Operator
 		}
 	}
 	act.DryRun = true
-	p.settings, err = store.ApplySettings(ctx, act, p.values)
+	answer, err := pg.Decode[pg.SettingsAnswer](store.ApplySettings(ctx, act, p.values))
+	p.settings = answer.Changes
 	if errors.Is(err, pg.ErrArgument) {
 		for key := range file.Settings {
 			if strings.Contains(err.Error(), " "+key+" ") {
@@ -257,7 +258,7 @@ func (a *applyFlags) apply(ctx context.Context, store *pg.Store, p *plan) error 
 		if len(w.changes) == 0 {
 			continue
 		}
-		answer, err := store.ApplyConfig(ctx, w.act, configItems(w.items))
+		answer, err := pg.Decode[pg.ConfigAnswer](store.ApplyConfig(ctx, w.act, configItems(w.items)))
 		if err != nil {
 			return err
 		}

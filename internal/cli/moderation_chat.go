@@ -74,7 +74,7 @@ refused. To remove the buttons first, run autopost moderation chat disable.`,
 		Args:    oneArgument("chat id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
-				answer, err := store.RemoveModerationChat(ctx, m.act, args[0])
+				answer, err := pg.Decode[pg.PutAnswer](store.RemoveModerationChat(ctx, m.act, args[0]))
 				if err != nil {
 					return err
 				}

@@ -75,11 +75,11 @@ the setting operator_workspace, or else to the oldest workspace.`,
 				return err
 			}
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
-				changes, err := store.ApplySettings(ctx, m.act, pg.Fields{args[0]: value})
+				answer, err := pg.Decode[pg.SettingsAnswer](store.ApplySettings(ctx, m.act, pg.Fields{args[0]: value}))
 				if err != nil {
 					return asUsageError(err)
 				}
-				return m.printSettings(args[0], changes)
+				return m.printSettings(args[0], answer.Changes)
 			})
 		},
 	}

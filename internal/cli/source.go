@@ -186,7 +186,7 @@ func sourceFetchCommand() *cobra.Command {
 		Args:    oneArgument("source id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
-				answer, err := store.PollSourceNow(ctx, m.act, args[0])
+				answer, err := pg.Decode[pg.SourceAnswer](store.PollSourceNow(ctx, m.act, args[0]))
 				if err != nil {
 					return err
 				}

@@ -113,7 +113,7 @@ A version is complete: a field that is not given has its default.`,
 				item.ID += "/" + platform
 			}
 			return p.with(cmd, func(ctx context.Context, store *pg.Store) error {
-				answer, err := store.ApplyConfig(ctx, p.act, []pg.ConfigItem{item})
+				answer, err := pg.Decode[pg.ConfigAnswer](store.ApplyConfig(ctx, p.act, []pg.ConfigItem{item}))
 				if err != nil {
 					return err
 				}

@@ -135,7 +135,7 @@ func webhookRemoveCommand() *cobra.Command {
 		Args:    oneArgument("result webhook id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return m.with(cmd, func(ctx context.Context, store *pg.Store) error {
-				answer, err := store.RemoveWebhook(ctx, m.act, args[0])
+				answer, err := pg.Decode[pg.PutAnswer](store.RemoveWebhook(ctx, m.act, args[0]))
 				if err != nil {
 					return err
 				}

@@ -207,8 +207,9 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 	pages := web.Deps{Store: d.store, Changes: d.stream, PublicURL: d.cfg.PublicURL, Log: d.log}
 	api := api.New(api.Deps{
 		Store: d.store, Log: d.log, Raw: d.raw, Stream: d.stream, Sessions: web.Sessions(pages),
-		Media:  api.Media{Uploads: d.workspaceMedia(), Limits: mediaLimits(d.cfg), Platforms: MediaProxy{d.adapters, d.vault, d.workspaceMedia(), d.mediaProvider(), new(singleflight.Group)}},
-		Checks: d.checks(),
+		Sources: SourceTester{d.store, Fetchers(outbound.GuardedConfig{Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout}, d.vault)},
+		Media:   api.Media{Uploads: d.workspaceMedia(), Limits: mediaLimits(d.cfg), Platforms: MediaProxy{d.adapters, d.vault, d.workspaceMedia(), d.mediaProvider(), new(singleflight.Group)}},
+		Checks:  d.checks(),
 	})
 	if withWeb {
 		pages.API = api

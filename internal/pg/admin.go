@@ -267,6 +267,12 @@ func (s *Store) ResumeChannel(ctx context.Context, a OperatorAction, channel str
 	return s.write(ctx, a, `autopost.resume_channel(@workspace, @channel, @operator, @reason, @dry_run)`, args{"channel": channel})
 }
 
+// PauseGroup pauses all channels of a rate group for whole seconds; platform "" means all platforms.
+func (s *Store) PauseGroup(ctx context.Context, a OperatorAction, platform, group string, pause time.Duration) (Written, error) {
+	return s.write(ctx, a, `autopost.pause_group(@workspace, nullif(@platform, ''), @group, @seconds, @operator, @reason, @dry_run)`,
+		args{"platform": platform, "group": group, "seconds": int(pause / time.Second)})
+}
+
 // DisableGroup disables all channels of a rate group; platform "" means all platforms.
 func (s *Store) DisableGroup(ctx context.Context, a OperatorAction, platform, group string) (Written, error) {
 	return s.write(ctx, a, `autopost.disable_group(@workspace, nullif(@platform, ''), @group, @operator, @reason, @dry_run)`, args{"platform": platform, "group": group})

@@ -126,6 +126,9 @@ func eachOnce(t *testing.T, store *pg.Store, act pg.OperatorAction, key, deliver
 		"request_acts": func(ctx context.Context, a pg.OperatorAction) (pg.Written, error) {
 			return store.RequestActs(ctx, a, api.ActRequest{Kind: autopost.ChangePin, DeliveryIDs: []string{delivery}, At: "2026-12-01T10:00:00Z"})
 		},
+		"pause_group": func(ctx context.Context, a pg.OperatorAction) (pg.Written, error) {
+			return store.PauseGroup(ctx, a, "telegram", "bot", time.Minute)
+		},
 		"disable_group": func(ctx context.Context, a pg.OperatorAction) (pg.Written, error) {
 			return store.DisableGroup(ctx, a, "telegram", "bot")
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"autopost/internal/api"
 	"autopost/internal/problem"
 )
 
@@ -51,8 +52,8 @@ func (s *Store) PutChannel(ctx context.Context, a OperatorAction, channel string
 }
 
 // RemoveChannel removes a disabled channel without references.
-func (s *Store) RemoveChannel(ctx context.Context, a OperatorAction, channel string) (PutAnswer, error) {
-	return Decode[PutAnswer](s.write(ctx, a, `autopost.remove_channel(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": channel}))
+func (s *Store) RemoveChannel(ctx context.Context, a OperatorAction, channel string) (Written, error) {
+	return s.write(ctx, a, `autopost.remove_channel(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": channel})
 }
 
 // PutRateGroup adds or changes the limit of a rate group.
@@ -97,43 +98,17 @@ func (s *Store) PutCredentialBinding(ctx context.Context, a OperatorAction, auth
 }
 
 // ConfigItem is one object of a configuration.
-type ConfigItem struct {
-	// Kind is "workspace", "credential", "group", "template", "channel", "quota", "budget", "retry_policy", "source" or "endpoint".
-	Kind   string `json:"kind"`
-	ID     string `json:"id"`
-	Fields Fields `json:"fields,omitempty"`
-	// Retire disables or removes it instead of writing it.
-	Retire bool `json:"retire,omitempty"`
-}
+type ConfigItem = api.ConfigItem
 
 // ConfigChange is the change of one object of a configuration.
-type ConfigChange struct {
-	Kind    string `json:"kind"`
-	ID      string `json:"id"`
-	Created bool   `json:"created"`
-	Before  Fields `json:"before"`
-	After   Fields `json:"after"`
-	// Note is a remaining manual step; usually "".
-	Note string `json:"note,omitempty"`
-}
+type ConfigChange = api.ConfigChange
 
 // ConfigAnswer is the answer to an applied configuration.
-type ConfigAnswer struct {
-	Applied bool `json:"applied"`
-	// Reason is "unchanged", or "invalid" with the index of the refused object in Item, and Errors.
-	Reason string          `json:"reason"`
-	Item   int             `json:"item"`
-	Errors []problem.Fault `json:"errors"`
-	Items  []ConfigChange  `json:"items"`
-}
+type ConfigAnswer = api.ConfigAnswer
 
 // ApplyConfig writes items in order, all or none.
-func (s *Store) ApplyConfig(ctx context.Context, a OperatorAction, items []ConfigItem) (ConfigAnswer, error) {
-	answer, err := call[ConfigAnswer](ctx, s, `select * from autopost.apply_config($1, $2, $3, $4, $5)`, a.Workspace, items, a.Operator, a.Reason, a.DryRun)
-	if err != nil {
-		return answer, fmt.Errorf("apply config ws=%s: %w", a.Workspace, err)
-	}
-	return answer, nil
+func (s *Store) ApplyConfig(ctx context.Context, a OperatorAction, items []ConfigItem) (Written, error) {
+	return s.write(ctx, a, `autopost.apply_config(@workspace, @items, @operator, @reason, @dry_run)`, args{"items": items})
 }
 
 // ExportConfig returns the items from which ApplyConfig creates the same workspace.
@@ -152,13 +127,14 @@ type SettingChange struct {
 	After  json.RawMessage `json:"after"`
 }
 
-// ApplySettings changes settings, all or none, and returns the changes. Settings belong to no workspace.
-func (s *Store) ApplySettings(ctx context.Context, a OperatorAction, values Fields) ([]SettingChange, error) {
-	answer, err := call[struct{ Changes []SettingChange }](ctx, s, `select * from autopost.apply_settings($1, $2, $3, $4)`, values, a.Operator, a.Reason, a.DryRun)
-	if err != nil {
-		return nil, fmt.Errorf("apply settings: %w", err)
-	}
-	return answer.Changes, nil
+// SettingsAnswer is the answer to changed settings.
+type SettingsAnswer struct {
+	Changes []SettingChange `json:"changes"`
+}
+
+// ApplySettings changes settings, all or none. Settings belong to no workspace.
+func (s *Store) ApplySettings(ctx context.Context, a OperatorAction, values any) (Written, error) {
+	return s.write(ctx, a, `autopost.apply_settings(@values, @operator, @reason, @dry_run)`, args{"values": values})
 }
 
 // NoteCluster stores the cluster of a new database and reports whether this one is a restored copy that sends nothing
@@ -313,8 +289,8 @@ func (s *Store) PutWebhook(ctx context.Context, a OperatorAction, webhook string
 }
 
 // RemoveWebhook removes a result webhook with its queue.
-func (s *Store) RemoveWebhook(ctx context.Context, a OperatorAction, webhook string) (PutAnswer, error) {
-	return Decode[PutAnswer](s.write(ctx, a, `autopost.remove_webhook(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": webhook}))
+func (s *Store) RemoveWebhook(ctx context.Context, a OperatorAction, webhook string) (Written, error) {
+	return s.write(ctx, a, `autopost.remove_webhook(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": webhook})
 }
 
 // TestWebhook queues an event of type webhook.test.
@@ -403,8 +379,8 @@ func (s *Store) PutAlertTarget(ctx context.Context, a OperatorAction, target str
 }
 
 // RemoveAlertTarget removes an alert target.
-func (s *Store) RemoveAlertTarget(ctx context.Context, a OperatorAction, target string) (PutAnswer, error) {
-	return Decode[PutAnswer](s.write(ctx, a, `autopost.remove_alert_target(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": target}))
+func (s *Store) RemoveAlertTarget(ctx context.Context, a OperatorAction, target string) (Written, error) {
+	return s.write(ctx, a, `autopost.remove_alert_target(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": target})
 }
 
 // ModerationChatRow is a chat whose members decide about posts.
@@ -436,8 +412,8 @@ func (s *Store) PutModerationChat(ctx context.Context, a OperatorAction, chat st
 }
 
 // RemoveModerationChat removes a moderators' chat.
-func (s *Store) RemoveModerationChat(ctx context.Context, a OperatorAction, chat string) (PutAnswer, error) {
-	return Decode[PutAnswer](s.write(ctx, a, `autopost.remove_moderation_chat(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": chat}))
+func (s *Store) RemoveModerationChat(ctx context.Context, a OperatorAction, chat string) (Written, error) {
+	return s.write(ctx, a, `autopost.remove_moderation_chat(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": chat})
 }
 
 // TestAlertTarget makes a daemon send a test message.

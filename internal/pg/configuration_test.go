@@ -59,7 +59,7 @@ func configure(t *testing.T, store *pg.Store) {
 	require.NoError(t, err)
 	copied := act
 	copied.Workspace, copied.DryRun = "copy", true
-	answer, err := store.ApplyConfig(ctx, copied, items)
+	answer, err := pg.Decode[pg.ConfigAnswer](store.ApplyConfig(ctx, copied, items))
 	require.NoError(t, err)
 	require.Len(t, answer.Items, len(items))
 	workspaces, err := store.DescribeWorkspaces(ctx, 10)
@@ -74,9 +74,9 @@ func configure(t *testing.T, store *pg.Store) {
 	require.NoError(t, err)
 	require.Equal(t, []pg.QuotaRow{{Subject: "channel:c", WindowSeconds: 3600, MaxSends: 8, Counts: "posts"}}, quotas)
 
-	changes, err := store.ApplySettings(ctx, pg.OperatorAction{Operator: "ann", Reason: "drill", DryRun: true}, pg.Fields{"max_attempts": json.RawMessage("7")})
+	settings, err := pg.Decode[pg.SettingsAnswer](store.ApplySettings(ctx, pg.OperatorAction{Operator: "ann", Reason: "drill", DryRun: true}, pg.Fields{"max_attempts": json.RawMessage("7")}))
 	require.NoError(t, err)
-	require.Len(t, changes, 1)
+	require.Len(t, settings.Changes, 1)
 	lease, err := store.SendingLease(ctx)
 	require.NoError(t, err)
 	require.Equal(t, 5*time.Minute, lease)
@@ -87,7 +87,7 @@ func configure(t *testing.T, store *pg.Store) {
 	require.Nil(t, none)
 	written(store.DeleteQuota(ctx, act, pg.QuotaID("channel:c", time.Hour)))
 	written(store.PutChannel(ctx, act, "c", pg.Fields{"enabled": json.RawMessage("false")}))
-	gone, err := store.RemoveChannel(ctx, act, "c")
+	gone, err := pg.Decode[pg.PutAnswer](store.RemoveChannel(ctx, act, "c"))
 	require.NoError(t, err)
 	require.True(t, gone.Applied)
 }

@@ -119,8 +119,8 @@ func (s *Store) PutSource(ctx context.Context, a OperatorAction, source string, 
 }
 
 // PollSourceNow makes a source due now.
-func (s *Store) PollSourceNow(ctx context.Context, a OperatorAction, source string) (SourceAnswer, error) {
-	return Decode[SourceAnswer](s.write(ctx, a, `autopost.poll_source_now(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": source}))
+func (s *Store) PollSourceNow(ctx context.Context, a OperatorAction, source string) (Written, error) {
+	return s.write(ctx, a, `autopost.poll_source_now(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": source})
 }
 
 // PollError is the error of a source.

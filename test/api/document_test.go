@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -46,7 +47,7 @@ type parameter struct {
 
 // writes reports whether the operation changes something.
 func (o operation) writes() bool {
-	return o.Method != http.MethodGet && !slices.Contains([]string{"plan-post", "preview-template", "preview-x-post", "try-bot", "replay-bot"}, o.ID)
+	return o.Method != http.MethodGet && !slices.Contains([]string{"plan-post", "preview-template", "preview-x-post", "try-bot", "replay-bot", "test-source", "diff-config"}, o.ID)
 }
 
 // success returns the status of a success with a change.
@@ -157,6 +158,12 @@ func (w *world) request(o operation, workspace string) call {
 		}
 		if _, named := body["act_ids"]; named {
 			body["act_ids"] = []string{ids["act_id"]}
+		}
+		if o.Tags[0] == "config" {
+			body["text"] = fmt.Sprintf("workspaces:\n  %s:\n    name: %s\n    status: paused\n", workspace, o.ID)
+		}
+		if o.ID == "test-source" {
+			body["config_json"] = map[string]any{"url": "http://127.0.0.1:1/feed"} // it is refused: no test calls another machine
 		}
 		if _, named := body["blob_ref"]; named {
 			body["blob_ref"], body["auth_ref"] = ids["blob_ref"], ids["max"]

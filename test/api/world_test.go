@@ -63,6 +63,23 @@ func open(t *testing.T) *world {
 	return w
 }
 
+// spares makes objects that an operation may remove.
+func (w *world) spares(workspace, word string, ids map[string]string) {
+	w.t.Helper()
+	for _, kind := range []string{"channel", "webhook", "alert-target", "moderation-chat"} {
+		ids["remove-"+kind] = "spare-" + workspace
+	}
+	ids["fetch-source"] = "polled-" + workspace
+	posttest.Channel(w.DB, workspace, "spare-"+workspace)
+	w.Exec(`select autopost.put_channel($1, 'spare-' || $1, '{"enabled": false}', 'ann', $2, false)`, workspace, word)
+	w.Exec(`select autopost.put_webhook($1, 'spare-' || $1, jsonb_build_object('url', 'https://' || $2 || '.example', 'signing_ref', $2::text, 'enabled', false), 'ann', $2, false)`, workspace, word)
+	w.Exec(`select autopost.put_alert_target($1, 'spare-' || $1, jsonb_build_object('kind', 'telegram', 'address', '-1003', 'auth_ref', $2::text, 'kinds', array['orphans']), 'ann', $3, false)`,
+		workspace, ids["credentials"], word)
+	w.Exec(`select autopost.put_moderation_chat($1, 'spare-' || $1, jsonb_build_object('auth_ref', $2::text, 'target_id', '-1004', 'enabled', false), 'ann', $3, false)`,
+		workspace, ids["credentials"], word)
+	w.Exec(`select autopost.put_source($1, 'polled-' || $1, '{"kind": "rss", "config_json": {"url": "http://127.0.0.1:1/"}}', 'ann', $2, false)`, workspace, word)
+}
+
 // populate makes a workspace with a row of every resource.
 func (w *world) populate(workspace string) {
 	w.t.Helper()
@@ -101,6 +118,7 @@ func (w *world) populate(workspace string) {
 	w.converse(workspace, word, ids)
 	w.Exec(`select autopost.raise_alert($1, 'auth_lost', 'credential:' || $2, jsonb_build_object('message', $3::text), '{}')`, workspace, ids["credentials"], word)
 	ids["alert-targets"] = "a-" + workspace
+	w.spares(workspace, word, ids)
 	ids["alerts"] = pgtest.Value[string](w.DB, `select alert_id::text from autopost.alerts where workspace_id = $1`, workspace)
 	w.hold(workspace, ids)
 	for _, status := range []autopost.Status{autopost.StatusDead, autopost.StatusFailedPermanent, autopost.StatusRetry, autopost.StatusSent, autopost.StatusQueued} {

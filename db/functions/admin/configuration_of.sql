@@ -27,15 +27,16 @@ select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platf
 	g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps, 'platform_rps', (
 		select p.group_rps from autopost.platforms p where p.platform = g.platform),
 	'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at,
-		'channels', g.channels, 'enabled', g.enabled)
+		'channels', g.channels, 'enabled', g.enabled, 'paused', g.paused)
 from (
 	select x.platform, x.rate_group, count(x.channel_id) as channels,
-		count(x.channel_id) filter (where x.enabled) as enabled
+		count(x.channel_id) filter (where x.enabled) as enabled,
+		count(x.channel_id) filter (where x.enabled and x.paused_until > autopost.now_ts()) as paused
 	from (
-		select c.platform, c.rate_group, c.channel_id, c.enabled from autopost.channels c
+		select c.platform, c.rate_group, c.channel_id, c.enabled, c.paused_until from autopost.channels c
 			where c.workspace_id = p_workspace_id
 		union all
-		select l.platform, l.rate_group, null, null from autopost.platform_limits l
+		select l.platform, l.rate_group, null, null, null from autopost.platform_limits l
 			where l.workspace_id = p_workspace_id
 	) x
 	group by x.platform, x.rate_group
@@ -54,7 +55,7 @@ from autopost.workspace_endpoints e
 where p_kind = 'endpoint' and e.workspace_id = p_workspace_id
 union all
 select s.source_id, jsonb_build_object('source_id', s.source_id, 'kind', s.kind, 'config_json',
-	autopost.redact(s.config_json), 'enabled', s.enabled,
+	autopost.masked_config(s.config_json), 'enabled', s.enabled,
 	'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end, 'failures',
 		coalesce(u.failures, 0), 'last_error', u.last_error,
 	'created_at', s.created_at, 'updated_at', s.updated_at)
@@ -110,7 +111,8 @@ where p_kind = 'retry_policy' and (r.workspace_id = p_workspace_id or (r.workspa
 	select 1 from autopost.retry_policies o
 	where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
 union all
-select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at)
+select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at,
+	'default_value', s.default_value, 'least', s.least, 'most', s.most, 'internal', s.internal)
 from autopost.all_settings() s
 where p_kind = 'setting'
 $$;

@@ -18,10 +18,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
 	perform autopost.require_argument('channel_id', p_channel_id is not null);
-	if coalesce(p_seconds not between 1 and 31536000, true) then
-		perform autopost.raise_argument('seconds', 'must be between 1 and 31536000',
-			'pass the seconds of the pause; for a longer one disable the channel');
-	end if;
+	perform autopost.check_pause(p_seconds);
 	perform autopost.lock_channels(p_workspace_id, array[p_channel_id]) where not p_dry_run;
 	if not exists (select 1 from autopost.channels c where c.workspace_id = p_workspace_id
 		and c.channel_id = p_channel_id) then

@@ -11,6 +11,19 @@ begin
 end
 $$;
 
+create or replace function autopost.check_pause(p_seconds int) returns void
+language plpgsql stable
+as $$
+-- Purpose: checks the length of a pause.
+-- Raises:  AP001.
+begin
+	if coalesce(p_seconds not between 1 and 31536000, true) then
+		perform autopost.raise_argument('seconds', 'must be between 1 and 31536000',
+			'pass the seconds of the pause; for a longer one disable the channel');
+	end if;
+end
+$$;
+
 create or replace function autopost.lock_channels(p_workspace_id text, p_channel_ids text[]) returns void
 language plpgsql
 as $$

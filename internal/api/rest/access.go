@@ -113,10 +113,12 @@ var access = map[string]Need{
 	"enable-channel":      {Operator, "channels:write"},
 	"disable-channel":     {Operator, "channels:write"},
 	"rotate-channel-auth": {Owner, "channels:write"},
+	"remove-channel":      {Owner, "channels:write"},
 	"list-chats":          {Viewer, "chats:read"},
 	"list-groups":         {Viewer, "groups:read"},
 	"get-group":           {Viewer, "groups:read"},
 	"put-group":           {Operator, "groups:write"},
+	"pause-group":         {Operator, "groups:write"},
 	"disable-group":       {Operator, "groups:write"},
 	"enable-group":        {Operator, "groups:write"},
 
@@ -136,9 +138,12 @@ var access = map[string]Need{
 	"why-source":              {Viewer, "sources:read"},
 	"get-source":              {Viewer, "sources:read"},
 	"put-source":              {Operator, "sources:write"},
+	"test-source":             {Operator, "sources:write"},
+	"fetch-source":            {Operator, "sources:write"},
 	"list-webhooks":           {Viewer, "webhooks:read"},
 	"get-webhook":             {Viewer, "webhooks:read"},
 	"put-webhook":             {Owner, "webhooks:write"},
+	"remove-webhook":          {Owner, "webhooks:write"},
 	"test-webhook":            {Operator, "webhooks:write"},
 	"replay-webhook":          {Operator, "webhooks:write"},
 	"list-webhook-deliveries": {Viewer, "webhooks:read"},
@@ -157,6 +162,10 @@ var access = map[string]Need{
 	"get-workspace":           {Viewer, "workspaces:read"},
 	"list-settings":           {Viewer, "settings:read"},
 	"get-setting":             {Viewer, "settings:read"},
+	"put-setting":             {Owner, "settings:write"},
+	"export-config":           {Owner, "config:read"},
+	"diff-config":             {Owner, "config:read"},
+	"apply-config":            {Owner, "config:write"},
 
 	"list-credentials":   {Viewer, "credentials:read"},
 	"get-credential":     {Viewer, "credentials:read"},
@@ -168,15 +177,17 @@ var access = map[string]Need{
 	"list-alert-targets":   {Operator, "alerts:read"},
 	"get-alert-target":     {Operator, "alerts:read"},
 	"put-alert-target":     {Owner, "alerts:write"},
+	"remove-alert-target":  {Owner, "alerts:write"},
 	"test-alert-target":    {Operator, "alerts:write"},
 	"confirm-alert-target": {Operator, "alerts:write"},
 	"get-health":           {Viewer, "health:read"},
 	"get-summary":          {Viewer, "health:read"},
 	"get-overview":         {Viewer, "health:read"},
 
-	"list-moderation-chats": {Operator, "moderation:read"},
-	"get-moderation-chat":   {Operator, "moderation:read"},
-	"put-moderation-chat":   {Owner, "moderation:write"},
+	"list-moderation-chats":  {Operator, "moderation:read"},
+	"get-moderation-chat":    {Operator, "moderation:read"},
+	"put-moderation-chat":    {Owner, "moderation:write"},
+	"remove-moderation-chat": {Owner, "moderation:write"},
 
 	"get-queue":    {Viewer, "queue:read"},
 	"get-forecast": {Viewer, "queue:read"},
@@ -209,11 +220,17 @@ var access = map[string]Need{
 var stepUp = []string{
 	"approve-submission", "approve-x-post", "approve-publish-job", "requeue-deliveries", "requeue-credential", "resolve-delivery", "disable-key", "link-raw", "forget-bot-chat",
 	"rotate-channel-auth", "rotate-endpoint",
+	"put-setting",
+	"apply-config",
+	"remove-channel",
+	"remove-webhook",
+	"remove-alert-target",
+	"remove-moderation-chat",
 }
 
 // installation lists the operations on what all workspaces share. Only a session of an owner of the installation may
 // run them: a key belongs to one workspace.
-var installation = []string{"list-daemons"}
+var installation = []string{"list-daemons", "put-setting"}
 
 // Access returns the requirement of an operation; ok is false for an unknown operation.
 func Access(operation string) (need Need, ok bool) {

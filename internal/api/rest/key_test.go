@@ -69,9 +69,12 @@ func TestSomeOperationsNeedThePasswordAgain(t *testing.T) {
 	need := Need{Role: Approver}
 	for _, operation := range stepUp {
 		require.Contains(t, access, operation)
-		require.Nil(t, need.refusal(Key{Role: Owner}, operation, false))
-		require.Nil(t, need.refusal(Key{Role: Owner, UserID: "u", Confirmed: true}, operation, false))
+		require.Nil(t, need.refusal(Key{Role: Owner, InstallationOwner: true}, operation, false))
+		require.Nil(t, need.refusal(Key{Role: Owner, UserID: "u", Confirmed: true, InstallationOwner: true}, operation, false))
 		require.Equal(t, "urn:autopost:problem:step-up", need.refusal(Key{Role: Owner, UserID: "u"}, operation, false).Type)
 	}
 	require.Nil(t, need.refusal(Key{Role: Owner, UserID: "u"}, "reject-submission", false))
+	for _, operation := range installation {
+		require.Equal(t, "urn:autopost:problem:not-allowed", need.refusal(Key{Role: Owner, UserID: "u", Confirmed: true}, operation, false).Type)
+	}
 }

@@ -128,7 +128,7 @@ func replyTo(written Written) (Reply, error) {
 var resources = map[string]string{
 	"unknown_alert": "alerts", "unknown_auth_ref": "credentials", "unknown_channel": "channels", "unknown_chat": "bot/chats", "unknown_rule": "bot/rules", "unknown_rule_version": "bot/rules", "unknown_delivery": "deliveries", "unknown_draft": "drafts",
 	"unknown_endpoint": "endpoints", "unknown_group": "groups", "unknown_key": "keys", "unknown_message": "messages", "unknown_quota": "quotas", "unknown_recurrence": "recurrences",
-	"unknown_raw": "events", "unknown_submission": "submissions", "unknown_target": "alert-targets", "unknown_version": "templates", "unknown_webhook": "webhooks",
+	"unknown_raw": "events", "unknown_submission": "submissions", "unknown_source": "sources", "unknown_target": "alert-targets", "unknown_version": "templates", "unknown_webhook": "webhooks",
 }
 
 // missing names the object that does not exist, and the list to look it up.

@@ -265,6 +265,7 @@ var acts = []act{
 	{"skip_post", "", `select autopost.skip_post('w', {waiting.message}, {by}, false)`, false},
 	{"pause_channel", "", `select autopost.pause_channel('w', 'a', 3600, {by}, false)`, false},
 	{"resume_channel", "", `select autopost.resume_channel('w', 'a', {by}, false)`, false},
+	{"pause_group", "", `select autopost.pause_group('w', 'telegram', 'g', 60, {by}, false)`, false},
 	{"disable_group", "", `select autopost.disable_group('w', null, 'g', {by}, false)`, false},
 	{"enable_group", "", `select autopost.enable_group('w', 'telegram', 'g', {by}, false)`, false},
 	{"rotate_auth", "of a channel at rest", `select autopost.rotate_auth('w', 'c', 'other', 'g', {by}, false)`, false},
