@@ -68,7 +68,7 @@ type configDiff struct {
 // configFile is a file in a request.
 type configFile struct {
 	rest.Reasoned
-	Format string `json:"format,omitempty" enum:"yaml,channels" doc:"yaml: a configuration; channels: a table of channels as comma-separated values. yaml by default."`
+	Format string `json:"format,omitempty" enum:"yaml,channels,feeds" doc:"yaml: a configuration; channels: a table of channels as comma-separated values; feeds: a list of feeds as OPML, or a table with the columns url, title and tags. yaml by default."`
 	Text   string `json:"text" minLength:"1" doc:"The file."`
 	Prune  bool   `json:"prune,omitempty" doc:"Disable what the file does not name. Quotas, budgets and credentials stay."`
 	Digest string `json:"digest,omitempty" doc:"The digest of the diff that a person saw. Another diff is refused."`
@@ -81,7 +81,7 @@ type configInput struct {
 
 var configExample = map[string]any{"text": "workspaces:\n  acme:\n    name: Acme\n", "reason": "a better name"}
 
-func registerConfig(d *server) {
+func registerConfig(d *server, sources SourceTester) {
 	rest.Register(d.Server, rest.Operation{
 		ID: "export-config", Method: http.MethodGet, Path: "/config", Summary: "Export the configuration of the workspace", Answer: configText{},
 		Description: "As autopost config export writes it: values at their default are left out. The same configuration gives the same text.",
@@ -102,7 +102,7 @@ func registerConfig(d *server) {
 		ID: "diff-config", Method: http.MethodPost, Path: "/config/diff", Summary: "Show the changes that a file makes", Answer: configDiff{}, Example: configExample,
 		Description: "Changes nothing. Settings and other workspaces in the file are ignored.",
 	}, func(ctx context.Context, in *configInput) (rest.Reply, error) {
-		diff, _, err := d.diffConfig(ctx, in.Body)
+		diff, _, err := d.diffConfig(ctx, sources, in.Body)
 		return replyOf(diff, err)
 	})
 	rest.Register(d.Server, rest.Operation{
@@ -115,7 +115,7 @@ func registerConfig(d *server) {
 		} else if repeated != nil {
 			return *repeated, nil
 		}
-		diff, items, err := d.diffConfig(ctx, in.Body)
+		diff, items, err := d.diffConfig(ctx, sources, in.Body)
 		if err != nil {
 			return rest.Reply{}, err
 		}
@@ -173,16 +173,19 @@ func writeConfig(workspace string, stored []ConfigItem, masked map[string]json.R
 }
 
 // diffConfig returns the changes of a file and its items.
-func (d *server) diffConfig(ctx context.Context, file configFile) (configDiff, []ConfigItem, error) {
+func (d *server) diffConfig(ctx context.Context, sources SourceTester, file configFile) (configDiff, []ConfigItem, error) {
 	workspace := rest.Caller(ctx).WorkspaceID
 	diff := configDiff{DryRun: true, Items: []ConfigChange{}, Unnamed: []string{}, Ignored: []string{}}
-	read, err := readConfig(workspace, file, &diff)
-	if err != nil {
-		return diff, nil, rest.Wrong("body.text", "is not a valid file: "+err.Error(), "correct this line")
-	}
 	stored, masked, err := d.configOf(ctx, workspace)
 	if err != nil {
 		return diff, nil, err
+	}
+	read, err := readConfig(workspace, file, &diff)
+	if file.Format == "feeds" {
+		read, err = readFeeds(sources, file.Text, stored)
+	}
+	if err != nil {
+		return diff, nil, rest.Wrong("body.text", "is not a valid file: "+err.Error(), "correct this line")
 	}
 	var items []ConfigItem
 	for _, item := range read {
@@ -193,7 +196,7 @@ func (d *server) diffConfig(ctx context.Context, file configFile) (configDiff, [
 		return diff, nil, rest.Wrong("body.text", fault, "set the secret on the page of credentials, or apply the file by autopost config apply on the server")
 	}
 	for _, s := range stored {
-		if file.Format == "channels" || slices.ContainsFunc(items, func(i ConfigItem) bool { return sameItem(i, s) }) {
+		if file.Format == "channels" || file.Format == "feeds" || slices.ContainsFunc(items, func(i ConfigItem) bool { return sameItem(i, s) }) {
 			continue
 		}
 		if file.Prune {
@@ -238,7 +241,10 @@ func (d *server) planConfig(ctx context.Context, read []configfile.Item, items [
 
 // readConfig returns the items of a file that belong to the workspace.
 func readConfig(workspace string, file configFile, diff *configDiff) ([]configfile.Item, error) {
-	if file.Format == "channels" {
+	switch file.Format {
+	case "feeds":
+		return nil, nil
+	case "channels":
 		return configfile.ReadTable("channels.csv", strings.NewReader(file.Text))
 	}
 	read, err := configfile.Read("autopost.yaml", strings.NewReader(file.Text))
@@ -260,6 +266,30 @@ func readConfig(workspace string, file configFile, diff *configDiff) ([]configfi
 		return nil, fmt.Errorf("autopost.yaml must contain workspace %s: add it below workspaces", workspace)
 	}
 	return items, nil
+}
+
+// readFeeds returns a source for each feed of a list whose address is not a source yet.
+func readFeeds(sources SourceTester, text string, stored []ConfigItem) ([]configfile.Item, error) {
+	known := map[string]bool{}
+	for _, s := range stored {
+		var config struct{ URL string }
+		if s.Kind == "source" && json.Unmarshal(s.Fields["config_json"], &config) == nil {
+			known[config.URL] = true
+		}
+	}
+	feeds, err := sources.ReadFeeds(text)
+	items := []configfile.Item{}
+	for _, feed := range feeds {
+		config, err := json.Marshal(map[string]any{"url": feed.URL, "tags": append([]string{}, feed.Tags...)})
+		if err != nil {
+			return nil, err
+		}
+		if !known[feed.URL] {
+			items = append(items, configfile.Item{Kind: "source", ID: feed.ID, Fields: map[string]json.RawMessage{"kind": json.RawMessage(`"rss"`), "config_json": config},
+				At: configfile.Place{File: feed.URL}})
+		}
+	}
+	return items, err
 }
 
 // sameItem reports whether an item of a file is this stored one. "digest/*" names the template "digest".

@@ -2,6 +2,7 @@ package api
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -307,6 +308,12 @@ func changeOf(kind string, more ...configfile.Field) *huma.Schema {
 	}}
 	for _, f := range append(slices.Clone(configfile.KindOf(kind).Fields), more...) {
 		schema.Properties[f.Name] = valueOf(f)
+		if rule := configfile.KindOf(kind).Rule(f.Name); rule.Bounded {
+			schema.Properties[f.Name].Minimum = &rule.Least
+			if !math.IsInf(rule.Most, 1) {
+				schema.Properties[f.Name].Maximum = &rule.Most
+			}
+		}
 	}
 	return schema
 }

@@ -52,7 +52,7 @@ func registerAll(d *server, deps Deps) {
 	registerCredentials(d)
 	registerWorkspaces(d)
 	registerSettings(d)
-	registerConfig(d)
+	registerConfig(d, deps.Sources)
 	registerKeys(d)
 	registerAudit(d)
 	registerDaemons(d)

@@ -23,8 +23,17 @@ type source struct {
 	UpdatedAt  time.Time      `json:"updated_at"`
 }
 
-// SourceTester polls a source and stores nothing.
+// Feed is a feed of a list.
+type Feed struct {
+	// ID depends only on the address.
+	ID, URL string
+	Tags    []string
+}
+
+// SourceTester reads sources and lists of feeds, and stores nothing.
 type SourceTester interface {
+	// ReadFeeds reads a list of feeds: OPML, or comma-separated values.
+	ReadFeeds(text string) ([]Feed, error)
 	// TestSource polls a stored source, with config over its configuration, or a new one if id is "". It returns nil for
 	// an unknown id.
 	TestSource(ctx context.Context, workspace, id, kind string, config map[string]any) (*SourceTrial, error)

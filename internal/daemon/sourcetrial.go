@@ -12,6 +12,7 @@ import (
 	"autopost/internal/api"
 	"autopost/internal/ingest/pull"
 	"autopost/internal/ingest/pull/item"
+	"autopost/internal/ingest/pull/opml"
 	"autopost/internal/pg"
 )
 
@@ -29,6 +30,16 @@ type SourceTester struct {
 }
 
 var _ api.SourceTester = SourceTester{}
+
+// ReadFeeds reads a list of feeds: OPML, or comma-separated values.
+func (t SourceTester) ReadFeeds(text string) ([]api.Feed, error) {
+	list, err := opml.Read([]byte(text))
+	feeds := make([]api.Feed, 0, len(list))
+	for _, f := range list {
+		feeds = append(feeds, api.Feed{ID: f.ID, URL: f.URL, Tags: f.Tags})
+	}
+	return feeds, err
+}
 
 // TestSource polls a stored source without its HTTP validators, with config over its configuration, or a new one if id is
 // "". It returns nil for an unknown id.

@@ -111,3 +111,40 @@ func TestFieldsMatchTheFunctions(t *testing.T) {
 		require.Contains(t, refusal, "colour", kind.Name)
 	}
 }
+
+// Forms have the rules of the functions that check the values.
+func TestRulesMatchTheFunctions(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	type rule struct {
+		Required, Fixed bool
+		Default         any
+		In              []string
+		Min, Max        *float64
+	}
+	for kind, function := range map[string]string{
+		"channel": `channel_rules(null)`, "moderation_chat": `moderation_chat_rules()`, "quota": `quota_rules()`, "endpoint": `endpoint_rules()`,
+		"retry_policy": `retry_policy_rules(null)`, "source": `source_rules(null)`, "alert_target": `alert_target_rules()`, "webhook": `webhook_rules()`,
+	} {
+		var known map[string]rule
+		require.NoError(t, json.Unmarshal([]byte(pgtest.Value[string](db, `select autopost.`+function+`::text`)), &known))
+		for _, f := range configfile.KindOf(kind).Fields {
+			at, want, got := kind+"."+f.Name, known[f.Name], configfile.KindOf(kind).Rule(f.Name)
+			if kind != "channel" || f.Name != "platform" { // the platforms are rows
+				require.Equal(t, want.In, got.In, at)
+			}
+			if got.Required {
+				require.True(t, want.Required && want.Default == nil, at)
+			}
+			if f.Name != "endpoint_id" { // its own function keeps it
+				require.Equal(t, want.Fixed, got.Fixed, at)
+			}
+			if f.Type == configfile.Number {
+				require.NotNil(t, want.Min, at)
+				require.True(t, got.Bounded, at)
+				require.InDelta(t, *want.Min, got.Least, 0, at)
+				require.InDelta(t, *want.Max, got.Most, 0, at)
+			}
+		}
+	}
+}

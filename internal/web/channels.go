@@ -6,15 +6,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"autopost/internal/problem"
 )
 
 // channelList is a page of channels.
 type channelList struct {
 	Channels []channel
 	Next     string
-	Ask      *question
 }
 
 // state is why a channel is not open, or open.
@@ -86,6 +83,10 @@ func (l channelList) title(v *view) string {
 }
 
 func (s *server) channels(v *view) {
+	if v.r.URL.Query().Has("add") {
+		v.showRows(channelResource)
+		return
+	}
 	var list channelList
 	var channels page[channel]
 	target := url.Values{"limit": {"50"}}
@@ -103,45 +104,10 @@ func (s *server) channels(v *view) {
 	if channels.NextCursor != nil {
 		list.Next = *channels.NextCursor
 	}
-	list.Ask = v.askChannel(list.Channels)
 	v.render(http.StatusOK, channelsPage(v, list))
 }
 
 // rank puts what needs a person first.
 func rank(state string) string {
 	return map[string]string{"held": "1", "disabled": "2", "paused": "3", "cooldown": "4", "open": "5"}[state]
-}
-
-// askChannel returns the question that the address asks for.
-func (v *view) askChannel(channels []channel) *question {
-	q := v.r.URL.Query()
-	act, id := q.Get("ask"), q.Get("channel")
-	at := slices.IndexFunc(channels, func(c channel) bool { return c.ChannelID == id })
-	if at < 0 || !v.may("operator") || !slices.Contains(channels[at].acts(v.now), act) {
-		return nil
-	}
-	return &question{Act: act, Action: "/channels/" + url.PathEscape(id) + "/" + act, Back: "/channels",
-		Title: v.t("ask.channel."+act, channels[at].name()), Text: v.t("ask.channel." + act + ".text"), Button: v.t("channel." + act)}
-}
-
-// actOnChannel pauses, resumes, enables or disables a channel.
-func (s *server) actOnChannel(v *view) {
-	act, id := v.r.PathValue("act"), v.r.PathValue("channel_id")
-	body := map[string]any{"reason": strings.TrimSpace(v.form.Get("reason"))}
-	if body["reason"] == "" {
-		body["reason"] = v.t("reason." + act)
-	}
-	switch act {
-	case "pause":
-		body["seconds"] = 3600
-	case "resume", "enable", "disable":
-	default:
-		v.fail(problem.UnknownPath.Says("%s", errNotFound.Detail))
-		return
-	}
-	if err := v.post("/channels/"+url.PathEscape(id)+"/"+act, body); err != nil {
-		v.fail(err)
-		return
-	}
-	v.done("/channels", act)
 }

@@ -127,7 +127,11 @@ type question struct {
 	Hidden                           map[string]string
 	// MessageID asks for the id at the platform.
 	MessageID bool
-	Back      string
+	// Hours asks for the length of a pause, Code for the code of a mail.
+	Hours, Code bool
+	// Refused is why the act is impossible now; it leaves no button.
+	Refused string
+	Back    string
 }
 
 func (s *server) post(v *view) {

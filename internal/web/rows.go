@@ -43,6 +43,7 @@ var states = map[string]state{
 	"sent": {"ok quiet", "check"}, "deduped": {"", "copy"}, "failed_permanent": {"fail", "cross"}, "dead": {"fail", "stop"},
 	"pending": {"held", "decisions"}, "fetching": {"", "wait"}, "unknown": {"unsure", "unsure"}, "held": {"held", "hand"},
 	"open": {"ok quiet", "check"}, "paused": {"held", "hand"}, "disabled": {"", "skip"}, "cooldown": {"", "wait"},
+	"failing": {"fail", "warn"},
 	"warning": {"held", "warn"}, "error": {"fail", "warn"}, "critical": {"fail", "stop"},
 }
 

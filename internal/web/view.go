@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -113,12 +114,37 @@ func (v *view) sound() bool {
 		return false
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
-	if err := v.r.ParseForm(); err != nil {
+	if err := v.parse(); err != nil {
 		v.fail(problem.TooLarge.Says("%s", v.t("error.form")))
 		return false
 	}
 	v.form = v.r.PostForm //nolint:forbidigo // the fields of a form that was received; the rule is about requests that are sent
 	return true
+}
+
+// parse reads a form. A file becomes the value of its field, so that a form with a file is like any other.
+func (v *view) parse() error {
+	if !strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/form-data") {
+		return v.r.ParseForm()
+	}
+	if err := v.r.ParseMultipartForm(maxForm); err != nil {
+		return err
+	}
+	for name, uploaded := range v.r.MultipartForm.File {
+		file, err := uploaded[0].Open()
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(file)
+		_ = file.Close() // it was only read
+		if err != nil {
+			return err
+		}
+		if len(text) > 0 {
+			v.r.PostForm.Set(name, string(text)) //nolint:forbidigo // the fields of a form that was received
+		}
+	}
+	return nil
 }
 
 func (v *view) safe() bool { return v.r.Method == http.MethodGet || v.r.Method == http.MethodHead }

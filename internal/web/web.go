@@ -214,12 +214,12 @@ func (s *server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /decisions/{submission_id}", s.signed(s.decisions))
 	mux.HandleFunc("POST /decisions/{submission_id}/{act}", s.signed(s.decide))
 	mux.HandleFunc("GET /channels", s.signed(s.channels))
-	mux.HandleFunc("POST /channels/{channel_id}/{act}", s.signed(s.actOnChannel))
 	s.operationsRoutes(mux)
 	mux.HandleFunc("GET /setup", s.signed(s.setup))
 	mux.HandleFunc("GET /setup/people", s.signed(s.people))
 	mux.HandleFunc("POST /setup/people/{act}", s.signed(s.actOnPeople))
 	mux.HandleFunc("GET /setup/keys", s.signed(s.keys))
 	mux.HandleFunc("POST /setup/keys/{act}", s.signed(s.actOnKeys))
+	s.setupRoutes(mux)
 	mux.HandleFunc("/", s.open(func(v *view) { v.fail(errNotFound) }))
 }

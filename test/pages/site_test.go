@@ -75,12 +75,14 @@ func (s *site) fill() {
 	}
 	s.ids["submission"] = pgtest.Value[string](s.DB, `select submission_id::text from autopost.submissions where status = 'pending' order by submission_id limit 1`)
 	s.Exec(`select autopost.raise_alert('news', 'dead', 'deliveries', '{"message": "1 dead delivery: tg_forbidden in city (1)"}', '{}')`)
+	s.furnish()
 	s.Exec(`update autopost.workspaces set status = 'paused' where workspace_id = 'news'`)
 }
 
 // person is a browser without a screen: it keeps cookies, follows nothing and fills forms.
 type person struct {
 	s       *site
+	role    string
 	cookies map[string]string
 	header  http.Header
 }
@@ -167,6 +169,7 @@ func (s *site) member(role string) *person {
 	result := s.RunWithInput(password+"\n", "user", "add", email, "--role", role, "--workspace", "news")
 	require.Zero(s.t, result.Code, result.Stderr)
 	p := s.person()
+	p.role = role
 	require.Equal(s.t, http.StatusSeeOther, p.post("/login", "email", email, "password", password).status)
 	return p
 }
