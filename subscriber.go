@@ -2,6 +2,7 @@ package autopost
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -28,4 +29,11 @@ type Subscriber interface {
 	// Subscribe makes the platform send the types want.Updates to want.URL, each request with the
 	// secret hook. It replaces an earlier subscription of the URL.
 	Subscribe(ctx context.Context, secret Secret, want Subscription, hook Secret) *Error
+}
+
+// Poller is optional for an adapter: it reads the updates that wait for a bot without a subscription.
+type Poller interface {
+	// Poll returns a page of waiting updates, oldest first, and does not wait for new ones. after is "" for the first
+	// page. A next that is not "" is the after of another page; the platform then forgets the pages before it.
+	Poll(ctx context.Context, secret Secret, after string) (updates []json.RawMessage, next string, failure *Error)
 }

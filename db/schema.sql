@@ -877,6 +877,58 @@ $$;
 
 
 --
+-- Name: admit_person(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.admit_person(p_email text, p_name text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: finds the person with an e-mail address that an identity provider has verified. Open
+--          invitations for the address are accepted; an invited person who does not exist yet is added
+--          without a password. Works across workspaces. Only the engine may call it.
+-- Returns: {"applied": true, "user_id"}; or {"applied": false, "reason": "unknown_person" | "disabled"}.
+-- Raises:  AP001 for a text that is not an address.
+-- Locks:   turns (people), audit_heads.
+-- Writes:  users, memberships, invitations, admin_audit_log.
+declare
+	v_email text := autopost.email_of(p_email);
+	v_user autopost.users;
+	v_row autopost.invitations;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.take_turn('people');
+	select u.* into v_user from autopost.users u where u.email = v_email;
+	if v_user.enabled is false then
+		return '{"applied": false, "reason": "disabled"}';
+	end if;
+	for v_row in
+		select i.* from autopost.invitations i
+		where i.email = v_email and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+		order by i.workspace_id
+	loop
+		if v_user.user_id is null then
+			v_user := autopost.add_user(v_email, coalesce(nullif(left(btrim(regexp_replace(p_name, '[[:cntrl:]]', '',
+				'g')), 100), ''), split_part(v_email, '@', 1)), null, false);
+		end if;
+		insert into autopost.memberships (workspace_id, user_id, role, created_at)
+		values (v_row.workspace_id, v_user.user_id, v_row.role, autopost.now_ts())
+		on conflict (workspace_id, user_id) do update set role = excluded.role;
+		delete from autopost.invitations i
+		where i.workspace_id = v_row.workspace_id and i.invitation_id = v_row.invitation_id;
+		perform autopost.audit(v_row.workspace_id, 'accept_invitation', 'user:' || v_user.user_id,
+			autopost.act_of_user(v_user.user_id, 'invited by ' || v_row.invited_by || ', signed in by the identity provider'),
+			'{}', autopost.user_shown(v_user) || jsonb_build_object('role', v_row.role));
+	end loop;
+	if v_user.user_id is null then
+		return '{"applied": false, "reason": "unknown_person"}';
+	end if;
+	return jsonb_build_object('applied', true, 'user_id', v_user.user_id);
+end
+$$;
+
+
+--
 -- Name: after_budget(autopost.channels, timestamp with time zone, bigint, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -2657,6 +2709,54 @@ begin
 		'deadline', autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin))), '{}')
 	into o_begun
 	from begun b;
+end
+$$;
+
+
+--
+-- Name: begin_credential_link(text, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.begin_credential_link(p_workspace_id text, p_auth_ref text, p_fields jsonb, p_operator text, p_reason text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: stores what the answer of a platform about an account needs, for ten minutes: {"platform",
+--          "state_hash": the SHA-256 of the state in the address, "redirect", "sealed": the app and the
+--          verifier as sealed_of takes them, "requeue": send again what failed}. It removes what is older.
+--          Only the engine may call it.
+-- Returns: {"applied": true, "expires_at"}; or {"applied": false, "reason": "other_platform", "platform"}.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   audit_heads.
+-- Reads:   credential_bindings.
+-- Writes:  credential_links, admin_audit_log.
+declare
+	v_act jsonb;
+	v_until timestamptz := autopost.now_ts() + interval '10 minutes';
+	v_bound text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, false);
+	perform autopost.require_argument('auth_ref', p_auth_ref <> ''),
+		autopost.require_argument('fields', jsonb_typeof(p_fields) = 'object'),
+		autopost.require_argument('platform', p_fields ->> 'platform' in ('x', 'youtube')),
+		autopost.require_argument('redirect', p_fields ->> 'redirect' <> ''),
+		autopost.check_token_hash(p_fields ->> 'state_hash'), autopost.sealed_of(p_fields -> 'sealed');
+	select b.platform into v_bound from autopost.credential_bindings b
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref;
+	perform autopost.check_new_id('auth_ref', p_auth_ref) where v_bound is null;
+	if v_bound <> p_fields ->> 'platform' then
+		return jsonb_build_object('applied', false, 'reason', 'other_platform', 'platform', v_bound);
+	end if;
+	delete from autopost.credential_links l
+	where l.workspace_id = p_workspace_id and l.expires_at <= autopost.now_ts();
+	insert into autopost.credential_links (workspace_id, state_hash, auth_ref, platform, redirect, sealed, requeue,
+		operator, reason, expires_at)
+	values (p_workspace_id, p_fields ->> 'state_hash', p_auth_ref, p_fields ->> 'platform', p_fields ->> 'redirect',
+		p_fields -> 'sealed', coalesce((p_fields -> 'requeue')::boolean, false), p_operator, p_reason, v_until);
+	perform autopost.audit(p_workspace_id, 'begin_credential_link', 'credential:' || p_auth_ref, v_act, '{}',
+		jsonb_build_object('platform', p_fields ->> 'platform', 'redirect', p_fields ->> 'redirect'));
+	return jsonb_build_object('applied', true, 'expires_at', v_until);
 end
 $$;
 
@@ -9193,9 +9293,14 @@ left join autopost.pull_cursors u on u.workspace_id = s.workspace_id and u.sourc
 where p_kind = 'source' and s.workspace_id = p_workspace_id
 union all
 select b.auth_ref, jsonb_build_object('auth_ref', b.auth_ref, 'platform', b.platform, 'kept_in',
-	split_part(b.secret_ref, ':', 1), 'rotated_at', b.rotated_at,
-	'channels', h.channels, 'held', h.held, 'auth_lost_at', h.auth_lost_at, 'updated_at', b.updated_at)
+	split_part(b.secret_ref, ':', 1), 'hosts', coalesce(b.hosts, '{}'), 'rotated_at', b.rotated_at,
+	'channels', h.channels, 'held', h.held, 'auth_lost_at', h.auth_lost_at, 'uses',
+		autopost.credential_uses(p_workspace_id, b.auth_ref),
+	'account', s.account, 'checked_at', s.checked_at, 'rights', coalesce(s.rights, '[]'), 'error', s.error, 'lost_at',
+		s.lost_at, 'valid_until', s.valid_until, 'refreshed_at', s.refreshed_at, 'next_refresh_at', s.next_refresh_at,
+	'failures', coalesce(s.failures, 0), 'updated_at', b.updated_at)
 from autopost.credential_bindings b
+left join autopost.credential_health s on s.workspace_id = b.workspace_id and s.auth_ref = b.auth_ref
 cross join lateral (
 	select count(*) as channels, count(*) filter (where c.auth_held) as held, max(c.auth_lost_at) as auth_lost_at
 	from autopost.channels c
@@ -9706,6 +9811,53 @@ $_$;
 
 
 --
+-- Name: create_workspace(text, text, uuid, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.create_workspace(p_workspace_id text, p_name text, p_user_id uuid, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: adds a workspace, and the owner of the installation who adds it as its owner.
+-- Returns: {"applied": true, "dry_run", "workspace_id"}; or {"applied": false, "dry_run", "reason":
+--          "not_installation_owner" | "workspace_exists"}.
+-- Raises:  AP001 for a wrong argument; AP002 if the role may not act for the workspace.
+-- Locks:   turns (people), audit_heads.
+-- Reads:   users.
+-- Writes:  workspaces, memberships, admin_audit_log.
+declare
+	v_act jsonb;
+	v_refused text;
+begin
+	perform autopost.enter_new_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('user_id', p_user_id is not null);
+	if length(p_name) > 100 or p_name ~ '[[:cntrl:]]' then
+		perform autopost.raise_argument('name', 'must have at most 100 characters in one line', 'shorten it');
+	end if;
+	perform autopost.take_turn('people') where not p_dry_run;
+	v_refused := case
+		when not exists (select 1 from autopost.users u where u.user_id = p_user_id and u.enabled
+			and u.installation_owner) then 'not_installation_owner'
+		when exists (select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id)
+			then 'workspace_exists' end;
+	if v_refused is not null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_refused);
+	end if;
+	if not p_dry_run then
+		insert into autopost.workspaces (workspace_id, name, created_at, updated_at)
+		values (p_workspace_id, coalesce(btrim(p_name), ''), autopost.now_ts(), autopost.now_ts());
+		insert into autopost.memberships (workspace_id, user_id, role, created_at)
+		values (p_workspace_id, p_user_id, 'owner', autopost.now_ts());
+		perform autopost.audit(p_workspace_id, 'create_workspace', 'workspace:' || p_workspace_id, v_act, '{}',
+			jsonb_build_object('name', coalesce(btrim(p_name), ''), 'owner', p_user_id));
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'workspace_id', p_workspace_id);
+end
+$$;
+
+
+--
 -- Name: credential_command(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9841,6 +9993,45 @@ CREATE FUNCTION autopost.credential_platforms() RETURNS text[]
 begin
 	return array(select p.platform from autopost.platforms p union select unnest('{http,postgres,smtp,webhook}'::text[])
 		order by 1);
+end
+$$;
+
+
+--
+-- Name: credential_uses(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.credential_uses(p_workspace_id text, p_auth_ref text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: what uses a credential: [{"kind", "id"}], at most 500.
+-- Reads:   channels, channel_auth, workspace_endpoints, pull_sources, result_webhooks, alert_targets,
+--          moderation_chats.
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('kind', u.kind, 'id', u.id) order by u.kind, u.id), '[]')
+		from (
+			select 'channel' as kind, c.channel_id as id from autopost.channels c
+			left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+			where c.workspace_id = p_workspace_id and p_auth_ref in (c.auth_ref, a.auth_ref)
+			union all
+			select 'endpoint', e.endpoint_id from autopost.workspace_endpoints e
+			where e.workspace_id = p_workspace_id
+			and p_auth_ref in (e.signing_ref, e.old_signing_ref, e.meta ->> 'auth_ref')
+			union all
+			select 'source', s.source_id from autopost.pull_sources s
+			where s.workspace_id = p_workspace_id
+			and p_auth_ref in (s.config_json ->> 'auth_ref', s.config_json ->> 'approval_ref')
+			union all
+			select 'webhook', w.webhook_id from autopost.result_webhooks w
+			where w.workspace_id = p_workspace_id and p_auth_ref in (w.signing_ref, w.old_signing_ref)
+			union all
+			select 'alert_target', t.target_id from autopost.alert_targets t
+			where t.workspace_id = p_workspace_id and t.auth_ref = p_auth_ref
+			union all
+			select 'moderation_chat', m.chat_id from autopost.moderation_chats m
+			where m.workspace_id = p_workspace_id and m.auth_ref = p_auth_ref
+			limit 500) u);
 end
 $$;
 
@@ -10493,6 +10684,49 @@ begin
 		jsonb_build_object('operator', 'autopost', 'reason', case p_reason
 			when 'gone' then 'its address answered 410 Gone' else 'all its calls failed for too long' end),
 		'{"enabled": true}', '{"enabled": false}');
+end
+$$;
+
+
+--
+-- Name: discover_chats(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.discover_chats(p_workspace_id text, p_auth_ref text, p_updates jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: records the chats that waiting updates of a bot name, for a bot without an endpoint. Nothing
+--          else is done with the updates, and a repeat changes nothing. Channels pause or resume as by
+--          receive_update. Only the engine may call it.
+-- Returns: {"chats": known chats of the bot}.
+-- Raises:  AP001 for a wrong argument, or a credential that is not a bot.
+-- Locks:   discovered_chats, channels (channel_id), channel_gates, audit_heads.
+-- Reads:   credential_bindings.
+-- Writes:  discovered_chats, channels, channel_gates, alerts, events (channel_paused, channel_enabled),
+--          admin_audit_log.
+declare
+	v_platform text;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('updates', jsonb_typeof(p_updates) = 'array');
+	select b.platform into v_platform from autopost.credential_bindings b
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref and b.platform in ('telegram', 'max');
+	if v_platform is null then
+		perform autopost.raise_argument('auth_ref', format('%s is not a bot', coalesce(p_auth_ref, 'null')),
+			'use a credential of telegram or max');
+	end if;
+	perform autopost.note_chat(p_workspace_id, v_platform, p_auth_ref, f.fact)
+	from (
+		select c.value as fact
+		from jsonb_array_elements(p_updates) with ordinality u (body, n)
+		cross join lateral jsonb_array_elements((case v_platform when 'telegram' then autopost.telegram_update(u.body)
+			else autopost.max_update(u.body) end) -> 'chats') c
+		where jsonb_typeof(u.body) = 'object'
+		order by c.value ->> 'target_id', u.n) f;
+	return jsonb_build_object('chats', (select count(*) from autopost.discovered_chats h
+		where h.workspace_id = p_workspace_id and h.platform = v_platform and h.auth_ref = p_auth_ref
+		and h.left_at is null));
 end
 $$;
 
@@ -11675,6 +11909,35 @@ begin
 			'rate_group', p_rate_group, 'opened_at', v_before.breaker_opened_at, 'probes', v_before.probes));
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
+end
+$$;
+
+
+--
+-- Name: end_own_session(uuid, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.end_own_session(p_user_id uuid, p_session_id uuid) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: ends a session of a person by its id. Works across workspaces.
+-- Returns: {"applied": true}; or {"applied": false, "reason": "unknown_session"} without such a session
+--          of this person.
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   audit_heads.
+-- Writes:  sessions, admin_audit_log.
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('user_id', p_user_id is not null),
+		autopost.require_argument('session_id', p_session_id is not null);
+	delete from autopost.sessions s where s.user_id = p_user_id and s.session_id = p_session_id;
+	if not found then
+		return '{"applied": false, "reason": "unknown_session"}';
+	end if;
+	perform autopost.audit_person('end_session', p_user_id, autopost.act_of_user(p_user_id, 'sign-out'),
+		jsonb_build_object('session_id', p_session_id), '{}');
+	return '{"applied": true}';
 end
 $$;
 
@@ -20375,7 +20638,7 @@ CREATE FUNCTION autopost.list_members(p_workspace_id text, p_filter jsonb, p_lim
     AS $$
 -- Purpose: lists the people of a workspace, newest account first. All keys of p_filter are optional:
 --          user_id, before_id (older than this id: the next page).
--- Returns: rows {"user_id", "email", "name", "role", "enabled", "since"}.
+-- Returns: rows {"user_id", "email", "name", "role", "enabled", "installation_owner", "since"}.
 -- Raises:  AP001 for an unknown key, a malformed id, or a limit outside 1 to 10000.
 -- Reads:   memberships, users.
 declare
@@ -20386,7 +20649,7 @@ begin
 	perform autopost.check_read(p_filter, '{user_id,before_id}', p_limit);
 	return query
 	select jsonb_build_object('user_id', u.user_id, 'email', u.email, 'name', u.name, 'role', m.role, 'enabled',
-		u.enabled, 'since', m.created_at)
+		u.enabled, 'installation_owner', u.installation_owner, 'since', m.created_at)
 	from autopost.memberships m
 	join autopost.users u on u.user_id = m.user_id
 	where m.workspace_id = p_workspace_id
@@ -32220,6 +32483,54 @@ $$;
 
 
 --
+-- Name: remove_credential(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.remove_credential(p_workspace_id text, p_auth_ref text, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: removes a credential that nothing uses, with its sealed secrets and the chats that its bot
+--          discovered. Only the engine may call it.
+-- Returns: {"applied": true, "dry_run", "before", "after": {}}; or {"applied": false, "dry_run"} with
+--          reason unknown_auth_ref, or referred_to and "uses": [{"kind", "id"}].
+-- Raises:  AP001 for a wrong argument.
+-- Locks:   workspaces, audit_heads.
+-- Reads:   as credential_uses.
+-- Writes:  credential_bindings, credential_health, sealed_secrets, discovered_chats, admin_audit_log.
+declare
+	v_act jsonb;
+	v_bound autopost.credential_bindings;
+	v_uses jsonb;
+	v_before jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
+	perform autopost.require_argument('auth_ref', p_auth_ref <> '');
+	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
+	select b.* into v_bound from autopost.credential_bindings b
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref;
+	v_uses := autopost.credential_uses(p_workspace_id, p_auth_ref);
+	if v_bound.auth_ref is null then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'unknown_auth_ref');
+	elsif v_uses <> '[]' then
+		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', 'referred_to', 'uses', v_uses);
+	end if;
+	v_before := jsonb_strip_nulls(jsonb_build_object('platform', v_bound.platform, 'kept_in',
+		split_part(v_bound.secret_ref, ':', 1), 'hosts', v_bound.hosts));
+	if not p_dry_run then
+		delete from autopost.discovered_chats h
+		where h.workspace_id = p_workspace_id and h.platform = v_bound.platform and h.auth_ref = p_auth_ref;
+		delete from autopost.credential_bindings b
+		where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref;
+		perform autopost.audit(p_workspace_id, 'remove_credential', 'credential:' || p_auth_ref, v_act, v_before, '{}');
+	end if;
+	return jsonb_build_object('applied', true, 'dry_run', p_dry_run, 'before', v_before, 'after', '{}'::jsonb);
+end
+$$;
+
+
+--
 -- Name: remove_draft(text, uuid, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -39064,6 +39375,36 @@ $$;
 
 
 --
+-- Name: take_credential_link(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.take_credential_link(p_state_hash text, p_operator text) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: takes the link with this SHA-256 of a state, once. A link of a person is for that person
+--          (p_operator "user:ID"); others are for the owner of the state. Works across workspaces. Only
+--          the engine may call it.
+-- Returns: {"workspace_id", "auth_ref", "platform", "redirect", "sealed", "requeue", "operator",
+--          "reason"}; null without one.
+-- Raises:  AP001 for a malformed hash.
+-- Writes:  credential_links.
+declare
+	v_link autopost.credential_links;
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.check_token_hash(p_state_hash);
+	delete from autopost.credential_links l
+	where l.state_hash = p_state_hash and l.expires_at > autopost.now_ts() and autopost.may_access(l.workspace_id)
+	and (l.operator not like 'user:%' or l.operator = p_operator)
+	returning l.* into v_link;
+	return case when v_link.state_hash is not null then
+		to_jsonb(v_link) - '{state_hash,expires_at}'::text[] end;
+end
+$$;
+
+
+--
 -- Name: take_event(autopost.workspace_endpoints, jsonb, jsonb, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -45000,6 +45341,27 @@ CREATE TABLE autopost.cluster_identity (
 
 
 --
+-- Name: credential_links; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.credential_links (
+    workspace_id text NOT NULL,
+    state_hash text NOT NULL,
+    auth_ref text NOT NULL,
+    platform text NOT NULL,
+    redirect text NOT NULL,
+    sealed jsonb NOT NULL,
+    requeue boolean NOT NULL,
+    operator text NOT NULL,
+    reason text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT credential_links_state_hash_check CHECK ((state_hash ~ '^[0-9a-f]{64}$'::text))
+);
+
+ALTER TABLE ONLY autopost.credential_links FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: dispatch_cursor; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -45694,6 +46056,14 @@ ALTER TABLE ONLY autopost.credential_bindings
 
 ALTER TABLE ONLY autopost.credential_health
     ADD CONSTRAINT credential_health_pkey PRIMARY KEY (workspace_id, auth_ref);
+
+
+--
+-- Name: credential_links credential_links_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.credential_links
+    ADD CONSTRAINT credential_links_pkey PRIMARY KEY (workspace_id, state_hash);
 
 
 --
@@ -46515,6 +46885,13 @@ CREATE INDEX credential_health_failing ON autopost.credential_health USING btree
 --
 
 CREATE INDEX credential_health_leased ON autopost.credential_health USING btree (workspace_id, auth_ref) WHERE (lease_token IS NOT NULL);
+
+
+--
+-- Name: credential_links_state; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX credential_links_state ON autopost.credential_links USING btree (state_hash);
 
 
 --
@@ -47593,6 +47970,14 @@ ALTER TABLE ONLY autopost.credential_health
 
 
 --
+-- Name: credential_links credential_links_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.credential_links
+    ADD CONSTRAINT credential_links_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: data_keys data_keys_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -48183,6 +48568,12 @@ ALTER TABLE autopost.credential_bindings ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.credential_health ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: credential_links; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.credential_links ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: data_keys; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -48500,6 +48891,13 @@ CREATE POLICY owner_session ON autopost.credential_bindings TO autopost_owner US
 --
 
 CREATE POLICY owner_session ON autopost.credential_health TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: credential_links owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.credential_links TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -49117,6 +49515,13 @@ CREATE POLICY workspace ON autopost.credential_bindings USING ((workspace_id = c
 --
 
 CREATE POLICY workspace ON autopost.credential_health USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: credential_links workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.credential_links USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

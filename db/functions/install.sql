@@ -128,6 +128,7 @@
 \ir ingest/telegram_update.sql
 \ir ingest/max_update.sql
 \ir ingest/receive_update.sql
+\ir ingest/discover_chats.sql
 \ir ingest/enqueue_messages_and_deliveries.sql
 \ir ingest/submit_post.sql
 \ir ingest/drafts.sql
@@ -379,11 +380,14 @@
 \ir admin/revoke_invitation.sql
 \ir admin/get_invitation.sql
 \ir admin/accept_invitation.sql
+\ir admin/admit_person.sql
+\ir admin/create_workspace.sql
 \ir admin/get_login.sql
 \ir admin/begin_session.sql
 \ir admin/resolve_session.sql
 \ir admin/confirm_session.sql
 \ir admin/end_session.sql
+\ir admin/end_own_session.sql
 \ir admin/end_sessions.sql
 \ir admin/list_users.sql
 \ir admin/list_members.sql
@@ -413,6 +417,9 @@
 \ir admin/rotate_auth.sql
 \ir admin/requeue_auth_lost.sql
 \ir admin/put_sealed_secret.sql
+\ir admin/remove_credential.sql
+\ir admin/begin_credential_link.sql
+\ir admin/take_credential_link.sql
 \ir admin/record_credential_check.sql
 \ir admin/record_upload.sql
 \ir admin/list_credentials.sql

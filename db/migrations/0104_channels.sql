@@ -33,6 +33,22 @@ create table autopost.sealed_secrets (
 create unique index sealed_secrets_in_force on autopost.sealed_secrets (workspace_id, auth_ref)
 	where retired_at is null;
 
+-- Accounts that a person connects: what the answer of the platform needs, by the SHA-256 of its state.
+create table autopost.credential_links (
+	workspace_id text not null references autopost.workspaces (workspace_id),
+	state_hash   text not null check (state_hash ~ '^[0-9a-f]{64}$'),
+	auth_ref     text not null,
+	platform     text not null,
+	redirect     text not null, -- the address that the platform answers to
+	sealed       jsonb not null, -- the app and the verifier, sealed like a secret
+	requeue      boolean not null, -- send again what failed by the old secret
+	operator     text not null,
+	reason       text not null,
+	expires_at   timestamptz not null,
+	primary key (workspace_id, state_hash)
+);
+create index credential_links_state on autopost.credential_links (state_hash);
+
 -- State of each credential. A trigger on credential_bindings keeps one row per credential.
 create table autopost.credential_health (
 	workspace_id    text not null,

@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(51);
+select plan(64);
 
 create function test.hash(p_word text) returns text
 language sql
@@ -108,6 +108,34 @@ select autopost.invite_user('w', '{"email": "ann@example.org", "role": "viewer"}
 select is(autopost.accept_invitation(test.hash('late'), test.user_of('ann@example.org'), '{}') ->> 'applied', 'true',
 	'a person who exists joins');
 
+-- An identity provider vouches for an address.
+select is(autopost.admit_person('eve@example.org', 'Eve'), '{"applied": false, "reason": "unknown_person"}');
+select is((autopost.admit_person('BOB@example.org', 'Robert') ->> 'user_id')::uuid, test.user_of('bob@example.org'));
+select autopost.invite_user('w', '{"email": "eve@example.org", "role": "viewer"}', test.hash('eve'), 'o', 'r');
+select is(autopost.admit_person('eve@example.org', E'Eve\nE.') ->> 'applied', 'true');
+select is((select array[m ->> 'name', m ->> 'role'] from autopost.list_members('w', '{}', 10) m
+	where m ->> 'email' = 'eve@example.org'), '{EveE.,viewer}');
+select is(array[autopost.get_login('eve@example.org')::text, autopost.get_invitation(test.hash('eve'))::text],
+	array[null, null]::text[], 'without a password, and the invitation is used');
+select autopost.begin_session(test.user_of('eve@example.org'), test.hash('e'));
+create function test.ended(p_email text) returns jsonb language sql as $$
+select autopost.end_own_session(test.user_of(p_email), s.session_id) from autopost.sessions s
+where s.token_hash = test.hash('e') $$;
+select is(test.ended('ann@example.org') ->> 'reason', 'unknown_session', 'a session of another person');
+select is(test.ended('eve@example.org'), '{"applied": true}');
+
+-- Only an owner of the installation creates workspaces.
+select is(autopost.create_workspace('third', 'Third', test.user_of('eve@example.org'), 'o', 'r', false) ->> 'reason',
+	'not_installation_owner');
+select is(autopost.create_workspace('w', 'Third', test.user_of('ann@example.org'), 'o', 'r', false) ->> 'reason',
+	'workspace_exists');
+select is(autopost.create_workspace('third', 'Third', test.user_of('ann@example.org'), 'o', 'r', true) ->> 'applied',
+	'true');
+select is((select count(*)::int from autopost.workspaces where workspace_id = 'third'), 0, 'a dry run creates nothing');
+select is(autopost.create_workspace('third', ' Third ', test.user_of('ann@example.org'), 'o', 'r', false)
+	->> 'workspace_id', 'third');
+select is((select array[m ->> 'email', m ->> 'role'] from autopost.list_members('third', '{}', 10) m),
+	'{ann@example.org,owner}');
 -- Roles and changes.
 select is(autopost.put_membership('news', test.user_of('ann@example.org'), 'editor', 'o', 'r', false) ->> 'reason',
 	'last_owner');
@@ -126,7 +154,7 @@ select is(array[test.session_of('b'), autopost.get_login('bob@example.org')::tex
 select unalike((select string_agg(a::text, '') from autopost.admin_audit_log a), '%argon2id%',
 	'no hash is in the audit log');
 select is((select array_agg(distinct a.action order by a.action) from autopost.admin_audit_log a),
-	'{accept_invitation,begin_session,create_owner,end_session,end_sessions,invite_user,put_membership,put_user}');
+	'{accept_invitation,begin_session,create_owner,create_workspace,end_session,end_sessions,invite_user,put_membership,put_user}');
 select is((select jsonb_agg(v) from autopost.verify('w') v where v.violations > 0), null, 'the invariants hold');
 
 select * from finish();

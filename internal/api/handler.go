@@ -29,6 +29,10 @@ type Deps struct {
 	Sessions rest.Sessions
 	// Sources polls sources without storing anything.
 	Sources SourceTester
+	// People signs people in.
+	People People
+	// Credentials asks platforms and stores secrets.
+	Credentials Credentials
 	// Raw reads raw payloads.
 	Raw RawPayloads
 	// Stream serves GET /api/v1/stream.

@@ -19,6 +19,7 @@ type Store interface {
 	channelWrites
 	configurationWrites
 	botTools
+	peopleWrites
 }
 
 type reads interface {
@@ -109,6 +110,7 @@ type channelWrites interface {
 	ResumeChannel(ctx context.Context, a rest.OperatorAction, channel string) (rest.Written, error)
 	// RotateAuth keeps the rate group if group is "".
 	RotateAuth(ctx context.Context, a rest.OperatorAction, channel, authRef, group string) (rest.Written, error)
+	RemoveCredential(ctx context.Context, a rest.OperatorAction, authRef string) (rest.Written, error)
 	RequeueAuthLost(ctx context.Context, a rest.OperatorAction, authRef string) (rest.Written, error)
 	PauseGroup(ctx context.Context, a rest.OperatorAction, platform, group string, pause time.Duration) (rest.Written, error)
 	DisableGroup(ctx context.Context, a rest.OperatorAction, platform, group string) (rest.Written, error)
@@ -152,6 +154,20 @@ type configurationWrites interface {
 	TestAlertTarget(ctx context.Context, a rest.OperatorAction, target string) (rest.Written, error)
 	AcknowledgeAlert(ctx context.Context, a rest.OperatorAction, alert string) (rest.Written, error)
 	DisableAPIKey(ctx context.Context, a rest.OperatorAction, key string) (rest.Written, error)
+}
+
+// peopleWrites change people, their sessions and their keys.
+type peopleWrites interface {
+	PutUser(ctx context.Context, a rest.OperatorAction, user string, fields any) (rest.Written, error)
+	// PutMembership ends the membership if role is "".
+	PutMembership(ctx context.Context, a rest.OperatorAction, user, role string) (rest.Written, error)
+	InviteUser(ctx context.Context, a rest.OperatorAction, email, role, tokenHash string) (rest.Written, error)
+	RevokeInvitation(ctx context.Context, a rest.OperatorAction, invitation string) (rest.Written, error)
+	EndSessions(ctx context.Context, a rest.OperatorAction, user string) (rest.Written, error)
+	EndOwnSession(ctx context.Context, a rest.OperatorAction, user, session string) (rest.Written, error)
+	CreateAPIKey(ctx context.Context, a rest.OperatorAction, key rest.NewKey, secretHash string) (rest.Written, error)
+	// CreateWorkspace uses the workspace of a, with user as its owner.
+	CreateWorkspace(ctx context.Context, a rest.OperatorAction, name, user string) (rest.Written, error)
 }
 
 // TemplateKey names a template. Platform is "*" or "" for the template of all platforms.

@@ -87,11 +87,11 @@ further. The scopes are
 			}
 			return withStore(cmd.Context(), func(ctx context.Context, store *pg.Store) error {
 				secret := newKey()
-				id, err := store.CreateAPIKey(ctx, act, key, secretHash(secret))
+				made, err := pg.Decode[pg.PeopleAnswer](store.CreateAPIKey(ctx, act, key, secretHash(secret)))
 				if err != nil {
 					return asUsageError(err)
 				}
-				return m.print(id, secret, m.workspace)
+				return m.print(made.ID, secret, m.workspace)
 			})
 		},
 	}

@@ -7,13 +7,11 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"autopost"
 	"autopost/internal/config"
-	"autopost/internal/credential"
 	"autopost/internal/daemon"
 	"autopost/internal/pg"
 	"autopost/internal/secret"
@@ -85,9 +83,6 @@ func channelCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// platformTimeout limits one question to a platform.
-const platformTimeout = 20 * time.Second
-
 // credentialCheck is the platform's answer about a credential, or the reason why it gave no answer.
 type credentialCheck struct {
 	authRef  string
@@ -158,16 +153,7 @@ func (d credentialTools) check(ctx context.Context, workspace, authRef string, p
 	}
 	checker, ok := adapters[platform].(autopost.Checker)
 	found.unsupported = !ok
-	secret, err := d.vault.Credential(ctx, workspace, authRef, platform)
-	found.cause, found.failure = err, credential.FailureOf(err)
-	if ok && found.failure == nil {
-		ctx, cancel := context.WithTimeout(ctx, platformTimeout+time.Duration(len(targets))*time.Second)
-		defer cancel()
-		subject := autopost.Delivery{WorkspaceID: workspace, AuthRef: authRef, Platform: platform}
-		found.info, found.failure = credential.Renewing(ctx, d.vault, subject, secret, func(secret autopost.Secret) (autopost.CredentialInfo, *autopost.Error) {
-			return checker.Check(ctx, secret, targets)
-		})
-	}
+	found.info, found.failure, found.cause = d.vault.Check(ctx, checker, autopost.Delivery{WorkspaceID: workspace, AuthRef: authRef, Platform: platform}, targets)
 	return found, nil
 }
 

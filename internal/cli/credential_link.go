@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,24 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"autopost"
-	"autopost/internal/adapter/twitter"
-	"autopost/internal/adapter/youtube"
-	"autopost/internal/config"
+	"autopost/internal/credential"
 	"autopost/internal/daemon"
 	"autopost/internal/pg"
 )
-
-// consentURL returns the page on which the owner of an account allows an app. It is empty
-// for a platform without linked accounts.
-func consentURL(cfg config.Config, platform autopost.Platform, clientID, redirect, state, challenge string) string {
-	switch platform {
-	case autopost.X:
-		return twitter.ConsentURL(cfg.XAPIURL, clientID, redirect, state, challenge)
-	case autopost.YouTube:
-		return youtube.ConsentURL(cfg.GoogleTokenURL, clientID, redirect, state, challenge)
-	}
-	return ""
-}
 
 func credentialLinkCommand() *cobra.Command {
 	var m operatorFlags
@@ -65,6 +50,9 @@ http://127.0.0.1:8976/callback for the app (or the address of --listen).`,
 	m.flags(cmd)
 	return cmd
 }
+
+// exchangeTimeout limits the exchange of a code for a secret.
+const exchangeTimeout = 20 * time.Second
 
 // linkFlags are the flags of credential link.
 type linkFlags struct {
@@ -103,7 +91,7 @@ func (d credentialTools) link(ctx context.Context, m *operatorFlags, authRef str
 	}
 	sum := sha256.Sum256([]byte(verifier))
 	fmt.Fprintf(os.Stderr, "Open this address in the browser of the account's owner:\n\n%s\n\nwaiting on %s …\n",
-		consentURL(d.cfg, platform, app["client_id"], redirect, state, base64.RawURLEncoding.EncodeToString(sum[:])), redirect)
+		daemon.ConsentURL(d.cfg, platform, app["client_id"], redirect, state, base64.RawURLEncoding.EncodeToString(sum[:])), redirect)
 	if m.act.DryRun {
 		_ = listener.Close()
 		fmt.Fprintln(os.Stdout, "dry run: nothing was changed")
@@ -119,7 +107,7 @@ func (d credentialTools) link(ctx context.Context, m *operatorFlags, authRef str
 	if err != nil {
 		return err
 	}
-	ask, done := context.WithTimeout(ctx, platformTimeout)
+	ask, done := context.WithTimeout(ctx, exchangeTimeout)
 	defer done()
 	renewed, failure := endpoint.Exchange(ask, autopost.NewSecret(string(text)), code, verifier, redirect)
 	if failure != nil {
@@ -151,18 +139,9 @@ func (d credentialTools) app(ctx context.Context, workspace, authRef string, l l
 	if err != nil {
 		return nil, "", err
 	}
-	var fields map[string]any
-	if json.Unmarshal([]byte(given.Reveal()), &fields) != nil {
-		return nil, "", usageError{errors.New(`the app must be a JSON object: write it like {"client_id": "…", "client_secret": "…"}`)}
-	}
-	app := map[string]string{}
-	for _, name := range []string{"client_id", "client_secret"} {
-		if value, _ := fields[name].(string); value != "" {
-			app[name] = value
-		}
-	}
-	if app["client_id"] == "" || platform == autopost.YouTube && app["client_secret"] == "" {
-		return nil, "", usageError{errors.New("the app must have client_id and client_secret: copy them from the developer pages of the platform")}
+	app, err := credential.AppOf(platform, given)
+	if err != nil {
+		return nil, "", usageError{err}
 	}
 	return app, platform, nil
 }

@@ -103,7 +103,7 @@ func (d credentialTools) save(ctx context.Context, m *operatorFlags, put pg.Secr
 		}
 		put.Sealed = row
 	}
-	answer, err := d.store.PutSealedSecret(ctx, m.act, put)
+	answer, err := pg.Decode[pg.SealedAnswer](d.store.PutSealedSecret(ctx, m.act, put))
 	if err != nil {
 		return asUsageError(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"autopost"
+	"autopost/internal/adapter"
 	"autopost/internal/api"
 	"autopost/internal/api/stream"
 	"autopost/internal/authlimit"
@@ -73,7 +74,9 @@ type Daemon struct {
 	bot      *bot.Worker // nil: this daemon does not run the stage
 	// pages means that the stage web runs.
 	pages bool
-	log   *slog.Logger
+	// tokens are the endpoints that give secrets for codes.
+	tokens map[autopost.Platform]adapter.TokenEndpoint
+	log    *slog.Logger
 }
 
 // New opens what the stages need and builds them. Nothing runs before Run.
@@ -133,6 +136,9 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 	}
 	d.warnIfOpen(ctx)
 	if d.adapters, err = Adapters(cfg); err != nil {
+		return nil, err
+	}
+	if d.tokens, err = TokenEndpoints(cfg); err != nil {
 		return nil, err
 	}
 	return d, d.addStages(only)
@@ -204,9 +210,10 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 		mux.Handle("/hooks/telegram", botupdates.New(autopost.Telegram, d.store, d.log))
 		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
 	}
-	pages := web.Deps{Store: d.store, Changes: d.stream, PublicURL: d.cfg.PublicURL, Log: d.log}
+	credentials := d.credentials()
+	pages := web.Deps{Store: d.store, Changes: d.stream, Accounts: credentials, Logins: &authlimit.Logins{}, PublicURL: d.cfg.PublicURL, Log: d.log}
 	api := api.New(api.Deps{
-		Store: d.store, Log: d.log, Raw: d.raw, Stream: d.stream, Sessions: web.Sessions(pages),
+		Store: d.store, Log: d.log, Raw: d.raw, Stream: d.stream, Sessions: web.Sessions(pages), People: web.People(pages), Credentials: credentials,
 		Sources: SourceTester{d.store, Fetchers(outbound.GuardedConfig{Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout}, d.vault)},
 		Media:   api.Media{Uploads: d.workspaceMedia(), Limits: mediaLimits(d.cfg), Platforms: MediaProxy{d.adapters, d.vault, d.workspaceMedia(), d.mediaProvider(), new(singleflight.Group)}},
 		Checks:  d.checks(),

@@ -113,21 +113,33 @@ func newHookSecret() (secret autopost.Secret, hash string) {
 
 // askRights asks the platform for the rights of a bot in a chat.
 func (m *Monitor) askRights(ctx context.Context, workspace string, c Chat) (bool, error) {
-	checker, ok := m.deps.Bots.Adapters[c.Platform].(autopost.Checker)
-	if !ok {
+	if _, ok := m.deps.Bots.Adapters[c.Platform].(autopost.Checker); !ok {
 		return false, nil
 	}
-	token, err := m.deps.Bots.Credentials.Credential(ctx, workspace, c.AuthRef, c.Platform)
+	right, err := m.deps.Bots.Rights(ctx, workspace, c)
 	if err != nil {
-		return false, fmt.Errorf("token of %s: %w", c.AuthRef, err)
+		return false, err
 	}
-	standing, failure := checker.Check(ctx, token, []string{c.TargetID})
-	if failure != nil || len(standing.Rights) != 1 {
-		return false, fmt.Errorf("rights of %s in %s: %v", c.AuthRef, c.TargetID, failure)
-	}
-	rights, err := m.deps.Store.RecordChatRights(ctx, workspace, c, standing.Rights[0])
+	rights, err := m.deps.Store.RecordChatRights(ctx, workspace, c, right)
 	if rights != "" {
 		m.deps.Log.Warn("monitor.rights", "workspace_id", workspace, "platform", c.Platform, "target_id", c.TargetID, "rights", rights)
 	}
 	return err == nil, err
+}
+
+// Rights asks the platform for the rights of a bot in a chat.
+func (b Bots) Rights(ctx context.Context, workspace string, c Chat) (autopost.Right, error) {
+	checker, ok := b.Adapters[c.Platform].(autopost.Checker)
+	if !ok {
+		return autopost.Right{}, fmt.Errorf("rights on %s: %w", c.Platform, errors.ErrUnsupported)
+	}
+	token, err := b.Credentials.Credential(ctx, workspace, c.AuthRef, c.Platform)
+	if err != nil {
+		return autopost.Right{}, fmt.Errorf("token of %s: %w", c.AuthRef, err)
+	}
+	standing, failure := checker.Check(ctx, token, []string{c.TargetID})
+	if failure != nil || len(standing.Rights) != 1 {
+		return autopost.Right{}, fmt.Errorf("rights of %s in %s: %v", c.AuthRef, c.TargetID, failure)
+	}
+	return standing.Rights[0], nil
 }

@@ -34,18 +34,9 @@ func (s *Store) TouchAPIKey(ctx context.Context, workspace, key string) error {
 // NewAPIKey describes a new key.
 type NewAPIKey = rest.NewKey
 
-// CreateAPIKey adds a key with this SHA-256 of its secret and returns its id.
-func (s *Store) CreateAPIKey(ctx context.Context, a OperatorAction, key NewAPIKey, secretHash string) (string, error) {
-	fields, err := json.Marshal(key)
-	if err != nil {
-		return "", fmt.Errorf("create api key ws=%s: %w", a.Workspace, err)
-	}
-	answer, err := call[struct{ ID string }](ctx, s, `select * from autopost.create_api_key($1, $2, $3, $4, $5)`,
-		a.Workspace, json.RawMessage(fields), secretHash, a.Operator, a.Reason)
-	if err != nil {
-		return "", fmt.Errorf("create api key ws=%s: %w", a.Workspace, err)
-	}
-	return answer.ID, nil
+// CreateAPIKey adds a key with this SHA-256 of its secret. The answer has its id.
+func (s *Store) CreateAPIKey(ctx context.Context, a OperatorAction, key NewAPIKey, secretHash string) (Written, error) {
+	return s.write(ctx, a, `autopost.create_api_key(@workspace, @fields, @secret_hash, @operator, @reason)`, args{"fields": key, "secret_hash": secretHash})
 }
 
 // KeyAnswer is the answer to a change of a key.
@@ -325,14 +316,62 @@ type SecretToPut struct {
 	ValidFor time.Duration
 }
 
-// PutSealedSecret stores a sealed secret and binds the credential to it.
-func (s *Store) PutSealedSecret(ctx context.Context, a OperatorAction, put SecretToPut) (SealedAnswer, error) {
-	answer, err := call[SealedAnswer](ctx, s, `select * from autopost.put_sealed_secret($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		a.Workspace, put.AuthRef, put.Platform, put.Sealed, put.MadeBy, wholeSeconds(put.ValidFor), a.Operator, a.Reason, a.DryRun, put.Hosts)
+// PutSealedSecret stores a sealed secret and binds the credential to it. Its answer is a SealedAnswer.
+func (s *Store) PutSealedSecret(ctx context.Context, a OperatorAction, put SecretToPut) (Written, error) {
+	return s.write(ctx, a, `autopost.put_sealed_secret(@workspace, @id, @platform, @sealed, @made_by, @valid_seconds, @operator, @reason, @dry_run, @hosts)`, args{
+		"id": put.AuthRef, "platform": put.Platform, "sealed": put.Sealed, "made_by": put.MadeBy, "valid_seconds": wholeSeconds(put.ValidFor), "hosts": put.Hosts,
+	})
+}
+
+// RemoveCredential removes a credential that nothing uses.
+func (s *Store) RemoveCredential(ctx context.Context, a OperatorAction, authRef string) (Written, error) {
+	return s.write(ctx, a, `autopost.remove_credential(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": authRef})
+}
+
+// LinkToBegin is what the answer of a platform about an account needs.
+type LinkToBegin struct {
+	Platform  string                  `json:"platform"`
+	StateHash string                  `json:"state_hash"`
+	Redirect  string                  `json:"redirect"`
+	Sealed    credential.SealedSecret `json:"sealed"`
+	Requeue   bool                    `json:"requeue"`
+}
+
+// BeginCredentialLink stores a link of an account that waits for its owner.
+func (s *Store) BeginCredentialLink(ctx context.Context, a OperatorAction, authRef string, link LinkToBegin) (Written, error) {
+	return s.write(ctx, a, `autopost.begin_credential_link(@workspace, @id, @fields, @operator, @reason)`, args{"id": authRef, "fields": link})
+}
+
+// TakenLink is a link whose owner answered.
+type TakenLink struct {
+	LinkToBegin
+
+	Workspace string `json:"workspace_id"`
+	AuthRef   string `json:"auth_ref"`
+	Operator  string `json:"operator"`
+	Reason    string `json:"reason"`
+}
+
+// TakeCredentialLink takes the link with this SHA-256 of its state, once; nil without one. operator is "user:ID", or ""
+// for a browser without a session.
+func (s *Store) TakeCredentialLink(ctx context.Context, stateHash, operator string) (*TakenLink, error) {
+	link, err := call[*TakenLink](ctx, s, `select * from autopost.take_credential_link($1, $2)`, stateHash, operator)
 	if err != nil {
-		return answer, fmt.Errorf("put sealed secret of %s ws=%s: %w", put.AuthRef, a.Workspace, err)
+		return nil, fmt.Errorf("take credential link: %w", err)
 	}
-	return answer, nil
+	return link, nil
+}
+
+// DiscoverChats records the chats that waiting updates of a bot name.
+func (s *Store) DiscoverChats(ctx context.Context, workspace, authRef string, updates []json.RawMessage) error {
+	all, err := json.Marshal(updates)
+	if err != nil {
+		return fmt.Errorf("discover chats of %s ws=%s: %w", authRef, workspace, err)
+	}
+	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.discover_chats($1, $2, $3)`, workspace, authRef, json.RawMessage(all)); err != nil {
+		return fmt.Errorf("discover chats of %s ws=%s: %w", authRef, workspace, err)
+	}
+	return nil
 }
 
 // RecordCredentialCheck stores the result of a credential check. failure is nil if the platform answered.

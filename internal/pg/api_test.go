@@ -39,8 +39,9 @@ func TestAPIThroughTheStore(t *testing.T) {
 func asTheAPI(t *testing.T, store *pg.Store, delivery string) {
 	ctx := t.Context()
 	act := pg.OperatorAction{Workspace: "w", Operator: "olga", Reason: "drill"}
-	key, err := store.CreateAPIKey(ctx, act, pg.NewAPIKey{Name: "n", Role: "owner", Scopes: []string{"posts:write"}}, strings.Repeat("a", 64))
+	made, err := pg.Decode[pg.PeopleAnswer](store.CreateAPIKey(ctx, act, pg.NewAPIKey{Name: "n", Role: "owner", Scopes: []string{"posts:write"}}, strings.Repeat("a", 64)))
 	require.NoError(t, err)
+	key := made.ID
 	require.NoError(t, store.TouchAPIKey(ctx, "w", key))
 	keys, err := store.ListAPIKeys(ctx, "w", key, 1)
 	require.NoError(t, err)

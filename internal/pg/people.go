@@ -77,6 +77,17 @@ func (s *Store) AcceptInvitation(ctx context.Context, tokenHash, user string, p 
 	return answer, nil
 }
 
+// AdmitPerson returns the person with an e-mail address that an identity provider verified. Open invitations for the
+// address are accepted.
+func (s *Store) AdmitPerson(ctx context.Context, email, name string) (web.Done, error) {
+	return s.done(ctx, "admit person", `select * from autopost.admit_person($1, $2)`, email, name)
+}
+
+// CreateWorkspace adds the workspace of a, with a person as its owner.
+func (s *Store) CreateWorkspace(ctx context.Context, a OperatorAction, name, user string) (Written, error) {
+	return s.write(ctx, a, `autopost.create_workspace(@workspace, @name, @user::text::uuid, @operator, @reason, @dry_run)`, args{"name": name, "user": user})
+}
+
 // GetLogin returns the password hash of an enabled person; nil without one.
 func (s *Store) GetLogin(ctx context.Context, email string) (*web.Login, error) {
 	answer, err := call[*web.Login](ctx, s, `select * from autopost.get_login($1)`, email)
@@ -108,6 +119,11 @@ func (s *Store) ConfirmSession(ctx context.Context, tokenHash string) (web.Done,
 // EndSession ends a session.
 func (s *Store) EndSession(ctx context.Context, tokenHash string) (web.Done, error) {
 	return s.done(ctx, "end session", `select * from autopost.end_session($1)`, tokenHash)
+}
+
+// EndOwnSession ends a session of a person by its id.
+func (s *Store) EndOwnSession(ctx context.Context, a OperatorAction, user, session string) (Written, error) {
+	return s.write(ctx, a, `autopost.end_own_session(@user::text::uuid, @session::text::uuid)`, args{"user": user, "session": session})
 }
 
 // EndSessions signs a person out everywhere.

@@ -94,6 +94,8 @@ var (
 		"The `Idempotency-Key` belongs to another request.", "Send a new key with each write."}
 	PlatformRefused = Kind{"platform-refused", http.StatusUnprocessableEntity, "Platform refused", api,
 		"The platform does not accept the medium. `reason` is its code.", "Follow the detail."}
+	SecretRefused = Kind{"secret-refused", http.StatusUnprocessableEntity, "Secret refused", api,
+		"The platform does not accept the secret, or does not answer. `reason` is its code. Nothing was stored.", "Send another secret, or `unchecked` to store it anyway."}
 
 	WrongSecrets = Kind{"wrong-secrets", http.StatusTooManyRequests, "Too many wrong secrets", both,
 		"This address sent too many wrong secrets, keys or signatures. The request was not checked.", "Correct the secret. Wait for `Retry-After`."}
@@ -119,7 +121,7 @@ var (
 var kinds = []Kind{
 	NotJSON, BodyCut, UnknownSecret, SignatureMissing, SignatureMalformed, SignatureMismatch, ClockSkew, UnknownKey, NotAllowed, StepUp, NoToken,
 	NotFound, UnknownPath, WrongMethod, NotAcceptable, Refused, RequestRunning, Gone, TooLarge, WrongEncoding, WrongContentType,
-	WrongRequest, WrongEvent, WrongPost, WrongBody, OtherRequest, PlatformRefused, TooManyRunning, WrongSecrets, OverRate,
+	WrongRequest, WrongEvent, WrongPost, WrongBody, OtherRequest, PlatformRefused, SecretRefused, TooManyRunning, WrongSecrets, OverRate,
 	Defect, Unavailable, PlatformUnavailable, NotReady, NoRoom,
 }
 

@@ -2,17 +2,16 @@ package web
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/hex"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 
+	"autopost/internal/api/rest"
 	"autopost/internal/password"
 	"autopost/internal/problem"
 )
@@ -27,17 +26,10 @@ const (
 )
 
 // Token returns 32 random bytes as text.
-func Token() string {
-	raw := make([]byte, 32)
-	_, _ = rand.Read(raw) // never fails
-	return base64.RawURLEncoding.EncodeToString(raw)
-}
+func Token() string { return rest.NewToken() }
 
 // TokenHash returns the lower-case hexadecimal SHA-256 of a token. The database has only this hash.
-func TokenHash(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
+func TokenHash(token string) string { return rest.TokenHash(token) }
 
 // resolve reads the session of the request, if it has one.
 func (v *view) resolve() (err error) {
@@ -73,31 +65,42 @@ func (v *view) hasToken() bool {
 
 // begin begins a session of a person who has proved the password, and sets its cookie.
 func (v *view) begin(user string) error {
+	c, err := v.newSession(user)
+	if err == nil {
+		http.SetCookie(v.w, c)
+	}
+	return err
+}
+
+// newSession begins a session and returns its cookie. It ends the session that the request has.
+func (v *view) newSession(user string) (*http.Cookie, error) {
 	if old := v.cookie(sessionCookie); old != "" {
 		if _, err := v.s.Store.EndSession(v.r.Context(), TokenHash(old)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	token := Token()
 	begun, err := v.s.Store.BeginSession(v.r.Context(), user, TokenHash(token))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !begun.Applied {
-		return problem.NotAllowed.Says("%s", v.t("login.wrong"))
+		return nil, problem.NotAllowed.Says("%s", v.t("login.wrong"))
 	}
-	v.setSession(token)
-	return nil
+	return sessionCookieOf(token), nil
 }
 
-// setSession sets the cookie of a session; "" removes it. The database ends sessions.
-func (v *view) setSession(token string) {
+// sessionCookieOf returns the cookie of a session; "" removes it. The database ends sessions.
+func sessionCookieOf(token string) *http.Cookie {
 	c := &http.Cookie{Name: sessionCookie, Value: token, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if token == "" {
 		c.MaxAge = -1
 	}
-	http.SetCookie(v.w, c)
+	return c
 }
+
+// forget removes the cookie of the session.
+func (v *view) forget() { http.SetCookie(v.w, sessionCookieOf("")) }
 
 // isSecure reports whether the browser reaches this daemon in a way that nobody can read: by TLS, which may end at
 // a proxy, or on the same machine.
@@ -257,7 +260,7 @@ func (s *server) logout(v *view) {
 		v.fail(err)
 		return
 	}
-	v.setSession("")
+	v.forget()
 	v.redirect("/login")
 }
 
@@ -266,7 +269,7 @@ func (s *server) logoutEverywhere(v *view) {
 		v.fail(err)
 		return
 	}
-	v.setSession("")
+	v.forget()
 	v.redirect("/login")
 }
 

@@ -184,7 +184,8 @@ func (v *view) may(role string) bool { return rest.Key{Role: v.workspace.Role}.M
 
 func (v *view) caller() rest.Key {
 	return rest.Key{WorkspaceID: v.workspace.WorkspaceID, UserID: v.session.UserID, Name: v.session.Name, Role: v.workspace.Role,
-		InstallationOwner: v.session.InstallationOwner, Confirmed: v.session.Confirmed}
+		InstallationOwner: v.session.InstallationOwner, Confirmed: v.session.Confirmed,
+		SessionID: v.session.SessionID, SessionHash: TokenHash(v.token)}
 }
 
 // act returns the action of the person for functions without an operation.

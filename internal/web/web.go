@@ -6,6 +6,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -31,7 +32,7 @@ type Store interface {
 	sessions
 	people
 	List(ctx context.Context, q rest.Query) ([]json.RawMessage, error)
-	CreateAPIKey(ctx context.Context, a rest.OperatorAction, key rest.NewKey, secretHash string) (id string, err error)
+	CreateAPIKey(ctx context.Context, a rest.OperatorAction, key rest.NewKey, secretHash string) (rest.Written, error)
 }
 
 type sessions interface {
@@ -110,12 +111,30 @@ type Invitation struct {
 	PasswordHash string `json:"password_hash"`
 }
 
+// Accounts finishes the link of an account.
+type Accounts interface {
+	// FinishLink takes the link of a state, once, and stores the secret that the code gives; "" is the refusal of the
+	// owner. operator is "user:ID", or "" without a session.
+	FinishLink(ctx context.Context, state, code, operator string) (Linked, error)
+}
+
+// Linked is the end of a link. AuthRef is "" if the state is unknown.
+type Linked struct {
+	Workspace, AuthRef, Platform string
+	OK                           bool
+	// Refused is why the platform or the database did not accept the code.
+	Refused string
+}
+
 // Deps are the dependencies of the pages.
 type Deps struct {
-	Store Store
-	API   Operations
+	Store    Store
+	API      Operations
+	Accounts Accounts
 	// Changes keeps open pages up to date. Without it they are as they were loaded.
 	Changes Changes
+	// Logins limits wrong passwords; the pages and the API share it. nil makes an own one.
+	Logins *authlimit.Logins
 	// PublicURL is the address of the daemon for people; "" if unknown.
 	PublicURL string
 	Log       *slog.Logger
@@ -134,7 +153,7 @@ type server struct {
 
 // newServer returns a server. origin accepts forms of this daemon alone.
 func newServer(deps Deps) *server {
-	s := &server{Deps: deps, logins: &authlimit.Logins{}, origin: http.NewCrossOriginProtection()}
+	s := &server{Deps: deps, logins: cmp.Or(deps.Logins, &authlimit.Logins{}), origin: http.NewCrossOriginProtection()}
 	if public, err := url.Parse(deps.PublicURL); err == nil && public.Host != "" {
 		s.public = public
 		_ = s.origin.AddTrustedOrigin(public.Scheme + "://" + public.Host) // config has checked the URL
@@ -168,7 +187,7 @@ func Handler(deps Deps, next http.Handler) http.Handler {
 }
 
 // folders are the first parts of the paths of pages. An unknown path below one of them is a page that says so.
-var folders = []string{"posts", "decisions", "channels", "setup", "login", "invite", "assets", "find", "live", "operations"}
+var folders = []string{"posts", "decisions", "channels", "setup", "login", "invite", "assets", "find", "live", "operations", "oauth"}
 
 func ours(path string) bool {
 	for _, folder := range folders {

@@ -45,9 +45,13 @@ type parameter struct {
 	Schema   struct{ Examples []any }
 }
 
+// asking are operations of POST that may be repeated: they ask, or only their last call counts.
+var asking = []string{"plan-post", "preview-template", "preview-x-post", "test-credential", "check-credential", "discover-chats", "create-session", "confirm-me",
+	"try-bot", "replay-bot", "test-source", "diff-config"}
+
 // writes reports whether the operation changes something.
 func (o operation) writes() bool {
-	return o.Method != http.MethodGet && !slices.Contains([]string{"plan-post", "preview-template", "preview-x-post", "try-bot", "replay-bot", "test-source", "diff-config"}, o.ID)
+	return o.Method != http.MethodGet && !slices.Contains(asking, o.ID)
 }
 
 // success returns the status of a success with a change.
@@ -96,7 +100,7 @@ func (w *world) describe() {
 	// Operations that remove a credential or an endpoint run after those that need it, those that create what they do not find after those
 	// that explain it. After an event or a retry the daemon changes
 	// the submission.
-	last := []string{"put-source", "put-webhook", "rotate-channel-auth", "rotate-endpoint", "disable-endpoint", "skip-post", "submit-event", "retry-submission"}
+	last := []string{"remove-credential", "remove-invitation", "put-source", "put-webhook", "rotate-channel-auth", "rotate-endpoint", "disable-endpoint", "skip-post", "submit-event", "retry-submission"}
 	slices.SortStableFunc(w.operations, func(a, b operation) int {
 		return cmp.Compare(slices.Index(last, a.ID), slices.Index(last, b.ID))
 	})
@@ -164,6 +168,9 @@ func (w *world) request(o operation, workspace string) call {
 		}
 		if o.ID == "test-source" {
 			body["config_json"] = map[string]any{"url": "http://127.0.0.1:1/feed"} // it is refused: no test calls another machine
+		}
+		if o.ID == "link-credential" {
+			body["platform"], body["client_secret"] = "youtube", "secret-of-the-app"
 		}
 		if _, named := body["blob_ref"]; named {
 			body["blob_ref"], body["auth_ref"] = ids["blob_ref"], ids["max"]

@@ -100,6 +100,11 @@ func (w *world) populate(workspace string) {
 	w.Exec(`update autopost.result_webhooks set next_send_at = '2999-01-01' where workspace_id = $1`, workspace)
 	w.Exec(`select autopost.test_webhook($1, $3, 'ann', $2)`, workspace, word, ids["webhooks"])
 	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, $2, 'max', 'env:TEST_MAX_TOKEN')`, workspace, ids["max"])
+	ids["set-credential"], ids["link-credential"], ids["remove-credential"] = "k-"+workspace, "l-"+workspace, "r-"+workspace
+	ids["get-credential"], ids["check-credential"], ids["discover-chats"] = ids["credentials"], ids["max"], ids["max"]
+	w.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ($1, 'k-' || $1, 'webhook', 'env:NONE'), ($1, 'l-' || $1, 'youtube', 'env:NONE'),
+		($1, 'r-' || $1, 'telegram', 'env:NONE')`, workspace)
+	w.invite(workspace, word, ids)
 	ids["retry-policies"] = "x/" + workspace
 	w.Exec(`select autopost.put_retry_policy($1, 'x', $1, '{"max_attempts": 2}', 'ann', $2, false)`, workspace, word)
 	ids["quotas"], ids["budgets"] = "channel:c-"+workspace+"/3600", ids["max"]
@@ -170,6 +175,20 @@ func (w *world) converse(workspace, word string, ids map[string]string) {
 	w.Exec(`select autopost.bot_take($1, 'max', $2, jsonb_build_object('update_type', 'message_created', 'timestamp', 1795000000000, 'message', jsonb_build_object(
 		'recipient', jsonb_build_object('chat_id', $3::text::bigint, 'chat_type', 'dialog'), 'body', jsonb_build_object('mid', 'mid.1', 'text', $4::text), 'sender', '{"user_id": 7, "is_bot": false}'::jsonb)))`,
 		workspace, ids["max"], ids["chat_id"], word)
+}
+
+// invite makes people: one with a role, and open invitations.
+func (w *world) invite(workspace, word string, ids map[string]string) {
+	w.t.Helper()
+	for _, name := range []string{"user_id", "put-user"} {
+		ids[name] = w.JSON(`select autopost.put_user(null, jsonb_build_object('email', $1 || '@' || $2 || '.example', 'name', 'A person'), 'ann', 'new', false)`, name, word)["user_id"].(string)
+		w.Exec(`select autopost.put_membership($1, $2::uuid, 'editor', 'ann', $3, false)`, workspace, ids[name], word)
+	}
+	for _, name := range []string{"invitation_id", "remove-invitation"} {
+		ids[name] = w.JSON(`select autopost.invite_user($1, jsonb_build_object('email', $2 || '@' || $3 || '.example', 'role', 'viewer'), encode(sha256(($1 || $2)::bytea), 'hex'), 'ann', $3)`,
+			workspace, name, word)["id"].(string)
+	}
+	ids["session_id"] = ids["user_id"]
 }
 
 // depict adds a picture to a workspace and returns its blob_ref.

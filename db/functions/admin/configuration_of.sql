@@ -64,9 +64,14 @@ left join autopost.pull_cursors u on u.workspace_id = s.workspace_id and u.sourc
 where p_kind = 'source' and s.workspace_id = p_workspace_id
 union all
 select b.auth_ref, jsonb_build_object('auth_ref', b.auth_ref, 'platform', b.platform, 'kept_in',
-	split_part(b.secret_ref, ':', 1), 'rotated_at', b.rotated_at,
-	'channels', h.channels, 'held', h.held, 'auth_lost_at', h.auth_lost_at, 'updated_at', b.updated_at)
+	split_part(b.secret_ref, ':', 1), 'hosts', coalesce(b.hosts, '{}'), 'rotated_at', b.rotated_at,
+	'channels', h.channels, 'held', h.held, 'auth_lost_at', h.auth_lost_at, 'uses',
+		autopost.credential_uses(p_workspace_id, b.auth_ref),
+	'account', s.account, 'checked_at', s.checked_at, 'rights', coalesce(s.rights, '[]'), 'error', s.error, 'lost_at',
+		s.lost_at, 'valid_until', s.valid_until, 'refreshed_at', s.refreshed_at, 'next_refresh_at', s.next_refresh_at,
+	'failures', coalesce(s.failures, 0), 'updated_at', b.updated_at)
 from autopost.credential_bindings b
+left join autopost.credential_health s on s.workspace_id = b.workspace_id and s.auth_ref = b.auth_ref
 cross join lateral (
 	select count(*) as channels, count(*) filter (where c.auth_held) as held, max(c.auth_lost_at) as auth_lost_at
 	from autopost.channels c

@@ -3,7 +3,7 @@ language plpgsql stable security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: lists the people of a workspace, newest account first. All keys of p_filter are optional:
 --          user_id, before_id (older than this id: the next page).
--- Returns: rows {"user_id", "email", "name", "role", "enabled", "since"}.
+-- Returns: rows {"user_id", "email", "name", "role", "enabled", "installation_owner", "since"}.
 -- Raises:  AP001 for an unknown key, a malformed id, or a limit outside 1 to 10000.
 -- Reads:   memberships, users.
 declare
@@ -14,7 +14,7 @@ begin
 	perform autopost.check_read(p_filter, '{user_id,before_id}', p_limit);
 	return query
 	select jsonb_build_object('user_id', u.user_id, 'email', u.email, 'name', u.name, 'role', m.role, 'enabled',
-		u.enabled, 'since', m.created_at)
+		u.enabled, 'installation_owner', u.installation_owner, 'since', m.created_at)
 	from autopost.memberships m
 	join autopost.users u on u.user_id = m.user_id
 	where m.workspace_id = p_workspace_id

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"autopost"
 )
@@ -57,4 +59,33 @@ func (a *Adapter) Subscribe(ctx context.Context, secret autopost.Secret, want au
 	return c.decode(req, new(any))
 }
 
-var _ autopost.Subscriber = (*Adapter)(nil)
+// mostUpdates is the largest page of GET /updates.
+const mostUpdates = 1000
+
+// Poll implements autopost.Poller with GET /updates. Only the marker after a full page confirms updates.
+func (a *Adapter) Poll(ctx context.Context, secret autopost.Secret, after string) (updates []json.RawMessage, next string, failure *autopost.Error) {
+	c := a.checker(secret)
+	if failure := c.usable(); failure != nil {
+		return nil, "", failure
+	}
+	query := url.Values{"limit": {strconv.Itoa(mostUpdates)}, "timeout": {"0"}}
+	if after != "" {
+		query.Set("marker", after)
+	}
+	var page struct {
+		Updates []json.RawMessage `json:"updates"`
+		Marker  *int64            `json:"marker"`
+	}
+	if failure := c.ask(ctx, &page, query, "updates"); failure != nil {
+		return nil, "", failure
+	}
+	if len(page.Updates) == mostUpdates && page.Marker != nil {
+		next = strconv.FormatInt(*page.Marker, 10)
+	}
+	return page.Updates, next, nil
+}
+
+var (
+	_ autopost.Subscriber = (*Adapter)(nil)
+	_ autopost.Poller     = (*Adapter)(nil)
+)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"time"
 
 	"autopost"
@@ -43,4 +44,29 @@ func (a *Adapter) Subscribe(ctx context.Context, secret autopost.Secret, want au
 	})
 }
 
-var _ autopost.Subscriber = (*Adapter)(nil)
+// mostUpdates is the largest page of getUpdates.
+const mostUpdates = 100
+
+// Poll implements autopost.Poller with getUpdates. Only an offset after a full page confirms updates, so that a later
+// webhook gets the others.
+func (a *Adapter) Poll(ctx context.Context, secret autopost.Secret, after string) (updates []json.RawMessage, next string, failure *autopost.Error) {
+	query := url.Values{"limit": {strconv.Itoa(mostUpdates)}, "timeout": {"0"}}
+	if after != "" {
+		query.Set("offset", after)
+	}
+	if failure := a.checker(secret).ask(ctx, "getUpdates", query, &updates); failure != nil || len(updates) < mostUpdates {
+		return updates, "", failure
+	}
+	var last struct {
+		UpdateID int64 `json:"update_id"`
+	}
+	if json.Unmarshal(updates[len(updates)-1], &last) != nil || last.UpdateID == 0 {
+		return updates, "", nil
+	}
+	return updates, strconv.FormatInt(last.UpdateID+1, 10), nil
+}
+
+var (
+	_ autopost.Subscriber = (*Adapter)(nil)
+	_ autopost.Poller     = (*Adapter)(nil)
+)

@@ -21,6 +21,7 @@ var roles = []string{Viewer, Editor, Approver, Operator, Owner}
 
 // Need is what an operation requires of a key: this role or a later one, and this scope if the key has scopes.
 type Need struct {
+	// Role is "" for the operation that begins a session: it needs no key.
 	Role  string
 	Scope string
 }
@@ -167,6 +168,27 @@ var access = map[string]Need{
 	"diff-config":             {Owner, "config:read"},
 	"apply-config":            {Owner, "config:write"},
 
+	"create-session":    {"", "sessions:write"},
+	"end-session":       {Viewer, "sessions:write"},
+	"get-me":            {Viewer, "me:read"},
+	"confirm-me":        {Viewer, "me:write"},
+	"list-users":        {Owner, "users:read"},
+	"get-user":          {Owner, "users:read"},
+	"put-user":          {Owner, "users:write"},
+	"sign-out-user":     {Viewer, "users:write"},
+	"list-invitations":  {Owner, "invitations:read"},
+	"create-invitation": {Owner, "invitations:write"},
+	"remove-invitation": {Owner, "invitations:write"},
+	"create-key":        {Owner, "keys:write"},
+	"create-workspace":  {Viewer, "workspaces:write"},
+
+	"test-credential":   {Owner, "credentials:write"},
+	"set-credential":    {Owner, "credentials:write"},
+	"check-credential":  {Operator, "credentials:write"},
+	"link-credential":   {Owner, "credentials:write"},
+	"discover-chats":    {Operator, "credentials:write"},
+	"remove-credential": {Owner, "credentials:write"},
+
 	"list-credentials":   {Viewer, "credentials:read"},
 	"get-credential":     {Viewer, "credentials:read"},
 	"requeue-credential": {Operator, "credentials:write"},
@@ -226,11 +248,22 @@ var stepUp = []string{
 	"remove-webhook",
 	"remove-alert-target",
 	"remove-moderation-chat",
+	"set-credential",
+	"link-credential",
+	"remove-credential",
+	"create-key",
+	"put-user",
+	"create-invitation",
+	"remove-invitation",
+	"create-workspace",
 }
+
+// personal lists the operations about the session of the caller. A key has none.
+var personal = []string{"end-session", "confirm-me", "sign-out-user"}
 
 // installation lists the operations on what all workspaces share. Only a session of an owner of the installation may
 // run them: a key belongs to one workspace.
-var installation = []string{"list-daemons", "put-setting"}
+var installation = []string{"list-daemons", "put-setting", "create-workspace"}
 
 // Access returns the requirement of an operation; ok is false for an unknown operation.
 func Access(operation string) (need Need, ok bool) {
@@ -256,6 +289,19 @@ func (n Need) role() string {
 	return n.Role
 }
 
+// words describe the requirement of an operation in the document.
+func (n Need) words(operation string) string {
+	switch {
+	case n.Role == "":
+		return "Needs the role none: this request begins a session."
+	case slices.Contains(installation, operation):
+		return fmt.Sprintf("Needs the role %s, and a session of an owner of the installation.", n.role())
+	case slices.Contains(personal, operation):
+		return fmt.Sprintf("Needs the role %s, and a session of a person.", n.role())
+	}
+	return fmt.Sprintf("Needs the role %s. A key with scopes needs the scope %s.", n.role(), n.Scope)
+}
+
 // refusal returns nil if the caller is allowed to run the operation.
 // A dry run needs no password.
 func (n Need) refusal(k Key, operation string, dryRun bool) *problem.Problem {
@@ -271,6 +317,9 @@ func (n Need) refusal(k Key, operation string, dryRun bool) *problem.Problem {
 	}
 	if len(k.Scopes) > 0 && !slices.Contains(k.Scopes, n.Scope) {
 		return problem.NotAllowed.Says("This key has the scopes %s. The operation needs %s.", strings.Join(k.Scopes, ", "), n.Scope)
+	}
+	if k.UserID == "" && slices.Contains(personal, operation) {
+		return problem.NotAllowed.Says("The operation is for people with a session. A key cannot run it.")
 	}
 	if !k.InstallationOwner && slices.Contains(installation, operation) {
 		return problem.NotAllowed.Says("The operation needs a session of an owner of the installation.")

@@ -3,7 +3,9 @@ package rest
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -34,7 +36,13 @@ type Key struct {
 	InstallationOwner bool `json:"-"`
 	// Confirmed means that this person proved the password a short time ago.
 	Confirmed bool `json:"-"`
+	// SessionID and SessionHash are the id and the SHA-256 of the token of the session.
+	SessionID   string `json:"-"`
+	SessionHash string `json:"-"`
 }
+
+// SessionsPath begins sessions. A request there needs no key.
+const SessionsPath = "/api/v1/sessions"
 
 // NewKey describes a new key. Scopes and ExpiresAt are optional.
 type NewKey struct {
@@ -78,6 +86,19 @@ func (k Key) May(role string) bool { return slices.Index(roles, k.Role) >= slice
 // Roles returns all roles. Each may do everything that the earlier ones may.
 func Roles() []string { return slices.Clone(roles) }
 
+// NewToken returns 32 random bytes as text: a secret that is shown once.
+func NewToken() string {
+	raw := make([]byte, 32)
+	_, _ = rand.Read(raw) // never fails
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// TokenHash returns the lower-case hexadecimal SHA-256 of a token. The database has only this hash.
+func TokenHash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
 type callerKey struct{}
 
 // Caller returns the key that authenticated the request.
@@ -90,6 +111,10 @@ func Caller(ctx context.Context) Key {
 func (d *Server) Authenticate(next http.Handler) http.Handler {
 	busy := counter{of: map[string]int{}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.URL.Path == SessionsPath {
+			next.ServeHTTP(w, r)
+			return
+		}
 		key, refused, err := d.resolve(r)
 		if refused != nil {
 			problem.Write(w, refused)
@@ -150,10 +175,9 @@ func (d *Server) resolveKey(r *http.Request) (*Key, error) {
 	if !found || !strings.EqualFold(scheme, "Bearer") || secret == "" {
 		return nil, nil
 	}
-	hash := sha256.Sum256([]byte(secret))
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
-	key, err := d.Store.ResolveAPIKey(ctx, hex.EncodeToString(hash[:]))
+	key, err := d.Store.ResolveAPIKey(ctx, TokenHash(secret))
 	if err != nil {
 		return nil, fmt.Errorf("resolve api key: %w", err)
 	}

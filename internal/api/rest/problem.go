@@ -73,6 +73,9 @@ func writeProblem(ctx huma.Context, p *problem.Problem) {
 // problemOf maps an error of the Store to a problem. An error that is no *autopost.ArgumentError and that the database
 // does not repeat for the same call (worker.ErrRefused) means that the database is unavailable.
 func (d *Server) problemOf(ctx context.Context, err error) error {
+	if p := (*problem.Problem)(nil); errors.As(err, &p) {
+		return p
+	}
 	wrong := (*autopost.ArgumentError)(nil)
 	if errors.As(err, &wrong) {
 		return Wrong(wrong.Argument, wrong.Reason, remedyOf(wrong.Remedy))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -52,10 +51,32 @@ type Reply struct {
 	replayed bool
 }
 
+// IsReplayed reports whether this is the answer to an earlier request.
+func (r Reply) IsReplayed() bool { return r.replayed }
+
 type output struct {
 	Status   int
 	Replayed string `header:"Idempotent-Replayed" doc:"true if this is the answer to an earlier request with the same Idempotency-Key."`
 	Body     json.RawMessage
+}
+
+type cookieOutput struct {
+	Status int
+	Cookie string `header:"Set-Cookie" doc:"The cookie of the session."`
+	Body   json.RawMessage
+}
+
+// RegisterCookie adds an operation that sets a cookie.
+func RegisterCookie[In any](d *Server, op Operation, do func(context.Context, *In) (Reply, *http.Cookie, error)) {
+	described := describe(d, &op)
+	huma.Register(d.API, described, func(ctx context.Context, in *In) (*cookieOutput, error) {
+		reply, cookie, err := do(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return &cookieOutput{Status: op.Status, Cookie: cookie.String(), Body: reply.Body}, nil
+	})
+	describeBody(d.API.OpenAPI(), described.Path, op)
 }
 
 // Register adds an operation. It panics if access has no entry for it.
@@ -102,7 +123,7 @@ func describe(d *Server, op *Operation) huma.Operation {
 	resource, _, _ := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
 	described := huma.Operation{
 		OperationID: op.ID, Method: op.Method, Path: cmp.Or(op.Root, "/api/v1") + op.Path, Summary: op.Summary, DefaultStatus: op.Status,
-		Description: fmt.Sprintf("%s\n\nNeeds the role %s. A key with scopes needs the scope %s.", op.Description, need.role(), need.Scope),
+		Description: op.Description + "\n\n" + need.words(op.ID),
 		Tags:        []string{resource}, Errors: errorsOf(*op), MaxBodyBytes: maxBody,
 		BodyReadTimeout: -1, // Bound has read the body; the deadline of huma would end the request after five seconds
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
@@ -113,6 +134,9 @@ func describe(d *Server, op *Operation) huma.Operation {
 			next(ctx)
 		}},
 		Responses: map[string]*huma.Response{},
+	}
+	if need.Role == "" {
+		described.Security = []map[string][]string{{}}
 	}
 	form := "application/json"
 	if op.Events {

@@ -87,6 +87,9 @@ func ask[T any](ctx context.Context, d *Server, do func(context.Context) (T, err
 	return answer, nil
 }
 
+// Fault returns the problem of an error of the database.
+func (d *Server) Fault(ctx context.Context, err error) error { return d.problemOf(ctx, err) }
+
 // Rows returns rows of a list in the workspace of the caller.
 func (d *Server) Rows(ctx context.Context, q Query) ([]json.RawMessage, error) {
 	q.Workspace = Caller(ctx).WorkspaceID

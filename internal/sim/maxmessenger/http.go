@@ -71,6 +71,7 @@ var routes = map[string]route{
 	"GET /subscriptions":      {"GET /subscriptions", nil, (*Server).subscriptions},
 	"POST /subscriptions":     {"POST /subscriptions", nil, (*Server).subscribe},
 	"DELETE /subscriptions":   {"DELETE /subscriptions", []string{"url"}, (*Server).unsubscribe},
+	"GET /updates":            {"GET /updates", []string{"limit", "timeout", "marker", "types"}, (*Server).updates},
 	"POST /uploads":           {"POST /uploads", []string{"type"}, (*Server).openSlot},
 }
 

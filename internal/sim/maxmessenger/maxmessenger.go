@@ -3,7 +3,7 @@
 // with updates about memberships, messages, titles and pressed buttons.
 //
 // The upload hosts are paths of the same server; the URLs in answers are absolute. The simulator has no
-// resumable uploads or long polling, and does not fetch pictures by URL.
+// resumable uploads, GET /updates does not wait, and pictures are not fetched by URL.
 package maxmessenger
 
 import (
@@ -130,6 +130,9 @@ type bot struct {
 	id    int64
 	token string
 	subs  []*subscription
+	// waiting are the updates that no subscription took, oldest first; lastMarker is that of the newest one.
+	waiting    []waitingUpdate
+	lastMarker int64
 }
 
 type chat struct {

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"autopost/internal/sim"
@@ -114,6 +116,11 @@ func (s *Server) notify(kind string, content map[string]any) {
 func (s *Server) push(b *bot, kind string, content map[string]any) {
 	content["update_type"], content["timestamp"] = kind, time.Now().UnixMilli()
 	body := encode(content)
+	if len(b.subs) == 0 {
+		b.lastMarker++
+		b.waiting = append(b.waiting, waitingUpdate{b.lastMarker, kind, body})
+		b.waiting = b.waiting[max(0, len(b.waiting)-mostWaiting):]
+	}
 	for _, sub := range b.subs {
 		if sub.types != nil && !slices.Contains(sub.types, kind) {
 			continue
@@ -124,6 +131,37 @@ func (s *Server) push(b *bot, kind string, content map[string]any) {
 			return s.deliver(ctx, b, sub, sim.Push{Platform: Platform, Kind: kind, Attempt: attempt}, body)
 		})
 	}
+}
+
+// mostWaiting is how many updates a bot without a subscription keeps.
+const mostWaiting = 10_000
+
+// waitingUpdate is an update for a bot without a subscription.
+type waitingUpdate struct {
+	marker int64
+	kind   string
+	body   json.RawMessage
+}
+
+// updates returns the waiting updates after a marker, and forgets those up to it. It does not wait for new ones. A bot
+// with a subscription gets none.
+func (s *Server) updates(c call) (outcome, *refusal) {
+	limit := 100
+	if n, err := strconv.Atoi(c.query.Get("limit")); err == nil && n >= 1 && n <= 1000 {
+		limit = n
+	}
+	marker, _ := strconv.ParseInt(c.query.Get("marker"), 10, 64) // 0 is the first one
+	c.bot.waiting = slices.DeleteFunc(c.bot.waiting, func(u waitingUpdate) bool { return u.marker <= marker })
+	list := []json.RawMessage{}
+	if len(c.bot.subs) == 0 {
+		for _, u := range c.bot.waiting[:min(limit, len(c.bot.waiting))] {
+			if types := c.query.Get("types"); types == "" || slices.Contains(strings.Split(types, ","), u.kind) {
+				list = append(list, u.body)
+			}
+			marker = u.marker
+		}
+	}
+	return outcome{body: map[string]any{"updates": list, "marker": marker}}, nil
 }
 
 // deliver makes one attempt to deliver an update. It returns the wait before the next one.

@@ -1,9 +1,11 @@
 package telegram
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -135,6 +137,7 @@ func (s *Server) dropPending(c call) {
 	}
 }
 
+// getUpdates returns the pending updates from an offset on, and forgets those before it. It does not wait.
 func (s *Server) getUpdates(c call) (outcome, *refusal) {
 	if c.bot.webhook.url != "" {
 		return outcome{}, &refusal{
@@ -142,5 +145,15 @@ func (s *Server) getUpdates(c call) (outcome, *refusal) {
 			description: "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
 		}
 	}
-	return outcome{result: []any{}}, nil
+	limit := 100
+	if n, err := strconv.Atoi(c.args.values["limit"]); err == nil && n >= 1 && n <= 100 {
+		limit = n
+	}
+	offset, _ := strconv.ParseInt(c.args.values["offset"], 10, 64) // 0 is the first one
+	c.bot.pending = slices.DeleteFunc(c.bot.pending, func(u *update) bool { return s.expired(u) || u.id < offset })
+	updates := []json.RawMessage{}
+	for _, u := range c.bot.pending[:min(limit, len(c.bot.pending))] {
+		updates = append(updates, u.body)
+	}
+	return outcome{result: updates}, nil
 }

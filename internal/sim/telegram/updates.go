@@ -27,6 +27,7 @@ var unlisted = []string{"chat_member", "message_reaction", "message_reaction_cou
 
 // update is an update that no webhook has accepted yet.
 type update struct {
+	id       int64
 	kind     string
 	body     []byte
 	born     time.Time
@@ -58,7 +59,7 @@ func (s *Server) notify(kind string, content func(b *bot) map[string]any) {
 // push adds an update to a bot and sends it if the bot has a webhook. The caller holds s.mu.
 func (s *Server) push(b *bot, kind string, content map[string]any) {
 	b.lastUpdate = max(b.lastUpdate+1, firstUpdate)
-	u := &update{kind: kind, body: encode(map[string]any{"update_id": b.lastUpdate, kind: content}), born: time.Now()}
+	u := &update{id: b.lastUpdate, kind: kind, body: encode(map[string]any{"update_id": b.lastUpdate, kind: content}), born: time.Now()}
 	b.pending = append(b.pending, u)
 	if b.webhook.url != "" {
 		s.send(b, u)
