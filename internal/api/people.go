@@ -38,14 +38,15 @@ type invited struct {
 	Path      string    `json:"path,omitempty" example:"/invite/Q2hh" doc:"The path of the link on this server. It is returned once; a repeated request gets none."`
 }
 
-type userPath struct {
+// UserPath is a person in a path.
+type UserPath struct {
 	UserID string `path:"user_id" format:"uuid" doc:"The person."`
 }
 
 type userInput struct {
 	rest.AuditedWrite
 	rest.Dry
-	userPath
+	UserPath
 	Body struct {
 		Role              *string `json:"role,omitempty" nullable:"true" enum:"viewer,editor,approver,operator,owner" doc:"The role in this workspace; null ends the membership."`
 		Leave             bool    `json:"leave,omitempty" doc:"true ends the membership."`
@@ -64,7 +65,8 @@ type invitationInput struct {
 	}
 }
 
-type invitationPath struct {
+// InvitationPath is an invitation in a path.
+type InvitationPath struct {
 	InvitationID string `path:"invitation_id" format:"uuid" doc:"The invitation."`
 }
 
@@ -94,7 +96,7 @@ func registerUsers(d *server) {
 	})
 	rest.Register(d.Server, rest.Operation{
 		ID: "get-user", Method: http.MethodGet, Path: "/users/{user_id}", Summary: "Get a person of the workspace", Answer: user{}, Description: "One person, with the role in the workspace.",
-	}, func(ctx context.Context, in *userPath) (rest.Reply, error) {
+	}, func(ctx context.Context, in *UserPath) (rest.Reply, error) {
 		return d.One(ctx, noSuchUser, d.userQuery(in.UserID))
 	})
 	rest.Register(d.Server, rest.Operation{
@@ -107,7 +109,7 @@ func registerUsers(d *server) {
 		Description: "Your own sessions, or as an owner of the installation those of another person.",
 	}, func(ctx context.Context, in *struct {
 		rest.AuditedWrite
-		userPath
+		UserPath
 		Body *rest.Reasoned
 	}) (rest.Reply, error) {
 		if caller := rest.Caller(ctx); in.UserID != caller.UserID && !caller.InstallationOwner {
@@ -180,7 +182,7 @@ func registerInvitations(d *server) {
 		Description: "Its link works no more. The reason is in X-Autopost-Reason.",
 	}, func(ctx context.Context, in *struct {
 		rest.AuditedWrite
-		invitationPath
+		InvitationPath
 	}) (rest.Reply, error) {
 		if in.HeaderReason == "" {
 			in.HeaderReason = "revoked"

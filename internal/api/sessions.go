@@ -54,11 +54,11 @@ type MyPlaces struct {
 	Role        string `json:"role" enum:"viewer,editor,approver,operator,owner" example:"editor" doc:"The role of the person there."`
 }
 
-// requested is the HTTP request of an operation.
-type requested struct{ r *http.Request }
+// Requested is the HTTP request of an operation.
+type Requested struct{ r *http.Request }
 
 // Resolve implements huma.Resolver.
-func (q *requested) Resolve(ctx huma.Context) []error {
+func (q *Requested) Resolve(ctx huma.Context) []error {
 	q.r, _ = humago.Unwrap(ctx)
 	return nil
 }
@@ -69,7 +69,7 @@ type sessionBegun struct {
 }
 
 type signInInput struct {
-	requested
+	Requested
 	Body struct {
 		Email    string `json:"email" maxLength:"254" example:"ann@example.org" doc:"The address of the person."`
 		Password string `json:"password" maxLength:"1000" format:"password" example:"correct horse battery" doc:"The password."`
@@ -77,7 +77,7 @@ type signInInput struct {
 }
 
 type stepUpInput struct {
-	requested
+	Requested
 	Body struct {
 		Password string `json:"password" maxLength:"1000" format:"password" example:"correct horse battery" doc:"The password."`
 	}
@@ -87,7 +87,8 @@ type confirmation struct {
 	Confirmed bool `json:"confirmed" doc:"true: the password is right."`
 }
 
-type sessionPath struct {
+// SessionPath is a session in a path.
+type SessionPath struct {
 	SessionID string `path:"session_id" format:"uuid" doc:"A session of yours; GET /api/v1/me names this one."`
 }
 
@@ -108,7 +109,7 @@ func registerSessions(d *server, people People) {
 		ID: "end-session", Method: http.MethodDelete, Path: "/sessions/{session_id}", Summary: "Sign out", Answer: personChange{}, Description: "Ends a session of yours.",
 	}, func(ctx context.Context, in *struct {
 		rest.Once
-		sessionPath
+		SessionPath
 	}) (rest.Reply, error) {
 		return d.Change(ctx, in.Once, in.SessionID, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
 			return d.db.EndOwnSession(ctx, a, rest.Caller(ctx).UserID, in.SessionID)
@@ -116,7 +117,7 @@ func registerSessions(d *server, people People) {
 	})
 	rest.Register(d.Server, rest.Operation{
 		ID: "get-me", Method: http.MethodGet, Path: "/me", Summary: "Get the caller", Answer: Me{}, Description: "The person of the session with all workspaces, or the key.",
-	}, func(ctx context.Context, in *requested) (rest.Reply, error) {
+	}, func(ctx context.Context, in *Requested) (rest.Reply, error) {
 		me := Me{}
 		if caller := rest.Caller(ctx); caller.UserID == "" {
 			me = Me{WorkspaceID: caller.WorkspaceID, Role: caller.Role, Name: caller.Name, KeyID: caller.KeyID, Scopes: caller.Scopes}

@@ -24,7 +24,7 @@ type asset struct {
 
 // sources lists the files of each asset.
 var sources = map[string][]string{
-	"app.css":     {"tokens.css", "app.css", "frame.css", "operations.css"},
+	"app.css":     {"tokens.css", "app.css", "frame.css", "operations.css", "first.css"},
 	"app.js":      {"app.js", "keys.js", "live.js"},
 	"htmx.js":     {"htmx.js"},
 	"icons.svg":   {"icons.svg"},

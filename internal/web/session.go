@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"autopost/internal/api/rest"
@@ -30,6 +31,9 @@ func Token() string { return rest.NewToken() }
 
 // TokenHash returns the lower-case hexadecimal SHA-256 of a token. The database has only this hash.
 func TokenHash(token string) string { return rest.TokenHash(token) }
+
+// secretFields are never sent back to the browser. Their forms ask for the password themselves (stepUpField).
+var secretFields = []string{"secret", "client_secret", "password"}
 
 // resolve reads the session of the request, if it has one.
 func (v *view) resolve() (err error) {
@@ -151,7 +155,7 @@ func (v *view) confirmed() bool {
 	}
 	form := confirmForm{Action: v.r.URL.Path, Values: url.Values{}}
 	for name, values := range v.form {
-		if name != tokenField && name != passwordField {
+		if name != tokenField && name != passwordField && !slices.Contains(secretFields, name) {
 			form.Values[name] = values
 		}
 	}

@@ -45,7 +45,14 @@ type peopleData struct {
 	Fault         string
 }
 
-func (s *server) setup(v *view) { v.render(http.StatusOK, setupPage(v)) }
+func (s *server) setup(v *view) {
+	first, err := v.firstRun()
+	if err != nil {
+		v.fail(err)
+		return
+	}
+	v.render(http.StatusOK, setupPage(v, first))
+}
 
 // owner answers with a refusal unless the person is an owner.
 func (v *view) owner() bool {

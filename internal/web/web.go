@@ -149,6 +149,7 @@ type server struct {
 	origin *http.CrossOriginProtection
 	mux    *http.ServeMux
 	live   *live
+	looks  looks
 }
 
 // newServer returns a server. origin accepts forms of this daemon alone.
@@ -240,5 +241,7 @@ func (s *server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /setup/keys", s.signed(s.keys))
 	mux.HandleFunc("POST /setup/keys/{act}", s.signed(s.actOnKeys))
 	s.setupRoutes(mux)
+	s.credentialsRoutes(mux)
+	s.firstRoutes(mux)
 	mux.HandleFunc("/", s.open(func(v *view) { v.fail(errNotFound) }))
 }
