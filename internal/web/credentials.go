@@ -332,7 +332,7 @@ func (v *view) refuseSecret(form *credentialForm, err error) {
 	}
 	for _, e := range p.Errors {
 		switch name := strings.TrimPrefix(e.Field, "body."); name {
-		case "secret", "hosts", "client_id", "auth_ref", "platform":
+		case "secret", "hosts", "client_id", "auth_ref":
 			form.Fields[name] = e.Reason + ": " + e.Remedy + "."
 		default:
 			form.Fault += e.Field + " " + e.Reason + ": " + e.Remedy + ". "

@@ -327,11 +327,35 @@ func (v *view) postFirst(f *firstRun) (string, error) {
 		f.Fault = v.t("first.channel.fault")
 		return "", nil
 	}
+	if err := v.ensureEndpoint(); err != nil {
+		return "", err
+	}
 	var answer struct {
 		MessageID string `json:"message_id"`
 	}
 	err := v.call(http.MethodPost, "/posts", map[string]any{"text": f.Text, "routing": map[string]any{"include_channels": channels}}, &answer)
 	return answer.MessageID, err
+}
+
+// firstEndpoint is the endpoint that posts of the pages belong to in a new workspace.
+const firstEndpoint = "pages"
+
+// ensureEndpoint makes an endpoint if the workspace has none that takes posts. Nobody knows its secret: a person gives
+// it another one to post from programs.
+func (v *view) ensureEndpoint() error {
+	var endpoints page[struct {
+		Kind    string `json:"kind"`
+		Enabled bool   `json:"enabled"`
+	}]
+	if err := v.get("/endpoints?limit=200", &endpoints); err != nil {
+		return err
+	}
+	for _, e := range endpoints.Items {
+		if e.Enabled && e.Kind == "webhook_push" {
+			return nil
+		}
+	}
+	return v.call(http.MethodPatch, "/endpoints/"+firstEndpoint, map[string]any{"kind": "webhook_push", "secret_hash": TokenHash(Token()), "reason": v.t("reason.first")}, nil)
 }
 
 // slug returns a name as an id: letters and digits in lower case, joined by dashes.

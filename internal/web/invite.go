@@ -16,6 +16,8 @@ type inviteForm struct {
 	Email, Name, Workspace string
 	Fault                  string
 	Insecure               bool
+	// Created means that the person made a new workspace, which is empty.
+	Created bool
 }
 
 func (f inviteForm) title(v *view) string {
@@ -81,6 +83,8 @@ func (s *server) accept(v *view) {
 		v.fail(err)
 	case user == "":
 		v.render(status, invitePage(v, form))
+	case form.Created:
+		v.redirect("/setup")
 	default:
 		v.redirect("/")
 	}
@@ -126,5 +130,6 @@ func (v *view) joined(form *inviteForm, join func() (Done, error)) (user string,
 		form.Fault = v.t("invite.ended")
 		return "", http.StatusConflict, nil
 	}
+	form.Created = done.Created
 	return done.UserID, 0, err
 }

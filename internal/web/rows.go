@@ -1,7 +1,9 @@
 package web
 
 import (
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -70,10 +72,20 @@ func isWaiting(status string) bool { return status == "queued" || status == "ret
 type openAlert struct {
 	AlertID  string    `json:"alert_id"`
 	Kind     string    `json:"kind"`
+	Subject  string    `json:"subject"`
 	Severity string    `json:"severity"`
 	What     string    `json:"what"`
 	Remedy   string    `json:"remedy"`
 	RaisedAt time.Time `json:"raised_at"`
+}
+
+// mend is the page on which a person replaces the credential that the alert is about.
+func (a openAlert) mend() string {
+	ref, is := strings.CutPrefix(a.Subject, "credential:")
+	if !is {
+		return "/setup/credentials"
+	}
+	return "/setup/credentials?ask=replace&credential=" + url.QueryEscape(ref)
 }
 
 // channel is a target with what keeps it from sending.

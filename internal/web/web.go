@@ -62,6 +62,8 @@ type Done struct {
 	Reason      string `json:"reason"`
 	UserID      string `json:"user_id"`
 	WorkspaceID string `json:"workspace_id"`
+	// Created means that the first person made a new workspace.
+	Created bool `json:"created"`
 }
 
 // NewPerson describes a person who gets an account.

@@ -47,10 +47,7 @@ func open(t *testing.T) *site {
 	t.Helper()
 	s := &site{Harness: harness.New(t), t: t, ids: map[string]string{}}
 	s.fill()
-	d := s.Serve()
-	s.url, s.log = d.URL, d.Log
-	s.Until("the first link is printed", func() bool { return printedLink.MatchString(d.Log()) })
-	s.link = printedLink.FindStringSubmatch(d.Log())[1]
+	s.begin()
 	return s
 }
 
