@@ -61,6 +61,10 @@ type Config struct {
 	// SMTPURL is the mail server for alerts, and SMTPFrom the sender; empty means no mail.
 	SMTPURL  string
 	SMTPFrom string
+	// OIDCIssuer, OIDCClientID and OIDCSecretFile are the identity provider; all empty means no sign-in by it.
+	OIDCIssuer     string
+	OIDCClientID   string
+	OIDCSecretFile string
 	// MAXCAFile is a PEM bundle that is trusted for MAX in addition to the system's; empty
 	// means none.
 	MAXCAFile string
@@ -276,6 +280,9 @@ func (c *Config) complete() error {
 	}
 	if (c.SMTPURL == "") != (c.SMTPFrom == "") {
 		return fmt.Errorf("%s must be set together with %s: set both, or neither", smtpURL, smtpFrom)
+	}
+	if (c.OIDCIssuer == "") != (c.OIDCClientID == "") || (c.OIDCIssuer == "") != (c.OIDCSecretFile == "") {
+		return fmt.Errorf("%s, %s and %s must be set together: set all, or none", oidcIssuer, oidcClientID, oidcSecretFile)
 	}
 	return c.fit()
 }

@@ -33,6 +33,9 @@ const (
 	globalXAvatarID     = "GLOBAL_X_ACCOUNT_AVATAR_ID"
 	smtpURL             = "AUTOPOST_SMTP_URL"
 	smtpFrom            = "AUTOPOST_SMTP_FROM"
+	oidcIssuer          = "AUTOPOST_OIDC_ISSUER"
+	oidcClientID        = "AUTOPOST_OIDC_CLIENT_ID"
+	oidcSecretFile      = "AUTOPOST_OIDC_CLIENT_SECRET_FILE"
 )
 
 // MasterKeyFile is the variable that names the file of the master key.
@@ -106,6 +109,12 @@ var variables = []Variable{
 		"tls=off sends the mail and the password unencrypted", mailURL},
 	{smtpFrom, "", "mail address", "sender of alert mails, like autopost@example.com. It is set together with AUTOPOST_SMTP_URL",
 		"many servers reject a sender of another domain", func(c *Config, value string) error { c.SMTPFrom = value; return nil }},
+	{oidcIssuer, "", "URL", "identity provider by which people sign in (OpenID Connect), like https://login.example.org. Register AUTOPOST_PUBLIC_URL/login/oidc/callback there. Unset: passwords only",
+		"who controls the provider can sign in as each person", baseURL(func(c *Config) *string { return &c.OIDCIssuer })},
+	{oidcClientID, "", "text", "name of autopost at the identity provider",
+		"with the name of another client its tokens sign in here", func(c *Config, value string) error { c.OIDCClientID = value; return nil }},
+	{oidcSecretFile, "", "path", "file with the secret of that client, readable only by its owner",
+		"who reads it can ask the provider in the name of autopost", path(func(c *Config) *string { return &c.OIDCSecretFile })},
 	{"AUTOPOST_LOG", "info", "keyword", "lowest log level: debug, info, warn or error",
 		"debug writes many lines for each delivery", logLevel},
 	{"AUTOPOST_MIGRATE", "auto", "keyword", "auto: serve brings the schema up to date; never: serve only checks it",

@@ -32,6 +32,7 @@ import (
 	"autopost/internal/ingest/push"
 	"autopost/internal/media"
 	"autopost/internal/monitor"
+	"autopost/internal/oidc"
 	"autopost/internal/outbound"
 	"autopost/internal/pg"
 	"autopost/internal/pg/schema"
@@ -74,6 +75,10 @@ type Daemon struct {
 	bot      *bot.Worker // nil: this daemon does not run the stage
 	// pages means that the stage web runs.
 	pages bool
+	// once has the links of this process that sign in without a password.
+	once onceLinks
+	// identity signs people in by OpenID Connect; nil without a provider.
+	identity *oidc.Provider
 	// tokens are the endpoints that give secrets for codes.
 	tokens map[autopost.Platform]adapter.TokenEndpoint
 	log    *slog.Logger
@@ -139,6 +144,9 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 		return nil, err
 	}
 	if d.tokens, err = TokenEndpoints(cfg); err != nil {
+		return nil, err
+	}
+	if d.identity, err = identityProvider(cfg); err != nil {
 		return nil, err
 	}
 	return d, d.addStages(only)
@@ -211,7 +219,7 @@ func (d *Daemon) handler(withIngest, withWeb bool) http.Handler {
 		mux.Handle("/hooks/max", botupdates.New(autopost.MAX, d.store, d.log))
 	}
 	credentials := d.credentials()
-	pages := web.Deps{Store: d.store, Changes: d.stream, Accounts: credentials, Logins: &authlimit.Logins{}, PublicURL: d.cfg.PublicURL, Log: d.log}
+	pages := web.Deps{Store: d.store, Changes: d.stream, Accounts: credentials, Logins: &authlimit.Logins{}, Identity: d.identity, Once: d.once.take, PublicURL: d.cfg.PublicURL, Log: d.log}
 	api := api.New(api.Deps{
 		Store: d.store, Log: d.log, Raw: d.raw, Stream: d.stream, Sessions: web.Sessions(pages), People: web.People(pages), Credentials: credentials,
 		Sources: SourceTester{d.store, Fetchers(outbound.GuardedConfig{Allow: d.cfg.OutboundAllow, Timeout: d.cfg.DownloadTimeout}, d.vault)},

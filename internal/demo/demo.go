@@ -78,8 +78,10 @@ type demo struct {
 func (d *demo) invite(ctx context.Context) {
 	d.report.line("\nReceived messages:  %s/_control/", d.simURL)
 	d.report.line("Daemon:             http://%s/healthz  http://%s/openapi.json", d.daemon.Addr(), d.daemon.Addr())
-	if link, err := d.daemon.FirstLink(ctx); err == nil && link != "" { // a kept data directory has people
-		d.report.line("Pages:              %s  (your account; the workspace is %s)", link, workspaceID)
+	if link, err := d.signIn(ctx); err != nil {
+		d.report.line("Pages:              http://%s/login  (%v)", d.daemon.Addr(), err)
+	} else {
+		d.report.line("Pages:              %s  (signs you in, once; then %s with the password %q)", link, demoEmail, demoPassword)
 	}
 	d.report.line("Send a post:        curl -H 'Authorization: Bearer %s' -d '{\"text\": \"Привет\"}' http://%s/hooks/push", endpointSecret, d.daemon.Addr())
 	d.report.line("Press Ctrl-C to stop everything.")

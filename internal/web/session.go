@@ -295,3 +295,20 @@ func (s *server) chooseWorkspace(v *view) {
 	v.remember(workspaceCookie, url.QueryEscape(v.form.Get("workspace")))
 	v.redirect("/")
 }
+
+// signInOnce signs in the person of a link that works once.
+func (s *server) signInOnce(v *view) {
+	user := ""
+	if s.Once != nil && v.isSecure() {
+		user = s.Once(TokenHash(v.r.PathValue("token")))
+	}
+	if user == "" {
+		v.fail(problem.UnknownPath.Says("%s", v.t("login.once_ended")))
+		return
+	}
+	if err := v.begin(user); err != nil {
+		v.fail(err)
+		return
+	}
+	v.redirect("/")
+}

@@ -24,6 +24,8 @@ type member struct {
 	Role    string    `json:"role"`
 	Enabled bool      `json:"enabled"`
 	Since   time.Time `json:"since"`
+	// InstallationOwner means that the person changes settings and creates workspaces.
+	InstallationOwner bool `json:"installation_owner"`
 }
 
 // invitationRow is an invitation that is open.
@@ -42,7 +44,9 @@ type peopleData struct {
 	// Link is the address of a new invitation; it is shown once.
 	Link, LinkFor string
 	Email, Role   string
-	Fault         string
+	// WorkspaceID and WorkspaceName are those of a new workspace that was refused.
+	WorkspaceID, WorkspaceName string
+	Fault                      string
 }
 
 func (s *server) setup(v *view) {
@@ -88,12 +92,20 @@ func (s *server) actOnPeople(v *view) {
 	}
 	act, form := v.r.PathValue("act"), v.form
 	id, ctx, by := form.Get("id"), v.r.Context(), v.act(v.t("reason.people"))
-	if act == "invite" {
+	switch act {
+	case "invite":
 		v.invite()
+		return
+	case "workspace":
+		v.createWorkspace()
 		return
 	}
 	if uuid.Validate(id) != nil {
 		v.fail(errNotFound)
+		return
+	}
+	if accountActs[act] {
+		v.actOnAccount(act, id)
 		return
 	}
 	var written rest.Written

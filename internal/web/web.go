@@ -17,6 +17,7 @@ import (
 
 	"autopost/internal/api/rest"
 	"autopost/internal/authlimit"
+	"autopost/internal/oidc"
 )
 
 // timeout limits the work for one page.
@@ -49,6 +50,7 @@ type people interface {
 	CreateOwner(ctx context.Context, workspace, tokenHash string, p NewPerson) (Done, error)
 	GetInvitation(ctx context.Context, tokenHash string) (*Invitation, error)
 	AcceptInvitation(ctx context.Context, tokenHash, user string, p NewPerson) (Done, error)
+	AdmitPerson(ctx context.Context, email, name string) (Done, error)
 	InviteUser(ctx context.Context, a rest.OperatorAction, email, role, tokenHash string) (rest.Written, error)
 	RevokeInvitation(ctx context.Context, a rest.OperatorAction, invitation string) (rest.Written, error)
 	PutMembership(ctx context.Context, a rest.OperatorAction, user, role string) (rest.Written, error)
@@ -135,6 +137,11 @@ type Deps struct {
 	Accounts Accounts
 	// Changes keeps open pages up to date. Without it they are as they were loaded.
 	Changes Changes
+	// Identity signs people in by OpenID Connect; nil without a provider.
+	Identity *oidc.Provider
+	// Once returns the person of a link that signs in once, by the SHA-256 of its token; "" for an unknown one. nil
+	// means that there are no such links.
+	Once func(tokenHash string) (user string)
 	// Logins limits wrong passwords; the pages and the API share it. nil makes an own one.
 	Logins *authlimit.Logins
 	// PublicURL is the address of the daemon for people; "" if unknown.
@@ -245,5 +252,7 @@ func (s *server) routes(mux *http.ServeMux) {
 	s.setupRoutes(mux)
 	s.credentialsRoutes(mux)
 	s.firstRoutes(mux)
+	s.identityRoutes(mux)
+	mux.HandleFunc("GET /login/once/{token}", s.open(s.signInOnce))
 	mux.HandleFunc("/", s.open(func(v *view) { v.fail(errNotFound) }))
 }

@@ -27,7 +27,8 @@ const (
 
 // overBudget lists the files that may be longer, and why.
 var overBudget = map[string]string{
-	"db/schema.sql": "generated: the whole schema in one file",
+	"db/schema.sql":            "generated: the whole schema in one file",
+	"db/functions/install.sql": "the one order of all files, a line each",
 }
 
 func TestFilesKeepTheirBudget(t *testing.T) {

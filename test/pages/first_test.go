@@ -33,9 +33,9 @@ func bare(t *testing.T) *site {
 }
 
 // begin starts the daemon and reads the link of the first person.
-func (s *site) begin() {
+func (s *site) begin(extra ...string) {
 	s.t.Helper()
-	d := s.Serve()
+	d := s.Serve(extra...)
 	s.url, s.log = d.URL, d.Log
 	s.Until("the first link is printed", func() bool { return printedLink.MatchString(d.Log()) })
 	s.link = printedLink.FindStringSubmatch(d.Log())[1]
