@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(64);
+select plan(65);
 
 create function test.hash(p_word text) returns text
 language sql
@@ -151,6 +151,7 @@ select is(autopost.put_user(test.user_of('bob@example.org'), '{"enabled": false}
 	'true');
 select is(array[test.session_of('b'), autopost.get_login('bob@example.org')::text], array[null, null]::text[],
 	'a disabled person has no session and cannot sign in');
+select is(autopost.admit_person('bob@example.org', 'Bob') ->> 'reason', 'disabled');
 select unalike((select string_agg(a::text, '') from autopost.admin_audit_log a), '%argon2id%',
 	'no hash is in the audit log');
 select is((select array_agg(distinct a.action order by a.action) from autopost.admin_audit_log a),

@@ -411,3 +411,23 @@ func (f *credentialForm) appHint(v *view) string {
 	}
 	return v.t("credentials.client_id.hint")
 }
+
+// mayPost says where the credential may post.
+func (c credentialRow) mayPost(v *view) string {
+	if n := c.missing(); n > 0 {
+		return v.n("credentials.may_not", n)
+	}
+	return v.n("credentials.may", len(c.Rights))
+}
+
+// name is the chat of a right, with a colon if a reason follows.
+func (r channelRight) name() string {
+	name := r.Target
+	if r.Title != "" {
+		name = r.Title + " (" + r.Target + ")"
+	}
+	if !r.MayPost {
+		name += ": "
+	}
+	return name
+}

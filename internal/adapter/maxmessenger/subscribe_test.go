@@ -47,3 +47,31 @@ func TestSubscriptionIsReadAndSet(t *testing.T) {
 		require.NotContains(t, failure.String(), "unknown-token")
 	}
 }
+
+// A bot without a subscription reads its waiting updates.
+func TestWaitingUpdatesAreRead(t *testing.T) {
+	server := simulator.New(sim.NewCore(0), simulator.Options{Limits: &simulator.Limits{}})
+	defer server.Close()
+	require.NoError(t, server.AddBot(token))
+	host := httptest.NewServer(published.Inspect(t, server, published.MAX(t)))
+	defer host.Close()
+	client, err := outbound.Operator(outbound.OperatorConfig{})
+	require.NoError(t, err)
+	defer client.CloseIdleConnections()
+	a, err := maxmessenger.New(maxmessenger.Config{BaseURL: host.URL, Client: client})
+	require.NoError(t, err)
+	bot := autopost.NewSecret(token)
+	server.AddChat(simulator.Chat{ID: -5, Title: "City", Type: "chat"})
+	for range 1001 {
+		server.Say(-5, "hello")
+	}
+	first, next, failure := a.Poll(t.Context(), bot, "")
+	require.Nil(t, failure)
+	require.Len(t, first, 1000)
+	second, last, failure := a.Poll(t.Context(), bot, next)
+	require.Nil(t, failure)
+	require.Len(t, second, 1)
+	require.Empty(t, last)
+	_, _, failure = a.Poll(t.Context(), autopost.NewSecret("unknown-token"), "")
+	require.Equal(t, autopost.Permanent, failure.Category)
+}

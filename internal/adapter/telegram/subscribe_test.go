@@ -45,3 +45,35 @@ func TestWebhookIsReadAndSet(t *testing.T) {
 	require.NotContains(t, failure.String(), "unknownToken")
 	require.NotContains(t, failure.String(), "canary")
 }
+
+// A bot without a webhook reads its waiting updates. Only a full page makes Telegram forget the earlier ones.
+func TestWaitingUpdatesAreRead(t *testing.T) {
+	server := simulator.New(sim.NewCore(0), simulator.Options{Limits: &simulator.Limits{}, Local: true})
+	defer server.Close()
+	require.NoError(t, server.AddBot(token))
+	host := httptest.NewServer(published.Inspect(t, server, published.Telegram(t)))
+	defer host.Close()
+	client, err := outbound.Operator(outbound.OperatorConfig{})
+	require.NoError(t, err)
+	defer client.CloseIdleConnections()
+	a, err := telegram.New(telegram.Config{BaseURL: host.URL, Client: client})
+	require.NoError(t, err)
+	bot := autopost.NewSecret(token)
+	server.AddChat(simulator.Chat{ID: -5, Title: "City"})
+	for range 103 {
+		server.Say(-5, "hello")
+	}
+	first, next, failure := a.Poll(t.Context(), bot, "")
+	require.Nil(t, failure)
+	require.Len(t, first, 100)
+	second, last, failure := a.Poll(t.Context(), bot, next)
+	require.Nil(t, failure)
+	require.Len(t, second, 3)
+	require.Empty(t, last)
+	again, _, failure := a.Poll(t.Context(), bot, "")
+	require.Nil(t, failure)
+	require.Equal(t, second, again, "a page that is not full stays")
+	require.Nil(t, a.Subscribe(t.Context(), bot, autopost.Subscription{URL: "http://127.0.0.1:9/", Updates: a.Updates()}, autopost.NewSecret("hook")))
+	_, _, failure = a.Poll(t.Context(), bot, "")
+	require.Equal(t, "tg_conflict", failure.Code)
+}
