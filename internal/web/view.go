@@ -346,15 +346,15 @@ func (v *view) nameOf(operator string) string {
 	return operator
 }
 
-// statusOf and reasonOf are those of the problem in an error; zero without one.
-func statusOf(err error) int {
+// problemStatus and problemReason are those of the problem in an error; zero without one.
+func problemStatus(err error) int {
 	if p := (*problem.Problem)(nil); errors.As(err, &p) {
 		return p.Status
 	}
 	return 0
 }
 
-func reasonOf(err error) string {
+func problemReason(err error) string {
 	if p := (*problem.Problem)(nil); errors.As(err, &p) {
 		return p.Reason
 	}
