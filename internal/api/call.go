@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 
 	"autopost/internal/api/rest"
@@ -12,17 +13,21 @@ import (
 )
 
 // Call runs the operation at method and target, such as GET "/api/v1/posts?limit=20", for a caller who is already
-// authenticated. It checks the role and the request as for any other caller. body marshals to JSON; nil for none.
-// A refusal is a *problem.Problem.
+// authenticated. It checks the role and the request as for any other caller. body marshals to JSON; nil for none. An
+// io.Reader is the body of an upload. A refusal is a *problem.Problem.
 func (s *Server) Call(ctx context.Context, caller rest.Key, method, target string, body any) (json.RawMessage, error) {
-	encoded := []byte(nil)
-	if body != nil {
-		var err error
-		if encoded, err = json.Marshal(body); err != nil {
-			return nil, fmt.Errorf("encode the body of %s %s: %w", method, target, err)
+	content, isUpload := body.(io.Reader)
+	if !isUpload {
+		encoded := []byte(nil)
+		if body != nil {
+			var err error
+			if encoded, err = json.Marshal(body); err != nil {
+				return nil, fmt.Errorf("encode the body of %s %s: %w", method, target, err)
+			}
 		}
+		content = bytes.NewReader(encoded)
 	}
-	r, err := http.NewRequestWithContext(rest.WithCaller(ctx, caller), method, target, bytes.NewReader(encoded))
+	r, err := http.NewRequestWithContext(rest.WithCaller(ctx, caller), method, target, content)
 	if err != nil {
 		return nil, fmt.Errorf("call %s %s: %w", method, target, err)
 	}

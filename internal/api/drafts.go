@@ -120,7 +120,7 @@ func registerDrafts(d *server) {
 		Description: "Publishes the draft as POST /api/v1/posts does, once: a second submit is 200 with the first answer. An invalid post is 422 with all errors and stays a draft.",
 	}, func(ctx context.Context, in *draftActInput) (rest.Reply, error) {
 		reply, err := d.Change(ctx, in.Once, in.DraftID, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
-			return d.db.SubmitDraft(ctx, a, in.DraftID, "api")
+			return d.db.SubmitDraft(ctx, a, in.DraftID, rest.Caller(ctx).Source())
 		})
 		if err != nil {
 			return reply, ofDraft(err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -24,8 +25,8 @@ type asset struct {
 
 // sources lists the files of each asset.
 var sources = map[string][]string{
-	"app.css":     {"tokens.css", "app.css", "frame.css", "operations.css", "first.css"},
-	"app.js":      {"app.js", "keys.js", "live.js"},
+	"app.css":     {"tokens.css", "app.css", "frame.css", "operations.css", "first.css", "compose.css"},
+	"app.js":      {"app.js", "keys.js", "live.js", "compose.js"},
 	"htmx.js":     {"htmx.js"},
 	"icons.svg":   {"icons.svg"},
 	"favicon.svg": {"favicon.svg"},
@@ -45,6 +46,9 @@ var assets = sync.OnceValue(func() map[string]asset {
 			}
 			a.plain = append(a.plain, text...)
 		}
+		if path.Ext(name) == ".css" {
+			a.plain = minified(a.plain)
+		}
 		var packed bytes.Buffer
 		w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
 		_, _ = w.Write(a.plain)                                    // a buffer accepts everything
@@ -57,6 +61,25 @@ var assets = sync.OnceValue(func() map[string]asset {
 	}
 	return all
 })
+
+// blanks are comments and spaces without meaning, in the way that our stylesheets are written.
+var blanks = regexp.MustCompile(`(?s)/\*.*?\*/|\s*;?\s*(})\s*|\s*([{};,>])\s*|(:) |\s+`)
+
+// minified returns a stylesheet without its blanks.
+func minified(sheet []byte) []byte {
+	return blanks.ReplaceAllFunc(sheet, func(blank []byte) []byte {
+		switch kept := bytes.TrimSpace(blank); {
+		case bytes.HasPrefix(kept, []byte("/*")):
+			return nil
+		case len(kept) == 0:
+			return []byte(" ")
+		case bytes.HasSuffix(kept, []byte("}")):
+			return []byte("}")
+		default:
+			return kept
+		}
+	})
+}
 
 // address returns the address of an asset.
 func address(name string) string { return assets()[name].address }

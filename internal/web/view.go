@@ -52,6 +52,8 @@ type view struct {
 	form url.Values
 	// sums is the summary of the workspace, once it was read.
 	sums *summary
+	// parts are what is left of a form with files.
+	parts *parts
 	// names are the members of the workspace by their id, once they were read.
 	names map[string]string
 }
@@ -112,6 +114,9 @@ func (v *view) sound() bool {
 	if v.s.origin.Check(v.r) != nil {
 		v.fail(errOrigin)
 		return false
+	}
+	if v.hasFiles() {
+		return v.readParts()
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
 	if err := v.parse(); err != nil {
@@ -265,6 +270,8 @@ func (v *view) fail(err error) {
 	case errors.As(err, &p):
 	case errors.As(err, &wrong):
 		p = problem.WrongRequest.Says("%s", faultOf(wrong))
+	case errors.Is(v.r.Context().Err(), context.Canceled):
+		return // the browser is gone
 	default:
 		v.s.Log.ErrorContext(v.r.Context(), "web.unavailable", "path", v.r.URL.Path, "error", err)
 		p = problem.Unavailable.Says("%s", v.t("error.unavailable"))

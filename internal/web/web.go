@@ -186,18 +186,17 @@ func Handler(deps Deps, next http.Handler) http.Handler {
 			return
 		}
 		secure(w.Header())
-		if r.URL.Path == livePath {
-			mux.ServeHTTP(w, r) // it has a bound of its own
-			return
+		if r.URL.Path != livePath && !hasFiles(r) { // they have bounds of their own
+			ctx, cancel := context.WithTimeout(r.Context(), timeout)
+			defer cancel()
+			r = r.WithContext(ctx)
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), timeout)
-		defer cancel()
-		mux.ServeHTTP(w, r.WithContext(ctx))
+		mux.ServeHTTP(w, r)
 	})
 }
 
 // folders are the first parts of the paths of pages. An unknown path below one of them is a page that says so.
-var folders = []string{"posts", "decisions", "channels", "setup", "login", "invite", "assets", "find", "live", "operations", "oauth"}
+var folders = []string{"posts", "decisions", "channels", "setup", "login", "invite", "assets", "find", "live", "operations", "oauth", "submissions", "compose", "calendar"}
 
 func ours(path string) bool {
 	for _, folder := range folders {
@@ -239,6 +238,8 @@ func (s *server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /posts", s.signed(s.posts))
 	mux.HandleFunc("GET /posts/{message_id}", s.signed(s.post))
 	mux.HandleFunc("POST /posts/{message_id}/{act}", s.signed(s.actOnPost))
+	s.composeRoutes(mux)
+	s.submissionRoutes(mux)
 	mux.HandleFunc("GET /decisions", s.signed(s.decisions))
 	mux.HandleFunc("GET /decisions/{submission_id}", s.signed(s.decisions))
 	mux.HandleFunc("POST /decisions/{submission_id}/{act}", s.signed(s.decide))

@@ -122,7 +122,7 @@ func (b *browser) visit(path string) {
 // send submits the form that has this button and waits for the next page.
 func (b *browser) send(button string) {
 	b.t.Helper()
-	js[bool](b, `window.before = true`)
+	js[bool](b, fmt.Sprintf(`window.before = true; document.querySelector(%q)?.scrollIntoView({block: "center"}); true`, button))
 	b.do(chromedp.Click(button))
 	b.s.Until("the form is answered", func() bool {
 		return js[bool](b, `!window.before && location.protocol === "http:" && document.readyState === "complete"`)

@@ -12,7 +12,7 @@ import (
 )
 
 // areas list the addresses of the pages of each area.
-var areas = []func(s *site) []string{(*site).firstPaths, (*site).framePaths, (*site).operationsPaths, (*site).setupPaths, (*site).credentialsPaths}
+var areas = []func(s *site) []string{(*site).firstPaths, (*site).framePaths, (*site).operationsPaths, (*site).setupPaths, (*site).credentialsPaths, (*site).composePaths}
 
 // paths are the addresses of all pages.
 func (s *site) paths() (all []string) {
@@ -40,7 +40,7 @@ func TestRolesOfThePages(t *testing.T) {
 		for _, path := range s.paths() {
 			want := http.StatusOK
 			at, _, _ := strings.Cut(path, "?")
-			if !p.mayOpen(path) || above[at] != "" && above[at] != role {
+			if !p.mayOpen(path) || above[at] != "" && above[at] != role || strings.HasPrefix(path, "/compose") && role == "viewer" {
 				want = http.StatusForbidden
 			}
 			require.Equal(t, want, p.get(path).status, path)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -116,6 +117,12 @@ func (p *person) do(method, path string, form url.Values) answer {
 	for name, value := range p.cookies {
 		r.AddCookie(&http.Cookie{Name: name, Value: value})
 	}
+	return p.send(r)
+}
+
+// send sends a request and keeps the cookies of the answer.
+func (p *person) send(r *http.Request) answer {
+	p.s.t.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	got, err := client.Do(r)
 	require.NoError(p.s.t, err)
@@ -169,4 +176,38 @@ func (s *site) member(role string) *person {
 	p.role = role
 	require.Equal(s.t, http.StatusSeeOther, p.post("/login", "email", email, "password", password).status)
 	return p
+}
+
+// fieldsOf returns the fields of the form of the composer as a browser would send them.
+func fieldsOf(page string) url.Values {
+	form := url.Values{}
+	inside := page[strings.Index(page, `id="compose"`):]
+	for _, m := range formField.FindAllStringSubmatch(inside, -1) {
+		attributes := m[1] + m[3]
+		name := between(attributes, ` name="`)
+		kind := between(attributes, ` type="`)
+		switch {
+		case name == "", strings.HasPrefix(m[0], "<button"), kind == "file", (kind == "checkbox" || kind == "radio") && !strings.Contains(attributes, " checked"):
+		case strings.HasPrefix(m[0], "<select"):
+			if chosen := formOption.FindStringSubmatch(m[4]); chosen != nil {
+				form.Add(name, html.UnescapeString(chosen[1]))
+			}
+		case strings.HasPrefix(m[0], "<textarea"):
+			form.Add(name, html.UnescapeString(m[4]))
+		default:
+			form.Add(name, html.UnescapeString(between(attributes, ` value="`)))
+		}
+	}
+	return form
+}
+
+var (
+	formField  = regexp.MustCompile(`(?s)<input([^>]*)>|<(textarea|select)([^>]*)>(.*?)</(?:textarea|select)>`)
+	formOption = regexp.MustCompile(`<option value="([^"]*)" selected`)
+)
+
+func between(text, begin string) string {
+	_, after, _ := strings.Cut(text, begin)
+	value, _, _ := strings.Cut(after, `"`)
+	return value
 }

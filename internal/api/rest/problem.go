@@ -85,6 +85,9 @@ func (d *Server) problemOf(ctx context.Context, err error) error {
 		d.Log.Error("admin.defect", "operation", operation, "workspace_id", caller.WorkspaceID, "error", err)
 		return problem.Defect.Says("This is a defect of autopost. See the log of the daemon.")
 	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return problem.Unavailable.Says(unavailable) // the caller is gone: nothing is wrong with the database
+	}
 	d.Log.Error("admin.unavailable", "operation", operation, "workspace_id", caller.WorkspaceID, "error", err)
 	if errors.Is(err, autopost.ErrNoSpace) {
 		return noSpace("The disk of the database is full: nothing was changed. The operator must free disk space; then try again.")

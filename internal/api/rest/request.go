@@ -60,7 +60,12 @@ func HashWith(ctx context.Context, content string) string {
 // parts, whatever the limits of the server are.
 func Body(ctx huma.Context, stall time.Duration) (io.Reader, int64) {
 	r, w := humago.Unwrap(ctx)
-	return &slowBody{from: r.Body, connection: http.NewResponseController(w), stall: stall}, r.ContentLength
+	return Slow(w, r.Body, stall), r.ContentLength
+}
+
+// Slow returns a body whose sender may pause for stall between two parts, whatever the limits of the server are.
+func Slow(w http.ResponseWriter, body io.Reader, stall time.Duration) io.Reader {
+	return &slowBody{from: body, connection: http.NewResponseController(w), stall: stall}
 }
 
 // slowBody extends the deadlines of a connection while bytes arrive.
