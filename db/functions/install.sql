@@ -403,6 +403,7 @@
 \ir admin/reschedule_post.sql
 \ir admin/next_free_slots.sql
 \ir admin/calendar.sql
+\ir admin/calendar_days.sql
 \ir admin/request_acts.sql
 \ir admin/replace_waiting.sql
 \ir admin/replace_post.sql

@@ -117,6 +117,33 @@ type calendarItem struct {
 	Channels     int       `json:"channels" example:"3"`
 }
 
+// CalendarDays selects days of the calendar.
+type CalendarDays struct {
+	From      string `query:"from" required:"true" format:"date-time" example:"2026-12-01T00:00:00Z" doc:"From this instant, with offset."`
+	Until     string `query:"until" required:"true" format:"date-time" example:"2027-01-01T00:00:00Z" doc:"Before this instant, at most 100 days later."`
+	Zone      string `query:"zone" maxLength:"100" default:"UTC" example:"Europe/Moscow" doc:"The time zone of the days."`
+	ChannelID string `query:"channel_id" maxLength:"200" example:"news-ru" doc:"Only this channel."`
+	Shown     int    `query:"shown" minimum:"0" maximum:"200" default:"3" doc:"How many items of each day, the first ones."`
+}
+
+type calendarOfDays struct {
+	Days   []calendarDay `json:"days" nullable:"false" doc:"Days with items, by date."`
+	Closed []time.Time   `json:"closed" nullable:"false" doc:"The beginnings of hours in which most channels are outside their posting window; of at most eight days."`
+}
+
+type calendarDay struct {
+	Day      string          `json:"day" format:"date" example:"2026-12-01" doc:"The date in the zone."`
+	Sent     int             `json:"sent" example:"12" doc:"The number of items that were sent."`
+	Queued   int             `json:"queued" example:"3" doc:"The number of items that wait."`
+	Expected int             `json:"expected" example:"1" doc:"The number of items that recurrences will bring."`
+	Items    []calendarEntry `json:"items" nullable:"false" doc:"The first items, by time."`
+}
+
+type calendarEntry struct {
+	calendarItem
+	Excerpt *string `json:"excerpt" nullable:"true" example:"Hello" doc:"The first 100 characters of the text."`
+}
+
 func registerMoves(d *server) {
 	example := map[string]any{"shift_seconds": 7200, "reason": "the fair is later"}
 	const description = "Moves what waits to another time; posting windows, rates, quotas and budgets hold as for a new post. A delivery whose call has begun stays. The answer has one result per delivery."
@@ -155,6 +182,14 @@ func registerMoves(d *server) {
 	}, func(ctx context.Context, in *slotsInput) (rest.Reply, error) {
 		return d.Get(ctx, "", func(ctx context.Context, workspace string) (json.RawMessage, error) {
 			return d.db.NextFreeSlots(ctx, workspace, in.ChannelID, in.After, in.Limit)
+		})
+	})
+	rest.Register(d.Server, rest.Operation{
+		ID: "list-calendar-days", Method: http.MethodGet, Path: "/calendar/days", Summary: "Count the calendar by day", Answer: calendarOfDays{},
+		Description: "The number of posts that were sent, wait or are expected on each day of a time zone, and the first of them. The cost does not depend on the size of the queue and its history.",
+	}, func(ctx context.Context, in *CalendarDays) (rest.Reply, error) {
+		return d.Get(ctx, "", func(ctx context.Context, workspace string) (json.RawMessage, error) {
+			return d.db.CalendarDays(ctx, workspace, *in)
 		})
 	})
 	rest.Register(d.Server, rest.Operation{

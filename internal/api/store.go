@@ -46,6 +46,7 @@ type reads interface {
 	NextFreeSlots(ctx context.Context, workspace, channel, after string, limit int) (json.RawMessage, error)
 	// Calendar takes instants in RFC 3339. channel "" means all channels.
 	Calendar(ctx context.Context, workspace, from, until, channel string) (json.RawMessage, error)
+	CalendarDays(ctx context.Context, workspace string, q CalendarDays) (json.RawMessage, error)
 	Forecast(ctx context.Context, workspace string) (json.RawMessage, error)
 	HealthSnapshot(ctx context.Context, workspace string) (json.RawMessage, error)
 	AuditHead(ctx context.Context, workspace string) (seq int64, hash string, err error)

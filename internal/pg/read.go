@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"autopost"
+	"autopost/internal/api"
 )
 
 // DeliveryRow is a row of list_deliveries.
@@ -103,6 +104,16 @@ func (s *Store) Calendar(ctx context.Context, workspace, from, until, channel st
 	a, err := call[json.RawMessage](ctx, s, `select * from autopost.calendar($1, $2::text::timestamptz, $3::text::timestamptz, nullif($4, ''))`, workspace, from, until, channel)
 	if err != nil {
 		return nil, fmt.Errorf("calendar ws=%s: %w", workspace, err)
+	}
+	return a, nil
+}
+
+// CalendarDays returns the calendar of an interval by the days of a zone, with the first items of each.
+func (s *Store) CalendarDays(ctx context.Context, workspace string, q api.CalendarDays) (json.RawMessage, error) {
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.calendar_days($1, $2::text::timestamptz, $3::text::timestamptz, $4, nullif($5, ''), $6)`,
+		workspace, q.From, q.Until, q.Zone, q.ChannelID, q.Shown)
+	if err != nil {
+		return nil, fmt.Errorf("calendar days ws=%s: %w", workspace, err)
 	}
 	return a, nil
 }

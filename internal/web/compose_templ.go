@@ -522,7 +522,7 @@ func wrong(f faults, section string) templ.Component {
 
 type tool struct{ name, keys, icon string }
 
-var tools = []tool{{"bold", "Ctrl B", "bold"}, {"italic", "Ctrl I", "italic"}, {"strike", "Ctrl Shift X", "strike"}, {"link", "Ctrl K", "link"}, {"code", "Ctrl E", "code"}, {"quote", "Ctrl Shift 9", "quote"}}
+var tools = []tool{{"bold", "Ctrl B", "bold"}, {"italic", "Ctrl I", "italic"}, {"strike", "Ctrl Shift X", "strike"}, {"link", "Ctrl L", "link"}, {"code", "Ctrl E", "code"}, {"quote", "Ctrl Shift 9", "quote"}}
 
 func composeText(v *view, d composeData) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -240,6 +240,7 @@ func (s *server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /posts/{message_id}/{act}", s.signed(s.actOnPost))
 	s.composeRoutes(mux)
 	s.submissionRoutes(mux)
+	s.calendarRoutes(mux)
 	mux.HandleFunc("GET /decisions", s.signed(s.decisions))
 	mux.HandleFunc("GET /decisions/{submission_id}", s.signed(s.decisions))
 	mux.HandleFunc("POST /decisions/{submission_id}/{act}", s.signed(s.decide))

@@ -258,7 +258,7 @@ func TestAPersonWorksInABrowser(t *testing.T) {
 	b.shown("approved")
 	b.visit("/posts")
 	js[bool](b, `window.before = true`)
-	b.do(chromedp.SendKeys(`input[name=q]`, "Кузнечиху\r"))
+	b.do(chromedp.SendKeys(`.filters input[name=q]`, "Кузнечиху\r"))
 	s.Until("the list is replaced", func() bool { return js[int](b, `document.querySelectorAll("#posts tbody tr").length`) == 1 })
 	require.True(t, js[bool](b, `window.before`), "the page was not loaded again")
 	require.Contains(t, js[string](b, `decodeURIComponent(location.search)`), "q=Кузнечиху")

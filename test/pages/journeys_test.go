@@ -32,6 +32,7 @@ func (b *browser) journey(name string) *journey {
 func (j *journey) click(selector string) {
 	j.t.Helper()
 	j.clicks++
+	js[bool](j.browser, fmt.Sprintf(`document.querySelector(%q)?.scrollIntoView({block: "center"}); true`, selector))
 	j.do(chromedp.Click(selector))
 }
 
@@ -73,9 +74,10 @@ func TestAPersonWritesAPost(t *testing.T) {
 	b.until("the picture is stored", `document.querySelector("#media input[name=medium]")`)
 	b.do(chromedp.SendKeys("#media input[name=alt]", "Снег на мосту"))
 	b.do(chromedp.SendKeys("#tags", "снег"))
-	j.click(`.seg label:has([name=when][value=at])`)
-	b.until("the dry run knows the channel", `document.querySelector("#l-dry").textContent.startsWith("1 of ") && document.querySelector("#plan .pv b")`)
 	b.until("the lengths are shown", `document.querySelector("#counts").textContent.includes("of 4096")`)
+	j.click(`.seg label:has(#w-at)`)
+	b.until("a time is chosen", `document.querySelector("#w-at").checked`)
+	b.until("the dry run knows the channel", `document.querySelector("#l-dry").textContent.startsWith("1 of ") && document.querySelector("#plan .pv b")`)
 	b.until("the draft is kept", `location.pathname.length > 20 && document.querySelector("#kept").textContent.includes("Draft kept")`)
 	address := js[string](b, `location.pathname`)
 
@@ -138,4 +140,49 @@ func TestTheComposerInABrowser(t *testing.T) {
 	for _, l := range looks() {
 		b.check("draft", "/compose/"+id, l)
 	}
+}
+
+// A person drags a post to another hour, sees what that does, and moves it.
+func TestAPersonMovesAPost(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	id := s.planned("Ярмарка", "2027-01-12T09:30:00Z")
+	b := s.browser()
+	b.start()
+	b.do(chromedp.EmulateViewport(1440, 900))
+	js[bool](b, `document.cookie = "autopost-zone=UTC; path=/"; true`)
+	j := b.journey("move a post in the calendar")
+	b.visit("/calendar?range=week&at=2027-01-12")
+	js[bool](b, `(function () {
+		const data = new DataTransfer(), from = document.querySelector("[data-move]"), to = document.querySelector('[data-at^="2027-01-14T11:00"]');
+		from.dispatchEvent(new DragEvent("dragstart", {bubbles: true, dataTransfer: data}));
+		to.dispatchEvent(new DragEvent("dragover", {bubbles: true, cancelable: true, dataTransfer: data}));
+		to.dispatchEvent(new DragEvent("drop", {bubbles: true, cancelable: true, dataTransfer: data}));
+		return true;
+	})()`)
+	j.clicks++
+	b.until("the question is shown", `document.querySelector("#move [name=to]")`)
+	require.Contains(t, js[string](b, `document.querySelector("#move").textContent`), "It moves in 3 channels.")
+	j.clicks++
+	b.send(`#move form[method=post] button`)
+	b.shown("It is moved.")
+	j.end()
+	require.Equal(t, "2027-01-14 11:30", scheduled(s, id))
+	require.Empty(t, b.said())
+}
+
+// A person finds out why one channel did not get a post.
+func TestAPersonFindsOutWhy(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	b := s.browser()
+	b.start()
+	j := b.journey("find out why one channel did not get a post")
+	b.visit("/posts")
+	j.click(`.views a[href*="view=dead"]`)
+	b.until("the dead are listed", `document.querySelectorAll("#posts tbody tr").length === 1`)
+	j.click(`#posts tbody a`)
+	b.until("the reason is shown", `document.querySelector(".hold .why")`)
+	require.Contains(t, js[string](b, `document.querySelector(".hold").textContent`), "ended without being sent")
+	j.end()
 }

@@ -88,6 +88,41 @@ begin
 end
 $$;
 
+create or replace function autopost.calendar_items(p_workspace_id text, p_from timestamptz, p_until timestamptz,
+	p_channel_id text) returns table (at timestamptz, kind text, message_id uuid, recurrence_id uuid, channels bigint)
+language sql stable
+as $$
+-- Purpose: the items of a calendar without an order: the channels of a post with one planned time are one.
+-- Reads:   channels, deliveries, recurrences, occurrences.
+select min(r.at), r.kind, r.message_id, null::uuid, count(*)
+from autopost.calendar_rows(p_workspace_id, p_from, p_until, p_channel_id) r
+group by r.kind, r.message_id, r.trace_id, r.planned_at
+union all
+select e.at, 'expected', null, e.recurrence_id, e.channels
+from autopost.expected_posts(p_workspace_id, p_from, p_until, p_channel_id) e
+$$;
+
+create or replace function autopost.check_calendar(p_workspace_id text, p_from timestamptz, p_until timestamptz,
+	p_channel_id text) returns void
+language plpgsql stable
+as $$
+-- Purpose: checks the interval and the channel of a calendar.
+-- Raises:  AP001 for a wrong argument; an interval has at most 100 days.
+-- Reads:   channels.
+begin
+	perform autopost.require_argument('from', isfinite(p_from)), autopost.require_argument('until', isfinite(p_until));
+	if p_until <= p_from or p_until > p_from + interval '100 days' then
+		perform autopost.raise_argument('until', format('must be after from and at most 100 days later, got %s',
+			autopost.instant_text(p_until)), 'choose a shorter interval');
+	elsif p_channel_id is not null and not exists (select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id) then
+		perform autopost.raise_argument('channel_id', format('must be a channel of the workspace, got %s',
+			p_channel_id),
+			'run autopost channel list');
+	end if;
+end
+$$;
+
 create or replace function autopost.calendar(p_workspace_id text, p_from timestamptz, p_until timestamptz,
 	p_channel_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
@@ -105,23 +140,10 @@ declare
 	v_items jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require_argument('from', isfinite(p_from)), autopost.require_argument('until', isfinite(p_until));
-	if p_until <= p_from or p_until > p_from + interval '100 days' then
-		perform autopost.raise_argument('until', format('must be after from and at most 100 days later, got %s',
-			autopost.instant_text(p_until)), 'choose a shorter interval');
-	elsif p_channel_id is not null and not exists (select 1 from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = p_channel_id) then
-		perform autopost.raise_argument('channel_id', format('must be a channel of the workspace, got %s',
-			p_channel_id),
-			'run autopost channel list');
-	end if;
+	perform autopost.check_calendar(p_workspace_id, p_from, p_until, p_channel_id);
 	with items as materialized (
-		select min(r.at) as at, r.kind, r.message_id, null::uuid as recurrence_id, count(*) as channels
-		from autopost.calendar_rows(p_workspace_id, p_from, p_until, p_channel_id) r
-		group by r.kind, r.message_id, r.trace_id, r.planned_at
-		union all
-		select e.at, 'expected', null, e.recurrence_id, e.channels
-		from autopost.expected_posts(p_workspace_id, p_from, p_until, p_channel_id) e
+		select c.at, c.kind, c.message_id, c.recurrence_id, c.channels
+		from autopost.calendar_items(p_workspace_id, p_from, p_until, p_channel_id) c
 		order by 1, 2, 3
 		limit 5001)
 	select jsonb_agg(jsonb_build_object('at', i.at, 'kind', i.kind, 'message_id', i.message_id, 'recurrence_id',

@@ -85,6 +85,7 @@ var access = map[string]Need{
 	"approve-publish-job":   {Approver, "filebus:write"},
 	"reject-publish-job":    {Approver, "filebus:write"},
 	"get-calendar":          {Viewer, "posts:read"},
+	"list-calendar-days":    {Viewer, "posts:read"},
 	"list-slots":            {Viewer, "posts:read"},
 	"reschedule-post":       {Editor, "deliveries:write"},
 	"reschedule-delivery":   {Editor, "deliveries:write"},

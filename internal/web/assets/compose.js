@@ -22,8 +22,8 @@
   form.querySelectorAll("[data-plain]").forEach(function (b) { b.hidden = true; });
   form.addEventListener("keydown", function (e) {
     if (!(e.ctrlKey || e.metaKey)) { return; }
-    if (e.key === "Enter") { e.preventDefault(); form.requestSubmit(form.querySelector("[data-submit]")); return; }
-    var name = e.shiftKey ? { KeyX: "strike", Digit9: "quote" }[e.code] : { KeyB: "bold", KeyI: "italic", KeyK: "link", KeyE: "code" }[e.code];
+    if (e.key === "Enter") { e.preventDefault(); e.stopPropagation(); form.requestSubmit(form.querySelector("[data-submit]")); return; }
+    var name = e.shiftKey ? { KeyX: "strike", Digit9: "quote" }[e.code] : { KeyB: "bold", KeyI: "italic", KeyL: "link", KeyE: "code" }[e.code];
     if (name && e.target.tagName === "TEXTAREA") { e.preventDefault(); e.stopPropagation(); mark(name); }
   });
   form.addEventListener("click", function (e) {

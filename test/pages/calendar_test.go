@@ -1,0 +1,116 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"autopost/internal/testing/pgtest"
+)
+
+func (s *site) calendarPaths() []string {
+	planned := pgtest.Value[string](s.DB, `select to_char(date_trunc('hour', now()) + interval '2 hours', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`)
+	if s.ids["planned"] == "" {
+		s.ids["planned"] = s.planned("Запланированная публикация", planned)
+	}
+	return []string{"/calendar", "/calendar?range=month", "/calendar?range=day&hours=all", "/calendar?range=day&at=2027-10-31", "/calendar?move=" + s.ids["planned"] + "&from=" + planned}
+}
+
+// planned is a post that waits for a time.
+func (s *site) planned(text, at string) string {
+	return s.JSON(`select autopost.submit_post('news', 'in', 'api', jsonb_build_object('text', $1::text, 'scheduled_for', $2::text))`, text, at)["message_id"].(string)
+}
+
+func scheduled(s *site, message string) string {
+	return pgtest.Value[string](s.DB, `select string_agg(distinct to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD HH24:MI'), ',') from autopost.deliveries where message_id = $1::uuid`, message)
+}
+
+var newTime = regexp.MustCompile(`name="to" value="([^"]+)"`)
+
+// Moving a post asks first, with the result of a dry run.
+func TestAPostMovesInTheCalendar(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	id := s.planned("Ярмарка <b>завтра</b>", "2027-01-12T09:30:00Z")
+	week := p.get("/calendar?range=week&at=2027-01-13").body
+	require.Contains(t, week, "Ярмарка &lt;b&gt;завтра&lt;/b&gt;")
+	require.Contains(t, week, "1 post is planned here.")
+	require.NotContains(t, p.get("/calendar?range=week&at=2027-01-20").body, "Ярмарка")
+	require.Contains(t, p.get("/calendar?range=month&at=2027-01-31").body, "/posts/"+id)
+	ask := "/calendar?at=2027-01-13&from=2027-01-12T09%3A30%3A00Z&move=" + id + "&range=week"
+	require.Contains(t, strings.ReplaceAll(week, "&amp;", "&"), ask)
+	require.Contains(t, p.get(ask).body, "Move this post?")
+	checked := p.get(ask + "&date=2027-01-14&time=11:00").body
+	require.Contains(t, checked, "It moves in 3 channels.")
+	require.Equal(t, "2027-01-12 09:30", scheduled(s, id), "a question changes nothing")
+	past := p.get(ask + "&date=2020-01-14&time=11:00").body
+	require.Contains(t, past[strings.Index(past, `id="move"`):], "must be in the future")
+	done := p.post("/calendar/move", "message", id, "to", newTime.FindStringSubmatch(checked)[1], "back", "/calendar?range=week&at=2027-01-13")
+	require.Equal(t, "/calendar?range=week&at=2027-01-13&done=calendar_move", done.header.Get("Location"), done.body)
+	require.Equal(t, "2027-01-14 11:00", scheduled(s, id))
+	viewer := s.member("viewer")
+	require.NotContains(t, viewer.get("/calendar?range=week&at=2027-01-13").body, "data-move", "no action that is refused")
+	require.Equal(t, http.StatusForbidden, viewer.post("/calendar/move", "message", id, "to", "2027-01-15T10:00:00Z").status)
+	require.Equal(t, http.StatusNotFound, p.post("/calendar/move", "message", "x", "to", "2027-01-15T10:00:00Z").status)
+	require.Equal(t, http.StatusUnprocessableEntity, p.get("/calendar?at=tomorrow").status)
+}
+
+// A day on which the clocks change has its hours as they are: a repeated one twice, a skipped one with its label.
+func TestTheCalendarFollowsTheClocks(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	p.cookies["autopost-zone"] = url.QueryEscape("Europe/Berlin")
+	s.planned("first two", "2027-10-31T00:30:00Z")
+	s.planned("second two", "2027-10-31T01:30:00Z")
+	autumn := p.get("/calendar?range=day&at=2027-10-31&hours=all").body
+	require.Contains(t, autumn, "again, UTC+01:00")
+	row := func(at string) string {
+		_, after, _ := strings.Cut(autumn, `data-at="`+at+`"`)
+		cell, _, _ := strings.Cut(after, "</td>")
+		return cell
+	}
+	require.Contains(t, row("2027-10-31T02:00:00+02:00"), "first two")
+	require.Contains(t, row("2027-10-31T02:00:00+01:00"), "second two")
+	require.Equal(t, 25, strings.Count(autumn, "data-at="))
+	spring := p.get("/calendar?range=day&at=2027-03-28&hours=all").body
+	require.Contains(t, spring, "The clocks skip this hour.")
+	require.Equal(t, 23, strings.Count(spring, "data-at="))
+}
+
+func TestPostsThatRepeatAreInTheCalendar(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	s.Exec(`update autopost.channels set enabled = false`)
+	s.Exec(`update autopost.workspaces set status = 'active'`)
+	at := time.Now().UTC().AddDate(0, 0, 2)
+	day := at.Format(time.DateOnly)
+	require.Equal(t, http.StatusSeeOther, p.post("/compose/submit", "text", "Every day", "endpoint", "in", "to", "tags", "when", "repeat", "every", "day", "date", day, "time", "10:00", "zone", "UTC").status)
+	page := "/calendar?range=day&at=" + day
+	s.Until("the occurrence is expected", func() bool {
+		return pgtest.Value[bool](s.DB, `select exists (select 1 from autopost.occurrences where status = 'expected')`)
+	})
+	body := p.get(page).body
+	require.Contains(t, body, "expected from a post that repeats")
+	require.Contains(t, body, "every day, UTC")
+	id := pgtest.Value[string](s.DB, `select recurrence_id::text from autopost.recurrences`)
+	asked := p.get(page + "&recurrence=" + id + "&from=" + day + "T10:00:00Z&date=" + day + "&time=12:00").body
+	occurrence := regexp.MustCompile(`name="occurrence" value="([^"]+)"`).FindStringSubmatch(asked)[1]
+	require.Equal(t, page+"&done=calendar_move", p.post("/calendar/move", "recurrence", id, "occurrence", occurrence, "to", newTime.FindStringSubmatch(asked)[1], "back", page).header.Get("Location"))
+	require.Equal(t, day+" 12:00", pgtest.Value[string](s.DB, `select to_char(at at time zone 'UTC', 'YYYY-MM-DD HH24:MI') from autopost.occurrences where occurrence_id = $1::uuid`, occurrence))
+	require.Equal(t, page+"&done=calendar_skip", p.post("/calendar/skip", "recurrence", id, "occurrence", occurrence, "back", page).header.Get("Location"))
+	require.Equal(t, "skipped", pgtest.Value[string](s.DB, `select status from autopost.occurrences where occurrence_id = $1::uuid`, occurrence))
+	for act, enabled := range map[string]bool{"disable": false} {
+		require.Equal(t, http.StatusSeeOther, p.post("/calendar/"+act, "recurrence", id, "back", page).status)
+		require.Equal(t, enabled, pgtest.Value[bool](s.DB, `select enabled from autopost.recurrences`))
+	}
+	require.Equal(t, http.StatusSeeOther, p.post("/calendar/remove", "recurrence", id, "back", page).status)
+	require.NotContains(t, p.get(page).body, "every day, UTC")
+}
