@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(31);
+select plan(32);
 
 select test.channel('a');
 select autopost.receive_push('w', 'in', '[{"text": "Look", "source_ref": "r1", "media": [{"type": "image", "url": "https://e.x/1.png"}]}]');
@@ -47,6 +47,7 @@ select is((test.alert('oldest_due', 'submissions')).alert_id, null, 'the alert e
 select is((select l.last_error ->> 'code' from autopost.list_submissions('w', '{"status": "failed"}', 10) l),
 	'media_too_large');
 select is((select count(*)::int from autopost.list_submissions('w', '{"status": "fetching"}', 10)), 0);
+select is((select count(*)::int from autopost.list_submissions('w', '{"decided": true}', 10)), 0, 'nobody decided');
 select is((select count(*)::int from autopost.list_submissions('w', jsonb_build_object('before_id', test.id()), 10)), 0);
 select is(autopost.health_snapshot('w') -> 'submissions', '{"failed": 1}');
 select matches((test.alert('submission_failed', 'submissions')).what, '1 post failed .*media_too_large');

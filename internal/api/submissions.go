@@ -117,7 +117,8 @@ type submissionEditInput struct {
 type submissionsInput struct {
 	rest.Page
 	Window
-	Status string `query:"status" enum:"new,fetching,pending,skipped,enqueued,rejected,expired,failed" doc:"Only this status."`
+	Status  string `query:"status" enum:"new,fetching,pending,skipped,enqueued,rejected,expired,failed" doc:"Only this status."`
+	Decided bool   `query:"decided" doc:"Only those that a person decided."`
 }
 
 type submissionInput struct {
@@ -138,7 +139,11 @@ func registerSubmissions(d *server) {
 		ID: "list-submissions", Method: http.MethodGet, Path: "/submissions", Summary: "List submissions, newest first", Answer: rest.Listed[SubmissionRow]{},
 		Description: "Posts that wait for their media or a decision, and those that ended before they had deliveries.",
 	}, func(ctx context.Context, in *submissionsInput) (rest.Reply, error) {
-		return d.Read(ctx, submissions, in.Page, map[string]any{"status": in.Status, "since": in.Since, "until": in.Until})
+		filter := map[string]any{"status": in.Status, "since": in.Since, "until": in.Until}
+		if in.Decided {
+			filter["decided"] = true
+		}
+		return d.Read(ctx, submissions, in.Page, filter)
 	})
 	rest.Register(d.Server, rest.Operation{
 		ID: "get-submission", Method: http.MethodGet, Path: "/submissions/{submission_id}", Summary: "Get a submission with its post", Answer: submission{},

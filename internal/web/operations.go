@@ -115,11 +115,22 @@ func (v *view) reason(act string) string {
 	return v.t("reason." + act)
 }
 
+// problemOf returns the refusal that an error is; nil for another error.
+func problemOf(err error) (p *problem.Problem) {
+	_ = errors.As(err, &p) // else p stays nil
+	return p
+}
+
 // statusOf returns the status of a refusal.
 func statusOf(err error) int {
-	p := (*problem.Problem)(nil)
-	if errors.As(err, &p) {
+	if p := problemOf(err); p != nil {
 		return p.Status
 	}
 	return http.StatusUnprocessableEntity
+}
+
+// isReason reports whether a refusal has this reason.
+func isReason(err error, reason string) bool {
+	p := problemOf(err)
+	return p != nil && p.Reason == reason
 }

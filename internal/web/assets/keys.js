@@ -32,7 +32,7 @@
     clearTimeout(timer);
     before = "";
     if (e.key === "g") { before = "g"; timer = setTimeout(function () { before = ""; }, 1500); return; }
-    if (e.key === "j") { step(1); } else if (e.key === "k") { step(-1); } else if (e.key === "/") { if (!search()) { return; } } else if (e.key === "?") {
+    if (e.key === "j" || e.key === "k") { if (!press(e.key)) { step(e.key === "j" ? 1 : -1); } } else if (e.key === "/") { if (!search()) { return; } } else if (e.key === "?") {
       doc.getElementById("keys").togglePopover();
     } else if (!press(keys)) { return; }
     e.preventDefault();
