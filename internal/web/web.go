@@ -196,7 +196,7 @@ func Handler(deps Deps, next http.Handler) http.Handler {
 }
 
 // folders are the first parts of the paths of pages. An unknown path below one of them is a page that says so.
-var folders = []string{"posts", "decisions", "channels", "setup", "login", "invite", "assets", "find", "live", "operations", "oauth", "submissions", "compose", "calendar", "x-posts", "admin"}
+var folders = []string{"posts", "decisions", "channels", "setup", "login", "invite", "assets", "find", "live", "operations", "oauth", "submissions", "compose", "calendar", "x-posts", "admin", "bot"}
 
 func ours(path string) bool {
 	for _, folder := range folders {
@@ -247,6 +247,7 @@ func (s *server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /channels", s.signed(s.channels))
 	s.operationsRoutes(mux)
 	s.xpostsRoutes(mux)
+	s.botRoutes(mux)
 	mux.HandleFunc("GET /setup", s.signed(s.setup))
 	mux.HandleFunc("GET /setup/people", s.signed(s.people))
 	mux.HandleFunc("POST /setup/people/{act}", s.signed(s.actOnPeople))
