@@ -27,5 +27,6 @@ func TestMarkupOfPlatformsIsShownSafely(t *testing.T) {
 func TestStylesheetsAreSmall(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, `a :hover{margin:calc(1px + 2px) 0}b,c{d:"x y"}`, string(minified([]byte("/* no */a :hover { margin: calc(1px + 2px) 0 }\n\nb,\n c { d: \"x y\" }\n"))))
-	require.Less(t, len(assets()["app.css"].plain), 34<<10)
+	require.Less(t, len(assets()["app.css"].plain), 38<<10)
+	require.Less(t, len(assets()["app.css"].compressed), 10<<10)
 }

@@ -26,8 +26,8 @@ type templateVersion struct {
 	Enabled    bool              `json:"enabled"`
 }
 
-// preview is a sample post in a template.
-type preview struct {
+// templatePreview is a sample post in a template.
+type templatePreview struct {
 	Status    string `json:"status"`
 	Text      string `json:"text"`
 	Truncated bool   `json:"truncated"`
@@ -44,7 +44,7 @@ type templateData struct {
 	Next     string
 	Form     *form
 	Sample   string
-	Preview  *preview
+	Preview  *templatePreview
 }
 
 var templateKind = configfile.KindOf("template")
@@ -198,9 +198,9 @@ func (v *view) preview(d *templateData) {
 	if platform == everyPlatform {
 		platform = "telegram"
 	}
-	var shown preview
+	var shown templatePreview
 	if err := v.call(http.MethodPost, "/templates/"+pathOf(id)+"/preview", map[string]any{"platform": platform, "template": template, "post": post}, &shown); err != nil {
-		shown = preview{Status: "invalid", Errors: []struct{ Field, Reason, Remedy string }{{Reason: cmp.Or(fault(err), v.t("error.unavailable"))}}}
+		shown = templatePreview{Status: "invalid", Errors: []struct{ Field, Reason, Remedy string }{{Reason: cmp.Or(fault(err), v.t("error.unavailable"))}}}
 	}
 	d.Preview = &shown
 }

@@ -1254,7 +1254,7 @@ func yes(v *view, b *bool) string {
 	return v.t("xposts.off")
 }
 
-func number(n *int) string {
+func wholeNumber(n *int) string {
 	if n == nil {
 		return ""
 	}
@@ -1480,7 +1480,7 @@ func xConfigPanel(v *view, d xData) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if r.of(d.Stored) != nil {
-				templ_7745c5c3_Err = acts(v, r.name, number(r.of(d.Stored)), number(r.of(d.Effective))).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = acts(v, r.name, wholeNumber(r.of(d.Stored)), wholeNumber(r.of(d.Effective))).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1973,9 +1973,9 @@ func xValues(v *view, d xData) templ.Component {
 				}
 			} else {
 				var templ_7745c5c3_Var102 string
-				templ_7745c5c3_Var102, templ_7745c5c3_Err = templ.JoinStringErrs(number(r.of(d.Stored)))
+				templ_7745c5c3_Var102, templ_7745c5c3_Err = templ.JoinStringErrs(wholeNumber(r.of(d.Stored)))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `xposts.templ`, Line: 356, Col: 33}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `xposts.templ`, Line: 356, Col: 38}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var102))
 				if templ_7745c5c3_Err != nil {
@@ -1987,9 +1987,9 @@ func xValues(v *view, d xData) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var103 string
-			templ_7745c5c3_Var103, templ_7745c5c3_Err = templ.JoinStringErrs(number(r.of(d.Effective)))
+			templ_7745c5c3_Var103, templ_7745c5c3_Err = templ.JoinStringErrs(wholeNumber(r.of(d.Effective)))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `xposts.templ`, Line: 359, Col: 50}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `xposts.templ`, Line: 359, Col: 55}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var103))
 			if templ_7745c5c3_Err != nil {

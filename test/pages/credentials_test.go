@@ -94,7 +94,9 @@ func TestATokenIsReplaced(t *testing.T) {
 	s.UntilTrue(`select count(*) = 1 from autopost.deliveries where status = 'failed_permanent'`)
 	_, err = s.TryPush(s.url, "secret-of-the-endpoint", `{"text": "It waited"}`)
 	require.NoError(t, err)
-	s.Until("the banner leads to the credential", func() bool { return strings.Contains(p.get("/posts").body, "/setup/credentials?ask=replace&amp;credential=telegram") })
+	s.Until("the banner leads to the credential", func() bool {
+		return strings.Contains(p.get("/posts").body, "/setup/credentials?ask=replace&amp;credential=telegram")
+	})
 	require.Contains(t, p.get("/setup/credentials").body, "1 credential needs you")
 	require.NoError(t, s.World.Telegram.AddBot(botToken))
 	require.Equal(t, http.StatusSeeOther, p.post("/setup/credentials/set", "auth_ref", "telegram", "platform", "telegram", "secret", botToken, "requeue", "1").status)

@@ -14,32 +14,32 @@ import (
 	"autopost/internal/sim/telegram"
 )
 
-// journey counts the clicks of a person, and the seconds with the time that the pages take.
-type journey struct {
+// firstJourney counts the clicks of a person, and the seconds with the time that the pages take.
+type firstJourney struct {
 	b      *browser
 	began  time.Time
 	clicks int
 }
 
-func (j *journey) click(at string) {
+func (j *firstJourney) click(at string) {
 	j.b.t.Helper()
 	j.clicks++
 	j.b.do(chromedp.Click(at))
 }
 
 // send clicks a button and waits for the next page.
-func (j *journey) send(at string) {
+func (j *firstJourney) send(at string) {
 	j.b.t.Helper()
 	j.clicks++
 	j.b.send(at)
 }
 
-func (j *journey) until(what, expression string) {
+func (j *firstJourney) until(what, expression string) {
 	j.b.t.Helper()
 	j.b.s.Until(what, func() bool { return js[bool](j.b, expression) })
 }
 
-func (j *journey) end(what string) {
+func (j *firstJourney) end(what string) {
 	j.b.t.Helper()
 	j.b.t.Logf("%s: %d clicks, %.1f s", what, j.clicks, time.Since(j.began).Seconds())
 	require.Empty(j.b.t, j.b.said())
@@ -62,7 +62,7 @@ func TestFirstRunInABrowser(t *testing.T) {
 	t.Parallel()
 	s := bare(t)
 	b := s.browser()
-	j := &journey{b: b, began: time.Now()}
+	j := &firstJourney{b: b, began: time.Now()}
 	b.visit(s.link)
 	for id, text := range map[string]string{"#email": ann, "#name": "Анна Личутина", "#workspace": "news", "#password": password} {
 		b.do(chromedp.SendKeys(id, text))
@@ -97,7 +97,7 @@ func TestATokenIsReplacedInABrowser(t *testing.T) {
 	require.NoError(t, s.World.Telegram.AddBot(botToken))
 	b := s.browser()
 	b.start()
-	j := &journey{b: b, began: time.Now()}
+	j := &firstJourney{b: b, began: time.Now()}
 	b.visit("/setup/credentials")
 	j.send(`#credential-bot a[href*="ask=replace"]`)
 	b.do(chromedp.SendKeys(`#secret-value`, botToken))
@@ -112,7 +112,7 @@ func TestAModeratorIsInvitedInABrowser(t *testing.T) {
 	s := open(t)
 	owner, moderator := s.browser(), s.browser()
 	owner.start()
-	j := &journey{b: owner, began: time.Now()}
+	j := &firstJourney{b: owner, began: time.Now()}
 	owner.visit("/setup/people")
 	owner.do(chromedp.SendKeys(`form[action="/setup/people/invite"] #email`, "bob@example.org"), chromedp.SetValue(`form[action="/setup/people/invite"] #role`, "approver"))
 	j.send(`form[action="/setup/people/invite"] button[type=submit]`)

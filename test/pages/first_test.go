@@ -75,10 +75,14 @@ func TestFirstRun(t *testing.T) {
 	require.Contains(t, p.get("/setup/first").body, "No chat yet")
 
 	s.joinChat(newsChat, "Северные новости")
-	s.Until("the chat is found", func() bool { return regexp.MustCompile(`type="checkbox"[^>]*value="-1001777000001"`).MatchString(p.get("/setup/first").body) })
+	s.Until("the chat is found", func() bool {
+		return regexp.MustCompile(`type="checkbox"[^>]*value="-1001777000001"`).MatchString(p.get("/setup/first").body)
+	})
 	s.World.Telegram.AddChat(telegram.Chat{ID: newsChat - 1, Title: "No right", Access: telegram.AccessNone})
 	s.World.Telegram.SetAccess(newsChat-1, telegram.AccessReadOnly)
-	s.Until("a chat without a right is shown with its reason", func() bool { return regexp.MustCompile(`(?s)No right.*may not post messages`).MatchString(p.get("/setup/first").body) })
+	s.Until("a chat without a right is shown with its reason", func() bool {
+		return regexp.MustCompile(`(?s)No right.*may not post messages`).MatchString(p.get("/setup/first").body)
+	})
 	require.NotContains(t, p.get("/setup/first").body, `value="-1001777000002"`)
 
 	require.Contains(t, p.post("/setup/first/chats").body, "No chat is picked")
