@@ -24,7 +24,7 @@ const (
 type Credentials interface {
 	// Try asks about a secret that is not stored. fault says what is wrong with its form; failure is the answer of the
 	// platform. Both are nil if the platform accepts it, or if it cannot be asked without using the secret up.
-	Try(ctx context.Context, platform autopost.Platform, secret autopost.Secret, targets []string) (info autopost.CredentialInfo, fault error, failure *autopost.Error)
+	Try(ctx context.Context, platform autopost.Platform, secret autopost.Secret, targets []string) (info autopost.CredentialInfo, failure *autopost.Error, fault error)
 	// Put seals and stores a secret.
 	Put(ctx context.Context, a rest.OperatorAction, put NewSecret) (rest.Written, error)
 	// PlatformOf returns "" for a credential that does not exist.
@@ -206,7 +206,7 @@ func (d *server) setCredential(ctx context.Context, c Credentials, in *secretInp
 		return rest.Reply{}, err
 	}
 	put := NewSecret{AuthRef: in.ID, Platform: platform, Secret: autopost.NewSecret(in.Body.Secret), Hosts: in.Body.Hosts, ValidFor: time.Duration(in.Body.ValidSeconds) * time.Second}
-	info, fault, failure := c.Try(ctx, platform, put.Secret, nil)
+	info, failure, fault := c.Try(ctx, platform, put.Secret, nil)
 	switch {
 	case fault != nil:
 		return rest.Reply{}, rest.Wrong("body.secret", "is malformed: "+fault.Error(), "copy all of it")
@@ -292,7 +292,7 @@ func registerChecks(d *server, c Credentials) {
 		Example:     map[string]any{"platform": "webhook", "secret": "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="},
 		Description: "Nothing is stored. A refused secret is an answer with ok false.",
 	}, func(ctx context.Context, in *testInput) (rest.Reply, error) {
-		info, fault, failure := c.Try(ctx, autopost.Platform(in.Body.Platform), autopost.NewSecret(in.Body.Secret), in.Body.Targets)
+		info, failure, fault := c.Try(ctx, autopost.Platform(in.Body.Platform), autopost.NewSecret(in.Body.Secret), in.Body.Targets)
 		s := standingOf(info, failure)
 		if fault != nil {
 			s.OK, s.Code, s.Message = false, autopost.CodeValidationFailed, fault.Error()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -168,7 +167,7 @@ func registerNewKey(d *server) {
 	}, func(ctx context.Context, in *newKeyInput) (rest.Reply, error) {
 		secret := "ap_" + rest.NewToken()
 		reply, err := d.Do(ctx, in.AuditedWrite, rest.Change{Reason: in.Body.Reason, Subject: in.Body.Name}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
-			key := rest.NewKey{Name: in.Body.Name, Role: in.Body.Role, Scopes: in.Body.Scopes, ExpiresAt: (*time.Time)(in.Body.ExpiresAt)}
+			key := rest.NewKey{Name: in.Body.Name, Role: in.Body.Role, Scopes: in.Body.Scopes, ExpiresAt: in.Body.ExpiresAt}
 			return d.db.CreateAPIKey(ctx, a, key, rest.TokenHash(secret))
 		})
 		return once(reply, err, map[string]any{"key": secret})

@@ -63,9 +63,9 @@ func (d *Daemon) credentials() credentials {
 }
 
 // Try implements api.Credentials.
-func (c credentials) Try(ctx context.Context, platform autopost.Platform, secret autopost.Secret, targets []string) (info autopost.CredentialInfo, fault error, failure *autopost.Error) {
+func (c credentials) Try(ctx context.Context, platform autopost.Platform, secret autopost.Secret, targets []string) (info autopost.CredentialInfo, failure *autopost.Error, fault error) {
 	if err := credential.CheckShape(platform, secret); err != nil {
-		return info, err, nil
+		return info, nil, err
 	}
 	checker, ok := c.adapters[platform].(autopost.Checker)
 	if !ok {
@@ -77,7 +77,7 @@ func (c credentials) Try(ctx context.Context, platform autopost.Platform, secret
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	info, failure = checker.Check(ctx, secret, targets)
-	return info, nil, failure
+	return info, failure, nil
 }
 
 // Put implements api.Credentials.

@@ -120,7 +120,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		s.codes[code] = grant{q.Get("nonce"), q.Get("code_challenge"), time.Now()}
 		back.Set("code", code)
 	}
-	http.Redirect(w, r, s.cfg.Redirect+"?"+back.Encode(), http.StatusFound) //nolint:gosec // the registered address
+	http.Redirect(w, r, s.cfg.Redirect+"?"+back.Encode(), http.StatusFound)
 }
 
 // exchange gives a token for a code, once.
