@@ -101,9 +101,13 @@ func (w *world) describe() {
 	// that explain it. After an event or a retry the daemon changes
 	// the submission.
 	last := []string{"remove-credential", "remove-invitation", "put-source", "put-webhook", "rotate-channel-auth", "rotate-endpoint", "disable-endpoint", "skip-post", "submit-event", "retry-submission"}
-	slices.SortStableFunc(w.operations, func(a, b operation) int {
-		return cmp.Compare(slices.Index(last, a.ID), slices.Index(last, b.ID))
-	})
+	rank := func(o operation) int {
+		if o.ID == "open-stream" { // it comes first: later it shows what the calls before it did
+			return -2
+		}
+		return slices.Index(last, o.ID)
+	}
+	slices.SortStableFunc(w.operations, func(a, b operation) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // request returns a call of an operation on objects of a workspace. It fails for an operation that it does not know, so
