@@ -77,6 +77,35 @@ func TestCredentialsAreSet(t *testing.T) {
 	}
 }
 
+// Names, accounts, rights, errors and chats are shown as text.
+func TestCredentialsShowHostileTextAsText(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	name := strings.NewReplacer("\n", " ").Replace(hostileText())[:190]
+	s.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('news', $1, 'telegram', 'env:NONE')`, name)
+	s.Exec(`update autopost.credential_health set account = $2, checked_at = now(), error = jsonb_build_object('message', $2::text), rights = jsonb_build_array(jsonb_build_object('target', $2::text,
+		'title', $2::text, 'may_post', false, 'reason', $2::text)) where auth_ref = $1`, name, hostileText())
+	s.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, title, kind, may_post, first_seen, last_seen) values ('news', 'telegram', $1, '-9', $2, 'channel', true, now(), now())`, name, hostileText())
+	p.harmless("/setup/credentials")
+	p.harmless("/setup/credentials?ask=replace&credential=" + url.QueryEscape(name))
+	p.harmless("/setup/credentials?ask=remove&credential=" + url.QueryEscape(name))
+	for _, value := range hostile {
+		got := p.post("/setup/credentials/set", "new", "1", "platform", "http", "auth_ref", value, "secret", value, "hosts", value, "days", value)
+		s.harmless(value, got.body)
+		s.harmless(value, p.post("/setup/credentials/test", "platform", "telegram", "secret", value).body)
+		s.harmless(value, p.post("/setup/people/workspace", "workspace_id", "news", "name", value).body)
+	}
+	s.Exec(`delete from autopost.events where delivery_id in (select delivery_id from autopost.deliveries where status = 'sent')`)
+	s.Exec(`delete from autopost.deliveries where status = 'sent'`)
+	p.harmless("/setup")
+	p.harmless("/setup/first?step=chats&bot=" + url.QueryEscape(name))
+	for _, value := range hostile {
+		s.harmless(value, p.post("/setup/first/chats", "chat", value).body)
+		s.harmless(value, p.post("/setup/first/post", "text", value).body)
+	}
+}
+
 // A platform refuses a token. Another token in its place sends what waited and what failed, in one act.
 func TestATokenIsReplaced(t *testing.T) {
 	t.Parallel()
