@@ -48,6 +48,57 @@ func (s *Store) FailRefresh(ctx context.Context, workspace string, use credentia
 	return nil
 }
 
+// RemoveCredential removes a credential that nothing uses.
+func (s *Store) RemoveCredential(ctx context.Context, a OperatorAction, authRef string) (Written, error) {
+	return s.write(ctx, a, `autopost.remove_credential(@workspace, @id, @operator, @reason, @dry_run)`, args{"id": authRef})
+}
+
+// LinkToBegin is what the answer of a platform about an account needs.
+type LinkToBegin struct {
+	Platform  string                  `json:"platform"`
+	StateHash string                  `json:"state_hash"`
+	Redirect  string                  `json:"redirect"`
+	Sealed    credential.SealedSecret `json:"sealed"`
+	Requeue   bool                    `json:"requeue"`
+}
+
+// BeginCredentialLink stores a link of an account that waits for its owner.
+func (s *Store) BeginCredentialLink(ctx context.Context, a OperatorAction, authRef string, link LinkToBegin) (Written, error) {
+	return s.write(ctx, a, `autopost.begin_credential_link(@workspace, @id, @fields, @operator, @reason)`, args{"id": authRef, "fields": link})
+}
+
+// TakenLink is a link whose owner answered.
+type TakenLink struct {
+	LinkToBegin
+
+	Workspace string `json:"workspace_id"`
+	AuthRef   string `json:"auth_ref"`
+	Operator  string `json:"operator"`
+	Reason    string `json:"reason"`
+}
+
+// TakeCredentialLink takes the link with this SHA-256 of its state, once; nil without one. operator is "user:ID", or ""
+// for a browser without a session.
+func (s *Store) TakeCredentialLink(ctx context.Context, stateHash, operator string) (*TakenLink, error) {
+	link, err := call[*TakenLink](ctx, s, `select * from autopost.take_credential_link($1, $2)`, stateHash, operator)
+	if err != nil {
+		return nil, fmt.Errorf("take credential link: %w", err)
+	}
+	return link, nil
+}
+
+// DiscoverChats records the chats that waiting updates of a bot name.
+func (s *Store) DiscoverChats(ctx context.Context, workspace, authRef string, updates []json.RawMessage) error {
+	all, err := json.Marshal(updates)
+	if err != nil {
+		return fmt.Errorf("discover chats of %s ws=%s: %w", authRef, workspace, err)
+	}
+	if _, err := call[json.RawMessage](ctx, s, `select * from autopost.discover_chats($1, $2, $3)`, workspace, authRef, json.RawMessage(all)); err != nil {
+		return fmt.Errorf("discover chats of %s ws=%s: %w", authRef, workspace, err)
+	}
+	return nil
+}
+
 // wholeSeconds returns nil if d is not positive.
 func wholeSeconds(d time.Duration) *int {
 	if d <= 0 {
