@@ -55,7 +55,7 @@ func (b *bench) wal(ctx context.Context) (result Result, err error) {
 			tables[table] = append(tables[table], bytes)
 		}
 	}
-	result.Checks = []Check{atMost(4096, figure("without events: enqueue, claim, start, commit", "B/row", lean...))}
+	result.Checks = []Check{atMost(3400, figure("without events: enqueue, claim, start, commit", "B/row", lean...))}
 	result.Figures = []Figure{
 		figure("with events (send_attempt and sent)", "B/row", all...),
 		figure("  of it events", "B/row", events...),

@@ -287,7 +287,7 @@ func (p *paced) work(ctx context.Context, run string) error {
 	}
 	defer conn.Release()
 	for time.Now().Before(p.until) {
-		items, err := timed(&p.claim, func() ([]claimed, error) { return p.claimSome(ctx, conn, run) })
+		items, err := timed(&p.claim, conn, func() ([]claimed, error) { return p.claimSome(ctx, conn, run) })
 		if err != nil {
 			return err
 		}
@@ -321,11 +321,11 @@ func (p *paced) sendDue(ctx context.Context, conn *pgxpool.Conn, items []claimed
 		due++
 	}
 	due = max(due, 1)
-	begun, err := timed(&p.start, func() ([]settled, error) { return p.startAll(ctx, conn, items[:due]) })
+	begun, err := timed(&p.start, conn, func() ([]settled, error) { return p.startAll(ctx, conn, items[:due]) })
 	if err != nil || len(begun) == 0 {
 		return items[due:], err
 	}
-	_, err = timed(&p.commit, func() (int, error) { return 0, p.commitAll(ctx, conn, begun) })
+	_, err = timed(&p.commit, conn, func() (int, error) { return 0, p.commitAll(ctx, conn, begun) })
 	p.sent.Add(int64(len(begun)))
 	return items[due:], err
 }

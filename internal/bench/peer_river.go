@@ -87,46 +87,69 @@ func (p *riverPeer) client() (*river.Client[pgx.Tx], error) {
 	})
 }
 
-func (p *riverPeer) insert(ctx context.Context, total int) (time.Duration, error) {
+func (p *riverPeer) insert(ctx context.Context, total int) (took, error) {
 	client, err := p.client()
 	if err != nil {
-		return 0, err
+		return took{}, err
 	}
-	began := time.Now()
-	for left := total; left > 0; left -= riverInsertBatch {
-		batch := make([]river.InsertManyParams, min(left, riverInsertBatch))
-		for i := range batch {
-			batch[i] = river.InsertManyParams{Args: jobArgs{i}}
+	return p.measured(ctx, func() error {
+		for left := total; left > 0; left -= riverInsertBatch {
+			batch := make([]river.InsertManyParams, min(left, riverInsertBatch))
+			for i := range batch {
+				batch[i] = river.InsertManyParams{Args: jobArgs{i}}
+			}
+			if _, err := client.InsertManyFast(ctx, batch); err != nil {
+				return err
+			}
 		}
-		if _, err := client.InsertManyFast(ctx, batch); err != nil {
-			return 0, err
-		}
-	}
-	return time.Since(began), nil
+		return nil
+	})
 }
 
-// drain returns the time from the start of the client until the last job is completed.
-// River keeps the rows.
-func (p *riverPeer) drain(ctx context.Context, total int) (time.Duration, error) {
+// drain measures from the start of the client until the last job is completed. River keeps the
+// rows.
+func (p *riverPeer) drain(ctx context.Context, total int) (took, error) {
 	client, err := p.client()
 	if err != nil {
-		return 0, err
+		return took{}, err
 	}
 	done, cancel := client.SubscribeConfig(&river.SubscribeConfig{ChanSize: total + 1, Kinds: []river.EventKind{river.EventKindJobCompleted}})
 	defer cancel()
-	began := time.Now()
-	if err := client.Start(ctx); err != nil {
-		return 0, err
-	}
-	for range total {
-		select {
-		case <-done:
-		case <-time.After(stuckAfter):
-			return 0, errors.Join(errors.New("River completes no more jobs"), client.StopAndCancel(context.WithoutCancel(ctx)))
-		case <-ctx.Done():
-			return 0, errors.Join(ctx.Err(), client.StopAndCancel(context.WithoutCancel(ctx)))
+	spent, err := p.measured(ctx, func() error {
+		if err := client.Start(ctx); err != nil {
+			return err
 		}
+		for range total {
+			select {
+			case <-done:
+			case <-time.After(stuckAfter):
+				return errors.Join(errors.New("River completes no more jobs"), client.StopAndCancel(context.WithoutCancel(ctx)))
+			case <-ctx.Done():
+				return errors.Join(ctx.Err(), client.StopAndCancel(context.WithoutCancel(ctx)))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return spent, err
 	}
-	took := time.Since(began)
-	return took, client.Stop(ctx)
+	return spent, client.Stop(ctx)
+}
+
+// measured runs work and reads the processor time of all backends of the database.
+func (p *riverPeer) measured(ctx context.Context, work func() error) (t took, err error) {
+	before, err := p.server.backends(ctx, p.name)
+	if err != nil {
+		return t, err
+	}
+	began := time.Now()
+	if err := work(); err != nil {
+		return t, err
+	}
+	t.wall = time.Since(began)
+	after, err := p.server.backends(ctx, p.name)
+	for pid, ran := range after {
+		t.processor += ran - before[pid]
+	}
+	return t, err
 }

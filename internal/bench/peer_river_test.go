@@ -15,5 +15,5 @@ func TestPeerIsCompared(t *testing.T) {
 	require.Empty(t, report.Results[0].Notes)
 	require.Len(t, report.Results[0].Checks, 1)
 	require.NotEmpty(t, report.Results[0].Checks[0].Samples)
-	require.Greater(t, report.Results[0].Figures[1].Median, 0.0, "River drains")
+	require.Greater(t, report.Results[0].Figures[2].Median, 0.0, "River drains")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // benchFlags are the flags of the benchmark.
 type benchFlags struct {
 	bench.Options
-	json string
+	json, compare string
 }
 
 func benchCommand() *cobra.Command {
@@ -32,9 +33,11 @@ interleaved rounds. River is only in builds with the tag peers: run make bench.
 The benchmark starts a private PostgreSQL in a temporary directory and removes it at the
 end. If DATABASE_URL is set, the benchmark creates its own databases on that server and
 drops them again. The login must be allowed to create databases and roles. The command
-exits 1 if a goal is not met.`,
+exits 1 if a goal is not met. --compare runs another build in turns with this one and
+prints the figures of both; it judges no goal.`,
 		Example: `  autopost bench --quick
-  autopost bench --only P3,P4 --json=report.json`,
+  autopost bench --only P3,P4 --json=report.json
+  autopost bench --only P3,P10 --compare ./autopost-before`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.json == "-" && len(args) > 0 { // --json FILE: a flag with an optional value does not take the next argument
 				o.json, args = args[0], args[1:]
@@ -58,6 +61,7 @@ exits 1 if a goal is not met.`,
 	cmd.Flags().BoolVar(&o.Full, "full", false, "largest sizes: takes hours and about 60 GB of disk")
 	cmd.Flags().BoolVar(&o.Profile, "profile", false, "print the time of each function for P3")
 	cmd.Flags().IntVar(&o.Rounds, "rounds", 0, "rounds of each comparison (default: 1, 5 or 9 by the sizes)")
+	cmd.Flags().StringVar(&o.compare, "compare", "", "measure this `program` of another build in turns")
 	cmd.Flags().StringVar(&o.json, "json", "", "print the report as JSON, or write it to this `file` in addition to the table")
 	cmd.Flags().Lookup("json").NoOptDefVal = "-"
 	return cmd
@@ -75,11 +79,12 @@ func runBench(ctx context.Context, o benchFlags) error {
 	if !cfg.DatabaseURL.IsZero() {
 		o.URL = cfg.ListenURL.Reveal()
 	}
-	report, err := bench.Run(ctx, o.Options)
-	if o.json != "-" && len(report.Results) > 0 {
-		report.Table(os.Stdout)
+	if o.compare != "" {
+		compared, err := bench.Compare(ctx, o.Options, o.compare)
+		return finishBench(compared, o.json, len(compared.Rows) > 0, err)
 	}
-	if err := errors.Join(err, writeReport(report, o.json)); err != nil {
+	report, err := bench.Run(ctx, o.Options)
+	if err := finishBench(report, o.json, len(report.Results) > 0, err); err != nil {
 		return err
 	}
 	if !report.Met() {
@@ -88,7 +93,20 @@ func runBench(ctx context.Context, o benchFlags) error {
 	return nil
 }
 
-func writeReport(report bench.Report, path string) (err error) {
+// benchReport is the result of a run.
+type benchReport interface {
+	JSON(w io.Writer) error
+	Table(w io.Writer)
+}
+
+func finishBench(report benchReport, path string, some bool, err error) error {
+	if path != "-" && some {
+		report.Table(os.Stdout)
+	}
+	return errors.Join(err, writeReport(report, path))
+}
+
+func writeReport(report benchReport, path string) (err error) {
 	switch path {
 	case "":
 		return nil
