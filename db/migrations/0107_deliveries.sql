@@ -1,48 +1,49 @@
 -- +goose Up
 -- The queue: deliveries, post changes, and the runs of dispatchers.
 
--- One message for one channel.
+-- One message for one channel. Columns that never change come first and those of each claim and commit last: the log of
+-- an update holds the bytes from the first change to the last.
 create table autopost.deliveries (
 	workspace_id        text not null,
 	delivery_id         uuid not null,
 	message_id          uuid not null,
+	trace_id            uuid,
+	ingest_run_id       uuid,
+	enqueue_batch_id    uuid,
 	channel_id          text not null,
 	hash_version        int not null,
 	content_hash        text not null,
+	created_at          timestamptz not null default now(),
 	not_before          timestamptz not null default now(),
 	scheduled_for       timestamptz,
-	status              text not null default 'queued' check (status in
-		('queued', 'claimed', 'sending', 'sent', 'retry', 'deduped', 'failed_permanent', 'dead')),
-	attempt             int not null default 0 check (attempt >= 0),
+	unknown_outcomes    int not null default 0 check (unknown_outcomes >= 0),
+	unknown_allowance   int not null default 1, -- after this many unknown outcomes it may still be sent again
+	outcome_unknown_at  timestamptz,
+	template_version    text,
+	rendered_text       text not null default '',
+	render_meta         jsonb not null default '{}',
 	granted_attempts    int not null default 0 check (granted_attempts >= 0),
+	last_error          jsonb,
 	next_retry_at       timestamptz,
 	due_at              timestamptz not null generated always as (
 		case when status = 'retry' then greatest(not_before, scheduled_for, next_retry_at)
 		     else greatest(not_before, scheduled_for) end) stored,
-	provider_message_id text,
-	sent_at             timestamptz,
-	last_error          jsonb,
-	rendered_text       text not null default '',
-	render_meta         jsonb not null default '{}',
-	template_version    text,
-	trace_id            uuid,
-	ingest_run_id       uuid,
-	enqueue_batch_id    uuid,
+	status              text not null default 'queued' check (status in
+		('queued', 'claimed', 'sending', 'sent', 'retry', 'deduped', 'failed_permanent', 'dead')),
+	attempt             int not null default 0 check (attempt >= 0),
+	quota_held          boolean not null default false, -- the current claim uses a quota
 	claimed_at          timestamptz,
-	claimed_by          text, -- the dispatch run of the claim
-	claim_token         text,
 	sending_started_at  timestamptz,
 	sending_lease_until timestamptz,
 	send_at             timestamptz, -- its reserved slot
+	claimed_by          text, -- the dispatch run of the claim
+	claim_token         text,
 	last_call_at        timestamptz, -- start of the last call
-	unknown_outcomes    int not null default 0 check (unknown_outcomes >= 0),
-	unknown_allowance   int not null default 1, -- after this many unknown outcomes it may still be sent again
-	outcome_unknown_at  timestamptz,
-	settled             jsonb, -- token and answer of the last commit, for a repeated commit
+	sent_at             timestamptz,
 	finished_at         timestamptz, -- when it became sent, deduped, failed_permanent or dead
-	created_at          timestamptz not null default now(),
 	updated_at          timestamptz not null default now(),
-	quota_held          boolean not null default false, -- the current claim uses a quota
+	provider_message_id text,
+	settled             jsonb, -- token and answer of the last commit, for a repeated commit
 	primary key (workspace_id, delivery_id),
 	foreign key (workspace_id, channel_id) references autopost.channels (workspace_id, channel_id),
 	foreign key (workspace_id, message_id) references autopost.messages (workspace_id, message_id),
