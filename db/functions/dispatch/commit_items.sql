@@ -212,12 +212,10 @@ begin
 					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object'
 						then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
-			settled = ('{"token": "' || d.claim_token || '", "answer": {"applied": true, "status": "sent", "attempt": '
-				|| d.attempt || '}}')::jsonb
+			settled = jsonb_build_object('token', d.claim_token)
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at,
-			d.provider_message_id, d.settled -> 'answer' as answer,
-			v_items -> d.delivery_id::text as item
+			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -231,10 +229,11 @@ begin
 			meta)
 		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			autopost.redact(jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id,
-				'trace_id', d.trace_id,
-				'raw', jsonb_build_object('sent_at', d.item -> 'outcome' -> 'sent_at', 'raw',
-					d.item -> 'outcome' -> 'raw'))))
+			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id, 'trace_id', d.trace_id,
+				'raw', case when d.item -> 'outcome' ?| '{raw,sent_at}'
+					then autopost.redact(jsonb_build_object('sent_at', d.item -> 'outcome' -> 'sent_at',
+						'raw', d.item -> 'outcome' -> 'raw'))
+					else '{}' end))
 		from done d
 	), freed as (
 		select d.channel_id,
@@ -243,7 +242,7 @@ begin
 		from done d
 		group by d.channel_id
 	)
-	select (select jsonb_object_agg(d.item ->> 'place', d.answer)
+	select (select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt))
 		from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
 	into v_answers, v_freed;
 	perform autopost.speed_up(p_workspace_id, v_freed);

@@ -119,6 +119,8 @@ declare
 	v_prefix text;
 	v_salt text := gen_random_uuid();
 	v_margin interval := autopost.setting_interval('lease_margin_seconds');
+	v_lease timestamptz;
+	v_deadline timestamptz; -- of the calls with this claim time and lease: mostly all
 begin
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
 	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
@@ -140,9 +142,9 @@ begin
 			from jsonb_array_elements(p_items) with ordinality i) i;
 	end if;
 	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- without duplicates
-	select array_agg(distinct d.channel_id), min(d.claimed_at),
-		coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false) into v_channels, v_since,
-		v_overdue
+	select array_agg(distinct d.channel_id), min(d.claimed_at), min(d.sending_lease_until),
+		coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false)
+	into v_channels, v_since, v_lease, v_overdue
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
@@ -154,6 +156,7 @@ begin
 		v_before := v_now - v_tolerance;
 	end if;
 	v_answer := jsonb_build_object('applied', true, 'now', v_now);
+	v_deadline := autopost.call_deadline(v_lease, v_since, v_margin);
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
 	v_known := autopost.calls_begun(p_workspace_id, v_ids, v_since);
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
@@ -204,7 +207,8 @@ begin
 	)
 	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text,
 		v_answer || jsonb_build_object('send_at', b.send_at,
-		'deadline', autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin))), '{}')
+		'deadline', case when b.sending_lease_until = v_lease and b.claimed_at = v_since then v_deadline
+			else autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin) end)), '{}')
 	into o_begun
 	from begun b;
 end

@@ -118,6 +118,14 @@ begin
 end
 $$;
 
+create or replace function autopost.sent_answer(p_attempt int) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: the answer to a commit that moved a delivery to sent. It is not stored, because sent is
+--          final.
+select jsonb_build_object('applied', true, 'status', 'sent', 'attempt', p_attempt)
+$$;
+
 create or replace function autopost.stale_commit(p_workspace_id text, p_delivery autopost.deliveries,
 	p_claim_token text, p_what text) returns jsonb
 language plpgsql
@@ -127,7 +135,7 @@ as $$
 -- Writes:  events (stale_commit).
 begin
 	if p_delivery.settled ->> 'token' = p_claim_token then
-		return (p_delivery.settled -> 'answer') || '{"repeated": true}';
+		return coalesce(p_delivery.settled -> 'answer', autopost.sent_answer(p_delivery.attempt)) || '{"repeated": true}';
 	end if;
 	if p_delivery.delivery_id is null then
 		return jsonb_build_object('applied', false, 'reason', 'unknown_delivery');
@@ -178,7 +186,8 @@ begin
 		sent_at = case when p_status = 'sent' then v_now end,
 		finished_at = case when p_status in ('sent', 'failed_permanent', 'dead') then v_now end,
 		settled = case when p_delivery.claim_token is not null
-			then jsonb_build_object('token', p_delivery.claim_token, 'answer', v_answer) end,
+			then jsonb_strip_nulls(jsonb_build_object('token', p_delivery.claim_token,
+				'answer', case when p_status <> 'sent' then v_answer end)) end,
 		updated_at = v_now
 	where d.workspace_id = p_workspace_id
 	and d.delivery_id = p_delivery.delivery_id;
