@@ -92,7 +92,8 @@ language plpgsql
 as $$
 -- Purpose: locks all rows that these calls may need, in the common lock order, and starts the calls
 --          without an obstacle in one statement. A late call gets the next slot, started or not. So
---          does a call with a slot beyond the horizon of any claim: the clock was put back since.
+--          does a call with a slot beyond the horizon of any claim: the clock was put back since. An
+--          unstarted late call whose slot limited nothing gets one that ends now (passed_slots).
 -- Returns: o_begun {index in p_items: answer}; o_status, the status of the workspace after the
 --          locks, because it may have been paused meanwhile.
 -- Raises:  AP001 for a malformed item.
@@ -113,6 +114,7 @@ declare
 	v_known jsonb;
 	v_doubtful jsonb;
 	v_slots jsonb := '{}';
+	v_passed jsonb; -- slots that ended by now, for late calls that nothing limits
 	v_overdue boolean;
 	v_late record;
 	v_answer jsonb;
@@ -175,6 +177,11 @@ begin
 			group by l.begun
 			order by l.begun desc
 		loop
+			if not v_late.begun then
+				v_passed := autopost.passed_slots(p_workspace_id, v_late.ids, v_now, v_tolerance / 2);
+				v_slots := v_slots || coalesce(v_passed, '{}');
+				continue when v_passed is not null;
+			end if;
 			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
 				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
 		end loop;
