@@ -218,6 +218,8 @@ create table autopost.channel_gates (
 -- Holds armed gates only. A query by ready_at must say "ready_at < 'infinity'" to use it.
 create index channel_gates_armed on autopost.channel_gates (workspace_id, platform, rate_group, ready_at)
 	where ready_at < 'infinity';
+-- Leases: the channels with deliveries in flight.
+create index channel_gates_flying on autopost.channel_gates (workspace_id, channel_id) where inflight > 0;
 create index channel_gates_late on autopost.channel_gates (workspace_id, channel_id) where late;
 
 -- At most max_sends posts or calls start in any window_seconds, for a channel or for all channels of a rate group.

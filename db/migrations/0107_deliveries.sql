@@ -30,6 +30,9 @@ create table autopost.deliveries (
 		     else greatest(not_before, scheduled_for) end) stored,
 	status              text not null default 'queued' check (status in
 		('queued', 'claimed', 'sending', 'sent', 'retry', 'deduped', 'failed_permanent', 'dead')),
+	-- The status for indexes: queued and sending do not differ, so a claim changes no index.
+	phase               text not null generated always as (
+		case when status in ('queued', 'sending') then 'active' else status end) stored,
 	attempt             int not null default 0 check (attempt >= 0),
 	quota_held          boolean not null default false, -- the current claim uses a quota
 	claimed_at          timestamptz,
@@ -52,40 +55,43 @@ create table autopost.deliveries (
 	check ((status in ('claimed', 'sending')) = (claim_token is not null)),
 	check ((status = 'sending') = (sending_lease_until is not null)),
 	check (status <> 'retry' or next_retry_at is not null)
-) with (fillfactor = 80);
+) with (fillfactor = 55);
 alter table autopost.deliveries alter column workspace_id set statistics 0; -- as channels
 
--- Claim and gates: the next due delivery of a channel.
+-- A claim of a queued delivery, its start and its lease are updates in place (HOT). So no index mentions status,
+-- attempt, updated_at, claimed_at or another column that they change, also not in a condition: see phase. Deliveries in
+-- flight are found by channel_gates.inflight (in_flight).
+
+-- Claim and gates: the next due delivery of a channel. Those in flight stay in it until they end.
 create index deliveries_due on autopost.deliveries (workspace_id, channel_id, due_at, delivery_id)
-	where status in ('queued', 'retry');
+	where phase in ('active', 'retry');
 -- Claim: whether a channel has a due retry, and which goes first. Retries that wait are passed in the index.
 -- Alerts: retries that wait for a person (infinity).
-create index deliveries_again on autopost.deliveries (workspace_id, channel_id, next_retry_at) where status = 'retry';
+create index deliveries_again on autopost.deliveries (workspace_id, channel_id, next_retry_at) where phase = 'retry';
 create index deliveries_retry on autopost.deliveries
-	(workspace_id, channel_id, (greatest(not_before, scheduled_for)), delivery_id, due_at) where status = 'retry';
+	(workspace_id, channel_id, (greatest(not_before, scheduled_for)), delivery_id, due_at) where phase = 'retry';
+-- Claims of two-phase callers.
+create index deliveries_claimed on autopost.deliveries (workspace_id, delivery_id) where phase = 'claimed';
 -- Enqueue: at most one open delivery per content and channel.
 create unique index deliveries_inflight on autopost.deliveries (workspace_id, content_hash, channel_id, hash_version)
-	where status in ('queued', 'claimed', 'sending', 'retry');
+	where phase in ('active', 'claimed', 'retry');
 -- Dedup window: when the channel last got this content.
 create index deliveries_sent on autopost.deliveries (workspace_id, content_hash, channel_id, hash_version, sent_at)
-	where status = 'sent';
--- Lease recovery.
-create index deliveries_leased on autopost.deliveries (workspace_id, claimed_at)
-	where status in ('claimed', 'sending');
+	where phase = 'sent';
 -- Alerts and lists: failures, unknown outcomes, deliveries that wait for a person.
-create index deliveries_troubled on autopost.deliveries (workspace_id, status, updated_at)
-	where status in ('dead', 'failed_permanent');
+create index deliveries_troubled on autopost.deliveries (workspace_id, phase, finished_at)
+	where phase in ('dead', 'failed_permanent');
 create index deliveries_doubted on autopost.deliveries (workspace_id, channel_id, outcome_unknown_at)
 	where unknown_outcomes > 0;
-create index deliveries_unknown on autopost.deliveries (workspace_id, updated_at)
-	where status = 'failed_permanent' and outcome_unknown_at is not null;
+create index deliveries_unknown on autopost.deliveries (workspace_id, finished_at)
+	where phase = 'failed_permanent' and outcome_unknown_at is not null;
 -- Lists of finished deliveries, newest first.
 create index deliveries_ended on autopost.deliveries (workspace_id, channel_id, delivery_id)
-	where status in ('sent', 'deduped', 'failed_permanent', 'dead');
-create index deliveries_unsent on autopost.deliveries (workspace_id, status, delivery_id)
-	where status in ('deduped', 'failed_permanent', 'dead');
+	where phase in ('sent', 'deduped', 'failed_permanent', 'dead');
+create index deliveries_unsent on autopost.deliveries (workspace_id, phase, delivery_id)
+	where phase in ('deduped', 'failed_permanent', 'dead');
 -- Calendar and free slots: when a channel got its posts.
-create index deliveries_sent_at on autopost.deliveries (workspace_id, channel_id, sent_at) where status = 'sent';
+create index deliveries_sent_at on autopost.deliveries (workspace_id, channel_id, sent_at) where phase = 'sent';
 -- All deliveries of a message.
 create index deliveries_message on autopost.deliveries (workspace_id, message_id);
 -- Fan-out: a range that is repeated after a crash enqueues nothing twice.

@@ -106,7 +106,7 @@ select is(test.look(), '{dead deliveries 1}', 'a recurrence restarts the calm pe
 select is(test.over(), '{}');
 
 -- a person who skips deliveries gets no alert about them
-update autopost.deliveries set status = 'dead', sent_at = null, updated_at = autopost.now_ts(),
+update autopost.deliveries set status = 'dead', sent_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
 	last_error = '{"code": "manual_skip"}';
 select is(test.look(), '{}');
 select is(autopost.newest_failures('w', 'dead', '-infinity'), null);
@@ -114,10 +114,10 @@ update autopost.deliveries set status = 'sent', sent_at = autopost.now_ts(), pro
 
 -- failed for good, within ten minutes
 select test.put('alert_failed_perm_10m', '1');
-update autopost.deliveries set status = 'failed_permanent', sent_at = null, updated_at = autopost.now_ts(),
+update autopost.deliveries set status = 'failed_permanent', sent_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
 	last_error = '{"code": "tg_forbidden"}' where channel_id = 'a';
 select is(test.look(), '{}', 'as many as the setting are let pass');
-update autopost.deliveries set status = 'failed_permanent', sent_at = null, updated_at = autopost.now_ts(),
+update autopost.deliveries set status = 'failed_permanent', sent_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
 	last_error = '{"code": "tg_forbidden"}' where channel_id = 'b';
 select is(test.look(), '{failed_permanent deliveries 2}');
 select test.tick('11 minutes');

@@ -100,6 +100,7 @@ select is((select array_agg(distinct g.word order by g.word)
 -- Bounded: fifty workspaces by name, twenty groups of each.
 delete from autopost.events where delivery_id is not null;
 delete from autopost.deliveries;
+update autopost.channel_gates set inflight = 0;
 insert into autopost.workspaces (workspace_id) select format('w%s', n) from generate_series(10, 69) n;
 insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group)
 select w.workspace_id, c.n::text, 'telegram', '@c' || c.n, 'bot', 'g' || lpad(c.n::text, 2, '0')

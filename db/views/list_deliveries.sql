@@ -4,7 +4,7 @@ select d.workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.
 	d.due_at, d.scheduled_for,
 	d.next_retry_at, d.provider_message_id, d.sent_at, d.last_error, d.rendered_text, d.render_meta, d.unknown_outcomes,
 		d.trace_id,
-	d.ingest_run_id, d.created_at, d.updated_at, d.finished_at
+	d.ingest_run_id, d.created_at, d.updated_at, d.finished_at, d.phase
 from autopost.deliveries d
 join autopost.channels c on c.workspace_id = d.workspace_id and c.channel_id = d.channel_id;
 

@@ -2,17 +2,27 @@
 create or replace view autopost.queue_snapshot_rows as
 select d.workspace_id, d.status, count(*) as deliveries, min(d.due_at) as oldest_due_at
 from autopost.deliveries d
-where d.status in ('queued', 'retry')
+where d.phase in ('active', 'retry') and d.status <> 'sending'
+group by d.workspace_id, d.status
+union all
+select g.workspace_id, d.status, count(*), min(d.due_at)
+from autopost.channel_gates g
+cross join lateral (
+	select x.status, x.due_at from autopost.deliveries x
+	where x.workspace_id = g.workspace_id and x.channel_id = g.channel_id and x.phase in ('active', 'retry')
+		and x.status = 'sending'
+	order by x.due_at limit g.inflight) d
+where g.inflight > 0
+group by g.workspace_id, d.status
+union all
+select d.workspace_id, d.status, count(*), min(d.due_at)
+from autopost.deliveries d
+where d.phase = 'claimed'
 group by d.workspace_id, d.status
 union all
 select d.workspace_id, d.status, count(*), min(d.due_at)
 from autopost.deliveries d
-where d.status in ('claimed', 'sending')
-group by d.workspace_id, d.status
-union all
-select d.workspace_id, d.status, count(*), min(d.due_at)
-from autopost.deliveries d
-where d.status in ('dead', 'failed_permanent')
+where d.phase in ('dead', 'failed_permanent')
 group by d.workspace_id, d.status;
 
 create or replace view autopost.queue_snapshot with (security_barrier = true) as

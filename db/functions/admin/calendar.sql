@@ -69,20 +69,20 @@ begin
 		(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id,
 			greatest(d.not_before, d.scheduled_for) as planned_at -- a call of planned_at would take most of the time
 		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status = 'sent'
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.phase = 'sent'
 			and d.sent_at >= p_from and d.sent_at < p_until
 		order by d.sent_at)
 		union all
 		(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
 		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at >= p_from and d.due_at < p_until
 		order by d.due_at)) x
 	union all
 	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
-	from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
-		and (p_channel_id is null or d.channel_id = p_channel_id)
+	from autopost.in_flight(p_workspace_id) d
+	where (p_channel_id is null or d.channel_id = p_channel_id)
 		and d.due_at >= p_from and d.due_at < p_until
 	order by d.claimed_at);
 end

@@ -40,7 +40,7 @@ begin
 		cross join lateral (
 			select x.delivery_id from autopost.deliveries x
 			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id
-			and x.status in ('queued', 'retry', 'sending')
+			and x.phase in ('active', 'retry')
 			and coalesce(x.claimed_at, x.due_at) <= p_noticed_at and x.created_at <= p_noticed_at
 			and coalesce(x.outcome_unknown_at < p_noticed_at, true)
 			limit p_limit) d

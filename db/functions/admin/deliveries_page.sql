@@ -24,15 +24,29 @@ declare
 	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
 	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
 	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
+	v_phases text[]; -- of the statuses: the indexes have these
+	v_flying uuid[];
 begin
+	if p_statuses <@ '{claimed,sending}' then
+		v_flying := array(select f.delivery_id from autopost.in_flight(p_workspace_id) f);
+	elsif p_statuses is not null then
+		v_phases := array(select distinct case when s in ('queued', 'sending') then 'active' else s end
+			from unnest(p_statuses) s);
+	end if;
 	return query
-	select v.* from autopost.list_deliveries_rows v
+	select v.workspace_id, v.delivery_id, v.message_id, v.channel_id, v.platform, v.target_id, v.status, v.attempt,
+		v.due_at, v.scheduled_for, v.next_retry_at, v.provider_message_id, v.sent_at, v.last_error, v.rendered_text,
+		v.render_meta, v.unknown_outcomes, v.trace_id, v.ingest_run_id, v.created_at, v.updated_at, v.finished_at
+	from autopost.list_deliveries_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
 	and (v_message_id is null or v.message_id = v_message_id)
 	and (not p_filter ? 'channel_id' or v.channel_id = p_filter ->> 'channel_id')
 	and (p_statuses is null or cardinality(p_statuses) > 1 or v.status = p_statuses[1])
 	and (p_statuses is null or cardinality(p_statuses) = 1 or v.status = any (p_statuses))
+	and (v_flying is null or v.delivery_id = any (v_flying))
+	and (v_phases is null or cardinality(v_phases) > 1 or v.phase = v_phases[1])
+	and (v_phases is null or cardinality(v_phases) = 1 or v.phase = any (v_phases))
 	and (not p_filter ? 'error_code' or v.last_error ->> 'code' = p_filter ->> 'error_code')
 	and (v_before_id is null or v.delivery_id < v_before_id)
 	and (v_from is null or v.delivery_id >= v_from)
@@ -90,20 +104,25 @@ begin
 	elsif p_status is not null then
 		v_ids := array(select d.message_id from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.status = p_status
+				and d.phase = case when p_status in ('queued', 'sending') then 'active' else p_status end
 				and (p_channel_id is null or d.channel_id = p_channel_id) limit 2001);
 	else
 		v_ids := array(
 			(select d.message_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-					and d.status in ('sent', 'deduped', 'failed_permanent', 'dead') limit 2001)
+					and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead') limit 2001)
 			union all
 			(select d.message_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-					and d.status in ('queued', 'retry') limit 2001)
+					and d.phase in ('active', 'retry') and d.status <> 'sending' limit 2001)
 			union all
 			(select d.message_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-					and d.status in ('claimed', 'sending') limit 2001));
+					and d.phase in ('active', 'retry') and d.status = 'sending' limit 2001)
+			union all
+			(select d.message_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.phase = 'claimed' and d.channel_id = p_channel_id
+				limit 2001));
 	end if;
 	return case when cardinality(v_ids) <= 2000 then array(select distinct u.id from unnest(v_ids) u (id)
 		order by u.id desc) end;

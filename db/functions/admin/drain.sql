@@ -14,11 +14,12 @@ begin
 					'posts', coalesce(avg(autopost.posts_claimed(f.render_meta)), 1)) from (
 					select d.render_meta from autopost.deliveries d
 					where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-						and d.status in ('queued', 'retry')
+						and d.phase in ('active', 'retry') and d.status <> 'sending'
 					order by d.due_at limit 100) f)
 		from (
 			select d.due_at from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
+			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
+				and d.phase in ('active', 'retry') and d.status <> 'sending'
 			order by d.due_at limit 10000) q);
 end
 $$;

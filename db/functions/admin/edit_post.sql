@@ -20,7 +20,7 @@ begin
 	perform autopost.require_argument('message_id', p_message_id is not null),
 		autopost.require_argument('changes', p_changes is not null);
 	if not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
-			and d.message_id = p_message_id and d.status in ('queued', 'retry', 'claimed', 'sending'))
+			and d.message_id = p_message_id and d.phase in ('active', 'claimed', 'retry'))
 		and not exists (select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
 			and s.message_id = p_message_id and s.status = 'pending') then
 		return autopost.request_acts(p_workspace_id, 'edit', p_message_id, null, p_changes, p_at, p_operator, p_reason,

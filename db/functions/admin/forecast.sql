@@ -16,12 +16,12 @@ begin
 	return (
 		with recursive found as (
 			(select d.channel_id from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.status in ('queued', 'retry')
+			where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status <> 'sending'
 			order by d.channel_id limit 1)
 			union all
 			select n.channel_id from found, lateral (
 				select d.channel_id from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.status in ('queued', 'retry')
+				where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status <> 'sending'
 					and d.channel_id > found.channel_id
 				order by d.channel_id limit 1) n
 		), counted as materialized (

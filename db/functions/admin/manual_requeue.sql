@@ -21,8 +21,8 @@ begin
 				where d.workspace_id = p_workspace_id and d.content_hash = p_delivery.content_hash
 					and d.channel_id = p_delivery.channel_id
 				and d.hash_version = p_delivery.hash_version and d.delivery_id <> p_delivery.delivery_id
-				and (d.status in ('queued', 'claimed', 'sending', 'retry')
-					or d.status = 'sent'
+				and (d.phase in ('active', 'claimed', 'retry')
+					or d.phase = 'sent'
 						and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours,
 						168)))
 			) then 'duplicate' end);

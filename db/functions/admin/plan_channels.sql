@@ -41,7 +41,7 @@ begin
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash and d.channel_id = p_channel.channel_id
 	and d.hash_version = autopost.hash_version()
-	and d.status in ('queued', 'claimed', 'sending', 'retry')
+	and d.phase in ('active', 'claimed', 'retry')
 	limit 1;
 	if not found then
 		select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
@@ -49,7 +49,7 @@ begin
 		where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash
 			and d.channel_id = p_channel.channel_id
 		and d.hash_version = autopost.hash_version()
-		and d.status = 'sent'
+		and d.phase = 'sent'
 		order by d.sent_at desc limit 1;
 	end if;
 	if v_twin.delivery_id is null then

@@ -62,9 +62,8 @@ begin
 	end if;
 	v_before := autopost.now_ts() - make_interval(secs => p_older_than_seconds);
 	v_ids := array(
-		select d.delivery_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
-			and coalesce(d.sending_started_at, d.claimed_at) < v_before
+		select d.delivery_id from autopost.in_flight(p_workspace_id) d
+		where coalesce(d.sending_started_at, d.claimed_at) < v_before
 		order by d.claimed_at
 		limit 500);
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false) where not p_dry_run;

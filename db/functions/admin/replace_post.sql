@@ -47,7 +47,7 @@ begin
 			and j.message_id = p_message_id and j.status = 'running') then 'fanout_running'
 		when (select count(*) from autopost.deliveries d where d.workspace_id = p_workspace_id
 			and d.message_id = p_message_id
-			and d.status in ('queued', 'retry', 'claimed', 'sending')) > autopost.setting('fanout_chunk_channels')
+			and d.phase in ('active', 'claimed', 'retry')) > autopost.setting('fanout_chunk_channels')
 			then 'too_many_channels'
 		when not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
 			and d.message_id = p_message_id and d.status in ('queued', 'retry', 'claimed', 'sending', 'sent'))

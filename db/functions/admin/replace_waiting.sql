@@ -15,7 +15,7 @@ begin
 	from autopost.deliveries d
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 	where d.workspace_id = p_workspace_id and d.message_id = p_message_id
-		and d.status in ('queued', 'retry', 'claimed', 'sending')
+		and d.phase in ('active', 'claimed', 'retry')
 	order by d.channel_id, d.delivery_id;
 end
 $$;
@@ -49,8 +49,8 @@ begin
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.content_hash = p_post ->> 'content_hash'
 				and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
-				and (d.status in ('queued', 'claimed', 'sending', 'retry')
-					or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => u.ttl))));
+				and (d.phase in ('active', 'claimed', 'retry')
+					or d.phase = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => u.ttl))));
 end
 $$;
 
@@ -137,7 +137,7 @@ begin
 		select o.delivery_id as old_id, o.not_before, o.scheduled_for, n.delivery_id as new_id
 		from autopost.deliveries n
 		join autopost.deliveries o on o.workspace_id = p_workspace_id and o.message_id = p_message_id
-			and o.channel_id = n.channel_id and o.status in ('queued', 'retry')
+			and o.channel_id = n.channel_id and o.phase in ('active', 'retry') and o.status <> 'sending'
 		where n.workspace_id = p_workspace_id and n.message_id = v_message_id and n.status = 'queued'
 			and n.ingest_run_id = p_run_id
 		order by o.channel_id

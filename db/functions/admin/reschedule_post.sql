@@ -27,7 +27,7 @@ begin
 	from (
 		select d.delivery_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.message_id = p_message_id
-			and d.status in ('queued', 'retry', 'claimed', 'sending')
+			and d.phase in ('active', 'claimed', 'retry')
 			and (not p_to ? 'after' or d.delivery_id > (p_to ->> 'after')::uuid)
 		order by d.delivery_id
 		limit 1001) w;

@@ -36,14 +36,14 @@ begin
 		select count(*) as n from (
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-			and d.status in ('queued', 'retry')
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and (d.due_at, d.delivery_id) < (p_key_at, p_delivery_id)
 			limit 10000) x) a
 	cross join lateral (
 		select count(*) as n from (
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-			and d.status = 'retry' and d.due_at <= p_due_at
+			and d.phase = 'retry' and d.due_at <= p_due_at
 			and (greatest(d.not_before, d.scheduled_for), d.delivery_id) < (p_key_at, p_delivery_id)
 			and (d.due_at, d.delivery_id) >= (p_key_at, p_delivery_id)
 			limit 10000) x) b;
@@ -55,13 +55,13 @@ begin
 			cross join lateral (
 				(select d.due_at, d.delivery_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-				and d.status in ('queued', 'retry') and d.due_at > v_now
+				and d.phase in ('active', 'retry') and d.status <> 'sending' and d.due_at > v_now
 				and (d.due_at, d.delivery_id) < (p_key_at, p_delivery_id)
 				order by d.due_at desc, d.delivery_id desc limit 10000)
 				union all
 				(select d.due_at, d.delivery_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-				and d.status = 'retry' and d.due_at > v_now and d.due_at <= p_due_at
+				and d.phase = 'retry' and d.due_at > v_now and d.due_at <= p_due_at
 				and (greatest(d.not_before, d.scheduled_for), d.delivery_id) < (p_key_at, p_delivery_id)
 				and (d.due_at, d.delivery_id) >= (p_key_at, p_delivery_id)
 				order by d.due_at desc, d.delivery_id desc limit 10000)) x) l;

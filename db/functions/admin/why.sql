@@ -35,8 +35,8 @@ begin
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d
 			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
-				and d.status in ('claimed', 'sending')
-			order by d.claimed_at limit 100) f)), v_now);
+				and d.phase in ('active', 'claimed', 'retry') and d.status in ('claimed', 'sending')
+			order by d.due_at limit 100) f)), v_now);
 	if v_held -> 'held_by' = '[]' and v_gate.ready_at > v_now then
 		v_held := jsonb_set(v_held, '{held_by}',
 			jsonb_build_array(autopost.hold('gate', v_gate.ready_at,

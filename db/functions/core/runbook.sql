@@ -76,9 +76,10 @@ begin
 	return jsonb_build_object(
 		'waiting', (select count(*) from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
-				and d.status in ('queued', 'retry')),
+				and d.phase in ('active', 'retry') and d.status <> 'sending'),
 		'sending', (select count(*) from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids) and d.status = 'sending'));
+			where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
+				and d.phase in ('active', 'retry') and d.status = 'sending'));
 end
 $$;
 

@@ -140,7 +140,7 @@ begin
 					from (
 						select d.delivery_id, d.due_at, d.status, d.render_meta from autopost.deliveries d
 						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-						and d.status in ('queued', 'retry') and d.due_at <= v_now
+						and d.phase in ('active', 'retry') and d.status <> 'sending' and d.due_at <= v_now
 						order by d.due_at, d.delivery_id
 						limit least(v_turns, u.room)
 						for no key update of d skip locked) q
@@ -150,14 +150,14 @@ begin
 					from (
 						select from autopost.deliveries d
 						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-						and d.status = 'retry' and d.next_retry_at <= v_now
+						and d.phase = 'retry' and d.next_retry_at <= v_now
 						order by d.next_retry_at
 						limit 1) a
 					cross join lateral (
 						select d.delivery_id, greatest(d.not_before, d.scheduled_for) as key_at, d.render_meta
 						from autopost.deliveries d
 						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-						and d.status = 'retry' and d.due_at <= v_now
+						and d.phase = 'retry' and d.due_at <= v_now
 						order by greatest(d.not_before, d.scheduled_for), d.delivery_id
 						limit least(v_turns, u.room)
 						for no key update of d skip locked) q) p

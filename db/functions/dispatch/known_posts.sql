@@ -26,12 +26,12 @@ begin
 	with ended as (
 		select d.delivery_id, d.sent_at, d.finished_at, d.render_meta, d.provider_message_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-			and d.status in ('sent', 'failed_permanent', 'dead')
+			and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead') and d.phase <> 'deduped'
 		order by d.delivery_id desc
 		limit 1000
 	), tried as (
 		select d.render_meta, d.provider_message_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry'
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.phase = 'retry'
 			and d.delivery_id <> p_delivery_id
 		and d.due_at >= v_since
 		limit 1000

@@ -17,8 +17,8 @@ begin
 	perform autopost.require_argument('run_id', p_run_id <> ''),
 		autopost.require_argument('known', p_known is not null and array_position(p_known, null) is null);
 	v_deliveries := autopost.release_unstarted(p_workspace_id, array(
-		select d.claim_token from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status = 'sending' and d.claimed_by = p_run_id
+		select d.claim_token from autopost.in_flight(p_workspace_id) d
+		where d.status = 'sending' and d.claimed_by = p_run_id
 			and d.claim_token <> all (p_known)
 		order by d.claimed_at
 		limit 1000), 'answer_lost') ->> 'released';

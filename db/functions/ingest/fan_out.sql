@@ -171,15 +171,15 @@ begin
 				select 1 from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id
 					and d.hash_version = autopost.hash_version()
-				and d.status in ('queued', 'claimed', 'sending', 'retry') offset 0)
+				and d.phase in ('active', 'claimed', 'retry') offset 0)
 			and not exists (
 				select 1 from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id
 					and d.hash_version = autopost.hash_version()
-				and d.status = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
+				and d.phase = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
 			order by u.n
 			on conflict (workspace_id, content_hash, channel_id, hash_version)
-				where status in ('queued', 'claimed', 'sending', 'retry') do nothing
+				where phase in ('active', 'claimed', 'retry') do nothing
 			returning channel_id
 		)
 		select array_agg(m.channel_id) into v_made from made m;

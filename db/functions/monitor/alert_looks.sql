@@ -44,8 +44,8 @@ declare
 	v_oldest record;
 begin
 	select count(*) into v_count from (
-		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.status = 'dead'
-			and d.updated_at > v_seen and d.last_error ->> 'code' is distinct from 'manual_skip' limit v_most) d;
+		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.phase = 'dead'
+			and d.finished_at > v_seen and d.last_error ->> 'code' is distinct from 'manual_skip' limit v_most) d;
 	if v_count > 0 then
 		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
 		return query select autopost.finding('dead', 'deliveries',
@@ -57,8 +57,8 @@ begin
 	end if;
 	select count(*) into v_count from (
 		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent'
-			and d.updated_at > p_now - interval '10 minutes' limit v_most) d;
+		where d.workspace_id = p_workspace_id and d.phase = 'failed_permanent'
+			and d.finished_at > p_now - interval '10 minutes' limit v_most) d;
 	if v_count > 0 then
 		return query select autopost.finding('failed_permanent', 'deliveries', v_count,
 			coalesce(nullif((p_level ->> 'alert_failed_perm_10m')::numeric, 0) + 1, 0),
@@ -69,8 +69,8 @@ begin
 	v_seen := autopost.seen_until(p_workspace_id, 'unknown_outcome');
 	select count(*) into v_count from (
 		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent' and d.outcome_unknown_at is not null
-			and d.updated_at > v_seen
+		where d.workspace_id = p_workspace_id and d.phase = 'failed_permanent' and d.outcome_unknown_at is not null
+			and d.finished_at > v_seen
 		and d.last_error ->> 'code' = 'unknown_outcome'
 		limit v_most) d;
 	return query select autopost.finding('unknown_outcome', 'deliveries',
@@ -83,7 +83,8 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
 	cross join lateral (
 		select d.due_at from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.status in ('queued', 'retry')
+		where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 		order by d.due_at limit 1) o
 	where not autopost.is_held(c.channel, g.ready_at, p_now)
 	order by o.due_at limit 1;
@@ -139,9 +140,10 @@ begin
 			select coalesce(d.last_error ->> 'code', 'no error') as code, d.channel_id, count(*) as n
 			from (
 				select x.last_error, x.channel_id from autopost.deliveries x
-				where x.workspace_id = p_workspace_id and x.status = p_status and x.updated_at > p_since
+				where x.workspace_id = p_workspace_id and x.phase in ('dead', 'failed_permanent') and x.phase = p_status
+					and x.finished_at > p_since
 				and x.last_error ->> 'code' is distinct from 'manual_skip'
-				order by x.updated_at desc limit 100) d
+				order by x.finished_at desc limit 100) d
 			group by 1, 2 order by 3 desc, 1, 2 limit 3) t);
 end
 $$;

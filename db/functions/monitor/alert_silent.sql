@@ -19,14 +19,15 @@ begin
 		select d.last_error from (
 			select x.status, x.last_error, x.delivery_id from autopost.deliveries x
 			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id
-				and x.status in ('sent', 'deduped', 'failed_permanent', 'dead') and x.status <> 'deduped'
+				and x.phase in ('sent', 'deduped', 'failed_permanent', 'dead') and x.status <> 'deduped'
 			order by x.delivery_id desc limit 20) d
 		where d.status = 'failed_permanent' and d.last_error ->> 'scope' = 'channel'
 		order by d.delivery_id desc limit 1) e on true
 	cross join lateral (
 		select count(*) as n from (
 			select 1 from autopost.deliveries x
-			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id and x.status in ('queued', 'retry')
+			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id
+				and x.phase in ('active', 'retry') and x.status <> 'sending'
 				limit 100) x) w
 	cross join lateral autopost.finding('channel_refused', 'channel:' || c.channel_id, 1, 1,
 		format('channel %s: %s refuses its posts (%s): it is %s, %s',
@@ -52,7 +53,7 @@ begin
 			array_to_string((array_agg(format('%s in %s', d.delivery_id, d.channel_id) order by d.delivery_id))[1:3],
 			', ') as sample from (
 			select x.delivery_id, x.channel_id from autopost.deliveries x
-			where x.workspace_id = p_workspace_id and x.status = 'retry' and x.next_retry_at = 'infinity'
+			where x.workspace_id = p_workspace_id and x.phase = 'retry' and x.next_retry_at = 'infinity'
 				limit v_most) d) h
 	cross join lateral autopost.finding('outcome_held', 'deliveries',
 		h.n, (p_level ->> 'alert_unknown_waiting')::numeric,

@@ -18,7 +18,8 @@ begin
 		and (c.auth_held and c.paused_until > autopost.now_ts() or c.credential_until > autopost.now_ts())
 		and exists (
 			select 1 from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+				and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and (c.on_auth_lost = 'fail'
 				or d.due_at <= autopost.now_ts() - autopost.setting_interval('auth_lost_hold_days')))
 		order by c.channel_id

@@ -32,20 +32,20 @@ begin
 		'submissions', autopost.submission_counts(p_workspace_id),
 		'paused_channels', autopost.paused_channels(p_workspace_id, v_now),
 		'failed_24h', (select count(*) from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.status in ('dead', 'failed_permanent')
-				and d.updated_at > v_now - interval '24 hours'),
+			where d.workspace_id = p_workspace_id and d.phase in ('dead', 'failed_permanent')
+				and d.finished_at > v_now - interval '24 hours'),
 		'top_errors', (
 			select coalesce(jsonb_agg(jsonb_build_object('code', e.code, 'count', e.n) order by e.n desc, e.code), '[]')
 			from (
 				select coalesce(d.last_error ->> 'code', 'no error') as code, count(*) as n
 				from (
 					(select x.last_error from autopost.deliveries x
-						where x.workspace_id = p_workspace_id and x.status = 'dead' order by x.updated_at desc
+						where x.workspace_id = p_workspace_id and x.phase = 'dead' order by x.finished_at desc
 						limit 500)
 					union all
 					(select x.last_error from autopost.deliveries x
-						where x.workspace_id = p_workspace_id and x.status = 'failed_permanent'
-						order by x.updated_at desc limit 500)) d
+						where x.workspace_id = p_workspace_id and x.phase = 'failed_permanent'
+						order by x.finished_at desc limit 500)) d
 				group by 1 order by 2 desc, 1 limit 5) e),
 		'credentials', (
 			select coalesce(jsonb_agg(jsonb_build_object('auth_ref', h.auth_ref, 'valid_until', h.valid_until,

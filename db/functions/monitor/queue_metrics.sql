@@ -55,12 +55,16 @@ begin
 		select d.workspace_id, d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= v_now) as due,
 			0::bigint as in_flight, min(d.due_at) as oldest
 		from autopost.deliveries d
-		where d.status in ('queued', 'retry')
+		where d.phase in ('active', 'retry') and d.status <> 'sending'
 		group by d.workspace_id, d.channel_id
+		union all
+		select g.workspace_id, g.channel_id, 0, 0, g.inflight::bigint, null
+		from autopost.channel_gates g
+		where g.inflight > 0
 		union all
 		select d.workspace_id, d.channel_id, 0, 0, count(*), null
 		from autopost.deliveries d
-		where d.status in ('claimed', 'sending')
+		where d.phase = 'claimed'
 		group by d.workspace_id, d.channel_id
 	), judged as materialized (
 		select k.workspace_id, c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,

@@ -35,7 +35,8 @@ begin
 		for no key update of g skip locked
 	loop
 		select count(*) into v_inflight from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = v_gate.channel_id and d.status = 'sending';
+		where d.workspace_id = p_workspace_id and d.channel_id = v_gate.channel_id
+			and d.phase in ('active', 'retry') and d.status = 'sending';
 		v_next := autopost.next_due(p_workspace_id, v_gate.channel_id);
 		v_due := case when v_inflight >= v_gate.max_parallel then 'infinity'
 			else greatest(v_gate.not_before, v_next) end;

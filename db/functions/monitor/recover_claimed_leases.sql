@@ -25,7 +25,7 @@ begin
 	select array_agg(x.delivery_id) into v_ids
 	from (
 		select d.delivery_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status = 'claimed' and d.not_before <= v_now
+		where d.workspace_id = p_workspace_id and d.phase = 'claimed' and d.not_before <= v_now
 			and d.claimed_at <= v_before
 		limit 500) x;
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false) where v_ids is not null;

@@ -75,9 +75,9 @@ begin
 	perform autopost.end_silent_leases(p_workspace_id, v_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (
-		select d.delivery_id from autopost.deliveries d
+		select d.delivery_id from autopost.in_flight(p_workspace_id) d
 		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
-		where d.workspace_id = p_workspace_id and d.status = 'sending'
+		where d.status = 'sending'
 		and (d.sending_lease_until <= v_now or r.seen_at <= v_now - v_silence)
 		limit 500) x;
 	if v_ids is null then

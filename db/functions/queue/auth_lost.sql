@@ -130,7 +130,8 @@ begin
 			from (select c.auth_held and coalesce(c.paused_until > v_now, false) as refused) r) h
 		cross join lateral (
 			select d as delivery from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+				and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at < 'infinity'
 			and case when h.fails then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
 				else greatest(d.due_at, h.since) <= v_since end
@@ -194,7 +195,7 @@ begin
 			select c.auth_lost_at from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 		where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
-		and d.status in ('dead', 'failed_permanent') and d.finished_at >= c.auth_lost_at
+		and d.phase in ('dead', 'failed_permanent') and d.finished_at >= c.auth_lost_at
 		and autopost.is_auth_lost(d.last_error)
 		order by d.finished_at, d.delivery_id
 		limit 1000);

@@ -217,9 +217,9 @@ $$;
 create or replace function autopost.lapsed_workspaces(p_at timestamptz, p_limit int) returns setof text
 language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
--- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Only
---          claims older than the shortest of these times are read.
--- Reads:   deliveries, workspaces; as silent_leases.
+-- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Of each
+--          workspace only the deliveries in flight are read.
+-- Reads:   channel_gates, deliveries, workspaces; as silent_leases.
 declare
 	v_all boolean := autopost.may_access('*');
 	v_silent timestamptz := p_at - autopost.run_silence();
@@ -228,26 +228,27 @@ declare
 begin
 	return query
 	with recursive w as (
-		(select d.workspace_id from autopost.deliveries d
-		where d.status in ('claimed', 'sending')
-		order by d.workspace_id limit 1)
+		(select g.workspace_id from autopost.channel_gates g
+		where g.inflight > 0
+		order by g.workspace_id limit 1)
 		union all
 		select n.workspace_id
 		from w, lateral (
-			select d.workspace_id from autopost.deliveries d
-			where d.status in ('claimed', 'sending') and d.workspace_id > w.workspace_id
-			order by d.workspace_id limit 1) n
+			select g.workspace_id from autopost.channel_gates g
+			where g.inflight > 0 and g.workspace_id > w.workspace_id
+			order by g.workspace_id limit 1) n
 	)
 	select l.workspace_id from (
 	select s.workspace_id from autopost.silent_leases(p_at) s
 	union
+	select d.workspace_id from autopost.deliveries d where d.phase = 'claimed' and d.claimed_at <= v_claimed
+	union
 	select w.workspace_id from w
 	where exists (
-		select 1 from autopost.deliveries d
+		select 1 from autopost.in_flight(w.workspace_id) d
 		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
-		where d.workspace_id = w.workspace_id and d.status in ('claimed', 'sending') and d.claimed_at <= v_before
-		and case d.status when 'claimed' then d.claimed_at <= v_claimed else d.sending_lease_until <= p_at
-			or r.seen_at <= v_silent end)) l
+		where d.status = 'sending' and d.claimed_at <= v_before
+		and (d.sending_lease_until <= p_at or r.seen_at <= v_silent))) l
 	where exists (select 1 from autopost.workspaces x where x.workspace_id = l.workspace_id and x.status = 'active')
 	and (v_all or autopost.may_access(l.workspace_id))
 	limit p_limit;

@@ -9,9 +9,39 @@ begin
 			select d.due_at from autopost.deliveries d
 			where d.workspace_id = p_workspace_id
 			and d.channel_id = p_channel_id
-			and d.status in ('queued', 'retry')
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			order by d.due_at
 			limit 1), 'infinity'));
+end
+$$;
+
+create or replace function autopost.in_flight(p_workspace_id text) returns table (delivery_id uuid, channel_id text,
+	message_id uuid, trace_id uuid, status text, not_before timestamptz, scheduled_for timestamptz, due_at timestamptz,
+	claimed_at timestamptz, claimed_by text, claim_token text, sending_started_at timestamptz,
+	sending_lease_until timestamptz)
+language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Purpose: the deliveries in flight of a workspace. No index holds them, because a claim changes
+--          none. They are the first of the queues of the channels with a count in flight: a claim
+--          takes the deliveries that are due longest. Each queue is read until all are found.
+-- Reads:   channel_gates, deliveries.
+begin
+	return query
+	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
+		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until
+	from autopost.channel_gates g
+	cross join lateral (
+		select x.* from autopost.deliveries x
+		where x.workspace_id = p_workspace_id and x.channel_id = g.channel_id and x.phase in ('active', 'retry')
+			and x.status = 'sending'
+		order by x.due_at, x.delivery_id
+		limit g.inflight) d
+	where g.workspace_id = p_workspace_id and g.inflight > 0
+	union all
+	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
+		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.phase = 'claimed';
 end
 $$;
 
@@ -91,27 +121,28 @@ language plpgsql stable
 as $$
 -- Purpose: channels whose gates do not match their waiting and in-flight deliveries, or whose late
 --          flag is wrong (late: due before p_late_before; null: never). Reads without locks; the
---          caller checks again under its lock.
+--          caller checks again under its lock. In-flight deliveries are counted among the first of
+--          each queue, and in turn, a channel an hour, in the whole queue.
 -- Reads:   channel_gates, channels, deliveries.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_turn int := extract(epoch from v_now)::bigint / 30 % 120; -- the sweep runs every 30 seconds
 begin
 	return array(
-		with sending as materialized (
-			select coalesce(jsonb_object_agg(s.channel_id, s.n), '{}') as by_channel
-			from (
-				select d.channel_id, count(*) as n from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.status = 'sending' group by d.channel_id) s)
 		select g.channel_id
 		from autopost.channel_gates g
 		cross join lateral (
 			select c from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
 		cross join lateral (
-			select coalesce(((select s.by_channel from sending s) ->> g.channel_id)::int, 0) as inflight, (
+			select (select count(*) filter (where f.status = 'sending') from (
+				select d.status from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.phase in ('active', 'retry')
+				order by d.due_at, d.delivery_id
+				limit case when (hashtext(g.channel_id) & 2147483647) % 120 <> v_turn then g.inflight + 10 end) f) as inflight, (
 				select d.due_at from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id
-					and d.status in ('queued', 'retry')
+					and d.phase in ('active', 'retry') and d.status <> 'sending'
 				order by d.due_at limit 1) as due_at) w
 		where g.workspace_id = p_workspace_id
 		and (w.inflight <> g.inflight

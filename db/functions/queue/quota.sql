@@ -189,12 +189,13 @@ begin
 	select autopost.posts_claimed(f.render_meta) into v_posts
 	from (
 		(select d.due_at > p_now as later, d.due_at as key_at, d.delivery_id, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 		order by d.due_at, d.delivery_id
 		limit 1)
 		union all
 		(select false, greatest(d.not_before, d.scheduled_for), d.delivery_id, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry'
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.phase = 'retry'
 			and d.due_at <= p_now
 		order by greatest(d.not_before, d.scheduled_for), d.delivery_id
 		limit 1)) f

@@ -33,8 +33,8 @@ declare
 	v_delivery autopost.deliveries;
 	v_released int := 0;
 begin
-	select array_agg(d.delivery_id) into v_ids from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.status = 'sending' and d.claim_token = any (p_claim_tokens);
+	select array_agg(d.delivery_id) into v_ids from autopost.in_flight(p_workspace_id) d
+	where d.status = 'sending' and d.claim_token = any (p_claim_tokens);
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
 	for v_delivery in
 		select d.* from autopost.deliveries d

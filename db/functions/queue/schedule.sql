@@ -31,7 +31,7 @@ as $$
 begin
 	update autopost.deliveries d
 	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = autopost.now_ts()
-	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id and d.status in ('queued', 'retry');
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id and d.phase in ('active', 'retry') and d.status <> 'sending';
 end
 $$;
 
@@ -87,21 +87,21 @@ begin
 	if v_at < p_now + p_gap then
 		v_at := greatest(v_at, (
 			select d.sent_at + p_gap from autopost.deliveries d
-			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.status = 'sent'
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.phase = 'sent'
 				and d.sent_at > p_at - p_gap
 			order by d.sent_at desc limit 1), (
 			select p_now + p_gap from autopost.channel_gates g
 			where g.workspace_id = p_channel.workspace_id and g.channel_id = p_channel.channel_id and g.inflight > 0), (
 			select p_now + p_gap from autopost.deliveries d
 			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
-				and d.status in ('queued', 'retry') and d.due_at <= p_now and d.delivery_id <> all (p_without)
+				and d.phase in ('active', 'retry') and d.status <> 'sending' and d.due_at <= p_now and d.delivery_id <> all (p_without)
 			order by d.due_at
 			limit 1));
 	end if;
 	for v_planned in
 		select d.due_at from autopost.deliveries d
 		where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
-			and d.status in ('queued', 'retry') and d.due_at > greatest(v_at - p_gap, p_now) and d.due_at < 'infinity'
+			and d.phase in ('active', 'retry') and d.status <> 'sending' and d.due_at > greatest(v_at - p_gap, p_now) and d.due_at < 'infinity'
 			and d.delivery_id <> all (p_without)
 		order by d.due_at
 	loop
@@ -132,7 +132,7 @@ begin
 		cross join lateral (
 			select d.due_at, d.render_meta from autopost.deliveries d
 			where d.workspace_id = p_quota.workspace_id and d.channel_id = c.channel_id
-				and d.status in ('queued', 'retry')
+				and d.phase in ('active', 'retry') and d.status <> 'sending'
 				and d.due_at < p_until and (d.due_at > p_from or p_from < p_now)
 				and d.delivery_id <> all (p_without)
 			offset 0) d
@@ -206,8 +206,7 @@ begin
 	join autopost.platforms f on f.platform = c.platform
 	cross join lateral (
 		select d.rendered_text, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_channel.workspace_id and d.channel_id = c.channel_id and d.status in ('queued',
-			'retry')
+		where d.workspace_id = p_channel.workspace_id and d.channel_id = c.channel_id and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at < v_month + interval '1 month' and (d.due_at >= v_month or v_month <= p_now)
 			and d.delivery_id <> all (p_without)
 		offset 0) d

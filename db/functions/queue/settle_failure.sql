@@ -13,7 +13,7 @@ from (
 	from (
 		select d.delivery_id, d.sent_at, d.render_meta from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = p_channel.channel_id
-		and d.status in ('sent', 'deduped', 'failed_permanent', 'dead')
+		and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead')
 		order by d.delivery_id desc
 		limit 100) r
 	where r.sent_at > autopost.now_ts() - interval '1 day'

@@ -143,7 +143,7 @@ begin
 				select d.delivery_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.content_hash = m.content_hash
 					and d.hash_version = m.hash_version
-				and d.trace_id::text = e.trace_id and d.status in ('queued', 'claimed', 'sending', 'retry') limit 1) d
+				and d.trace_id::text = e.trace_id and d.phase in ('active', 'claimed', 'retry') limit 1) d
 			where m.workspace_id = p_workspace_id and m.message_id = e.message_id
 			offset 0)
 		offset 0) p

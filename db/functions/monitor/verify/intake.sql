@@ -148,7 +148,7 @@ select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'blo
 from autopost.deliveries d
 join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = d.message_id and m.payload ? 'media'
 cross join lateral jsonb_array_elements(m.payload -> 'media') b
-where d.workspace_id = p_workspace_id and d.status in ('queued', 'claimed', 'sending', 'retry')
+where d.workspace_id = p_workspace_id and d.phase in ('active', 'claimed', 'retry')
 and b.value ? 'blob_ref'
 and not exists (
 	select 1 from autopost.media_origin o

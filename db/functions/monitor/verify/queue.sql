@@ -97,7 +97,8 @@ join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'ac
 join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
 cross join lateral (
 	select min(d.due_at) as due_at from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')) f
+	where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+		and d.phase in ('active', 'retry') and d.status <> 'sending') f
 cross join lateral (select autopost.now_ts() as at) n
 where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel

@@ -34,7 +34,7 @@ as $$
 select jsonb_build_object('channel_id', d.channel_id, 'content_hash', d.content_hash, 'delivery_ids',
 	jsonb_agg(d.delivery_id order by d.delivery_id))
 from autopost.deliveries d
-where d.workspace_id = p_workspace_id and d.status in ('queued', 'claimed', 'sending', 'retry')
+where d.workspace_id = p_workspace_id and d.phase in ('active', 'claimed', 'retry')
 group by d.channel_id, d.hash_version, d.content_hash
 having count(*) > 1
 $$;
