@@ -274,44 +274,50 @@ CREATE TABLE autopost.deliveries (
     workspace_id text NOT NULL,
     delivery_id uuid NOT NULL,
     message_id uuid NOT NULL,
+    trace_id uuid,
+    ingest_run_id uuid,
+    enqueue_batch_id uuid,
     channel_id text NOT NULL,
     hash_version integer NOT NULL,
     content_hash text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
     not_before timestamp with time zone DEFAULT now() NOT NULL,
     scheduled_for timestamp with time zone,
-    status text DEFAULT 'queued'::text NOT NULL,
-    attempt integer DEFAULT 0 NOT NULL,
+    unknown_outcomes integer DEFAULT 0 NOT NULL,
+    unknown_allowance integer DEFAULT 1 NOT NULL,
+    outcome_unknown_at timestamp with time zone,
+    template_version text,
+    rendered_text text DEFAULT ''::text NOT NULL,
+    render_meta jsonb DEFAULT '{}'::jsonb NOT NULL,
     granted_attempts integer DEFAULT 0 NOT NULL,
+    last_error jsonb,
     next_retry_at timestamp with time zone,
     due_at timestamp with time zone GENERATED ALWAYS AS (
 CASE
     WHEN (status = 'retry'::text) THEN GREATEST(not_before, scheduled_for, next_retry_at)
     ELSE GREATEST(not_before, scheduled_for)
 END) STORED NOT NULL,
-    provider_message_id text,
-    sent_at timestamp with time zone,
-    last_error jsonb,
-    rendered_text text DEFAULT ''::text NOT NULL,
-    render_meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    template_version text,
-    trace_id uuid,
-    ingest_run_id uuid,
-    enqueue_batch_id uuid,
+    status text DEFAULT 'queued'::text NOT NULL,
+    phase text GENERATED ALWAYS AS (
+CASE
+    WHEN (status = ANY (ARRAY['queued'::text, 'sending'::text])) THEN 'active'::text
+    ELSE status
+END) STORED NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    quota_held boolean DEFAULT false NOT NULL,
     claimed_at timestamp with time zone,
-    claimed_by text,
-    claim_token text,
     sending_started_at timestamp with time zone,
     sending_lease_until timestamp with time zone,
     send_at timestamp with time zone,
+    call_begun_at timestamp with time zone,
+    claimed_by text,
+    claim_token text,
     last_call_at timestamp with time zone,
-    unknown_outcomes integer DEFAULT 0 NOT NULL,
-    unknown_allowance integer DEFAULT 1 NOT NULL,
-    outcome_unknown_at timestamp with time zone,
-    settled jsonb,
+    sent_at timestamp with time zone,
     finished_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    quota_held boolean DEFAULT false NOT NULL,
+    provider_message_id text,
+    settled jsonb,
     CONSTRAINT deliveries_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT deliveries_check CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
     CONSTRAINT deliveries_check1 CHECK (((status <> 'sent'::text) OR (provider_message_id IS NOT NULL))),
@@ -322,7 +328,7 @@ END) STORED NOT NULL,
     CONSTRAINT deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'claimed'::text, 'sending'::text, 'sent'::text, 'retry'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]))),
     CONSTRAINT deliveries_unknown_outcomes_check CHECK ((unknown_outcomes >= 0))
 )
-WITH (fillfactor='80');
+WITH (fillfactor='55');
 ALTER TABLE ONLY autopost.deliveries ALTER COLUMN workspace_id SET STATISTICS 0;
 
 ALTER TABLE ONLY autopost.deliveries FORCE ROW LEVEL SECURITY;
@@ -955,8 +961,7 @@ begin
 	join autopost.platforms f on f.platform = c.platform
 	cross join lateral (
 		select d.rendered_text, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_channel.workspace_id and d.channel_id = c.channel_id and d.status in ('queued',
-			'retry')
+		where d.workspace_id = p_channel.workspace_id and d.channel_id = c.channel_id and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at < v_month + interval '1 month' and (d.due_at >= v_month or v_month <= p_now)
 			and d.delivery_id <> all (p_without)
 		offset 0) d
@@ -987,21 +992,21 @@ begin
 	if v_at < p_now + p_gap then
 		v_at := greatest(v_at, (
 			select d.sent_at + p_gap from autopost.deliveries d
-			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.status = 'sent'
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.phase = 'sent'
 				and d.sent_at > p_at - p_gap
 			order by d.sent_at desc limit 1), (
 			select p_now + p_gap from autopost.channel_gates g
 			where g.workspace_id = p_channel.workspace_id and g.channel_id = p_channel.channel_id and g.inflight > 0), (
 			select p_now + p_gap from autopost.deliveries d
 			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
-				and d.status in ('queued', 'retry') and d.due_at <= p_now and d.delivery_id <> all (p_without)
+				and d.phase in ('active', 'retry') and d.status <> 'sending' and d.due_at <= p_now and d.delivery_id <> all (p_without)
 			order by d.due_at
 			limit 1));
 	end if;
 	for v_planned in
 		select d.due_at from autopost.deliveries d
 		where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
-			and d.status in ('queued', 'retry') and d.due_at > greatest(v_at - p_gap, p_now) and d.due_at < 'infinity'
+			and d.phase in ('active', 'retry') and d.status <> 'sending' and d.due_at > greatest(v_at - p_gap, p_now) and d.due_at < 'infinity'
 			and d.delivery_id <> all (p_without)
 		order by d.due_at
 	loop
@@ -1552,7 +1557,7 @@ from (
 	from (
 		select d.delivery_id, d.sent_at, d.render_meta from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = p_channel.channel_id
-		and d.status in ('sent', 'deduped', 'failed_permanent', 'dead')
+		and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead')
 		order by d.delivery_id desc
 		limit 100) r
 	where r.sent_at > autopost.now_ts() - interval '1 day'
@@ -2463,7 +2468,7 @@ begin
 			select c.auth_lost_at from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 		where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
-		and d.status in ('dead', 'failed_permanent') and d.finished_at >= c.auth_lost_at
+		and d.phase in ('dead', 'failed_permanent') and d.finished_at >= c.auth_lost_at
 		and autopost.is_auth_lost(d.last_error)
 		order by d.finished_at, d.delivery_id
 		limit 1000);
@@ -2594,13 +2599,14 @@ CREATE FUNCTION autopost.begin_calls(p_workspace_id text, p_items jsonb, OUT o_b
     AS $$
 -- Purpose: locks all rows that these calls may need, in the common lock order, and starts the calls
 --          without an obstacle in one statement. A late call gets the next slot, started or not. So
---          does a call with a slot beyond the horizon of any claim: the clock was put back since.
+--          does a call with a slot beyond the horizon of any claim: the clock was put back since. An
+--          unstarted late call whose slot limited nothing gets one that ends now (passed_slots).
 -- Returns: o_begun {index in p_items: answer}; o_status, the status of the workspace after the
 --          locks, because it may have been paused meanwhile.
 -- Raises:  AP001 for a malformed item.
 -- Locks:   see lock_for_start.
 -- Reads:   channels, platform_limits.
--- Writes:  events (send_attempt); deliveries, channels and platform_limits for new slots.
+-- Writes:  deliveries, events (send_attempt); channels and platform_limits for new slots.
 declare
 	v_tokens jsonb;
 	v_places jsonb;
@@ -2612,15 +2618,17 @@ declare
 	v_before timestamptz := v_asked - v_tolerance; -- a call with an earlier slot is late
 	v_horizon interval := autopost.slot_horizon();
 	v_now timestamptz;
-	v_known jsonb;
 	v_doubtful jsonb;
 	v_slots jsonb := '{}';
+	v_passed jsonb; -- slots that ended by now, for late calls that nothing limits
 	v_overdue boolean;
 	v_late record;
 	v_answer jsonb;
 	v_prefix text;
 	v_salt text := gen_random_uuid();
 	v_margin interval := autopost.setting_interval('lease_margin_seconds');
+	v_lease timestamptz;
+	v_deadline timestamptz; -- of the calls with this claim time and lease: mostly all
 begin
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
 	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
@@ -2642,9 +2650,9 @@ begin
 			from jsonb_array_elements(p_items) with ordinality i) i;
 	end if;
 	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- without duplicates
-	select array_agg(distinct d.channel_id), min(d.claimed_at),
-		coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false) into v_channels, v_since,
-		v_overdue
+	select array_agg(distinct d.channel_id), min(d.claimed_at), min(d.sending_lease_until),
+		coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false)
+	into v_channels, v_since, v_lease, v_overdue
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
@@ -2656,14 +2664,14 @@ begin
 		v_before := v_now - v_tolerance;
 	end if;
 	v_answer := jsonb_build_object('applied', true, 'now', v_now);
+	v_deadline := autopost.call_deadline(v_lease, v_since, v_margin);
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-	v_known := autopost.calls_begun(p_workspace_id, v_ids, v_since);
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
 	if v_overdue then
 		for v_late in -- a started call waits for a slot at any distance
 			select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
 			from (
-				select d.delivery_id, d.send_at, v_known ? (d.delivery_id || '/' || d.attempt) as begun
+				select d.delivery_id, d.send_at, d.call_begun_at is not null as begun
 				from unnest(v_ids) u (id)
 				cross join lateral (select d.* from autopost.deliveries d
 					where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
@@ -2674,6 +2682,11 @@ begin
 			group by l.begun
 			order by l.begun desc
 		loop
+			if not v_late.begun then
+				v_passed := autopost.passed_slots(p_workspace_id, v_late.ids, v_now, v_tolerance / 2);
+				v_slots := v_slots || coalesce(v_passed, '{}');
+				continue when v_passed is not null;
+			end if;
 			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
 				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
 		end loop;
@@ -2684,29 +2697,35 @@ begin
 	end if;
 	with begun as (
 		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at,
-			d.sending_lease_until, d.send_at
+			d.sending_lease_until, d.send_at,
+			greatest(v_now, d.claimed_at) as begun_at -- never before its claim, even if the clock was put back
 		from unnest(v_ids) u (id)
 		cross join lateral (select d.* from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
 		where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
 			and d.sending_lease_until > v_now
-		and not v_known ? (d.delivery_id || '/' || d.attempt)
+		and d.call_begun_at is null
 		and coalesce(d.send_at, v_now) between v_before and v_now + v_horizon
-		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
+		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d.delivery_id, d.channel_id,
+			d.send_at, v_now) is null)
+	), marked as (
+		update autopost.deliveries d
+		set call_begun_at = b.begun_at
+		from begun b
+		where d.workspace_id = p_workspace_id and d.delivery_id = b.delivery_id
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
 		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
-			b.message_id, b.channel_id,
-			-- never before its claim, even if the clock was put back
-			greatest(v_now, b.claimed_at), 'send_attempt', b.attempt, 'ok',
+			b.message_id, b.channel_id, b.begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
 	)
 	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text,
 		v_answer || jsonb_build_object('send_at', b.send_at,
-		'deadline', autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin))), '{}')
+		'deadline', case when b.sending_lease_until = v_lease and b.claimed_at = v_since then v_deadline
+			else autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin) end)), '{}')
 	into o_begun
 	from begun b;
 end
@@ -2895,7 +2914,8 @@ begin
 				autopost.setting_interval('lease_margin_seconds')));
 	end if;
 	-- late, and the horizon has no free slot
-	v_obstacle := coalesce(autopost.call_obstacle(p_workspace_id, p_status, v_delivery, v_now), 'rate');
+	v_obstacle := coalesce(autopost.call_obstacle(p_workspace_id, p_status, v_delivery.delivery_id, v_delivery.channel_id,
+		v_delivery.send_at, v_now), 'rate');
 	perform autopost.release_claim(p_workspace_id, v_delivery, v_obstacle);
 	return jsonb_build_object('applied', false, 'reason', v_obstacle);
 end
@@ -5472,20 +5492,20 @@ begin
 		(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id,
 			greatest(d.not_before, d.scheduled_for) as planned_at -- a call of planned_at would take most of the time
 		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status = 'sent'
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.phase = 'sent'
 			and d.sent_at >= p_from and d.sent_at < p_until
 		order by d.sent_at)
 		union all
 		(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
 		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at >= p_from and d.due_at < p_until
 		order by d.due_at)) x
 	union all
 	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
-	from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
-		and (p_channel_id is null or d.channel_id = p_channel_id)
+	from autopost.in_flight(p_workspace_id) d
+	where (p_channel_id is null or d.channel_id = p_channel_id)
 		and d.due_at >= p_from and d.due_at < p_until
 	order by d.claimed_at);
 end
@@ -5506,10 +5526,10 @@ $$;
 
 
 --
--- Name: call_obstacle(text, text, autopost.deliveries, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: call_obstacle(text, text, uuid, text, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.call_obstacle(p_workspace_id text, p_status text, p_delivery autopost.deliveries, p_now timestamp with time zone) RETURNS text
+CREATE FUNCTION autopost.call_obstacle(p_workspace_id text, p_status text, p_delivery_id uuid, p_channel_id text, p_send_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: start_obstacle with the current row of the channel. While the breaker of a group is
@@ -5520,11 +5540,11 @@ declare
 	v_limit autopost.platform_limits;
 begin
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
-		and c.channel_id = p_delivery.channel_id;
+		and c.channel_id = p_channel_id;
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
-	return coalesce(autopost.start_obstacle(p_status, v_channel, v_limit, p_delivery.send_at, p_now),
-		case when v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery.delivery_id
+	return coalesce(autopost.start_obstacle(p_status, v_channel, v_limit, p_send_at, p_now),
+		case when v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery_id
 			then 'rate' end);
 end
 $$;
@@ -5535,20 +5555,11 @@ $$;
 --
 
 CREATE FUNCTION autopost.call_started_at(p_delivery autopost.deliveries) RETURNS timestamp with time zone
-    LANGUAGE plpgsql STABLE
-    SET enable_seqscan TO 'off'
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: when the call of the current attempt started; null if it did not.
--- Reads:   events.
-begin
-	return (
-		select e.ts from autopost.events e
-		where e.workspace_id = p_delivery.workspace_id
-		and e.delivery_id = p_delivery.delivery_id
-		and e.ts >= p_delivery.claimed_at and e.ts < p_delivery.claimed_at + interval '2 days'
-		and e.action = 'send_attempt' and e.attempt = p_delivery.attempt
-		limit 1);
-end
+-- Purpose: when the call of the current claim started, the time of its send_attempt; null if it did
+--          not start.
+select case when p_delivery.status = 'sending' then p_delivery.call_begun_at end
 $$;
 
 
@@ -5620,30 +5631,6 @@ begin
 		case when p_webhook.next_send_at <= p_now then greatest(1, floor(p_webhook.rps))
 			else greatest(0,
 				floor(extract(epoch from p_now + interval '1 second' - p_webhook.next_send_at) * p_webhook.rps)) end);
-end
-$$;
-
-
---
--- Name: calls_begun(text, uuid[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.calls_begun(p_workspace_id text, p_ids uuid[], p_since timestamp with time zone) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
-    SET enable_seqscan TO 'off'
-    AS $$
--- Purpose: when the calls of these deliveries, claimed at p_since or later, started:
---          {"delivery_id/attempt": ts}. One index probe per delivery: a cached plan may come from
---          an empty partition without statistics.
--- Reads:   events.
-begin
-	return (
-		select coalesce(jsonb_object_agg(u.id || '/' || e.attempt, e.ts), '{}')
-		from unnest(p_ids) u (id)
-		cross join lateral (
-			select e.attempt, e.ts from autopost.events e
-			where e.workspace_id = p_workspace_id and e.delivery_id = u.id and e.action = 'send_attempt'
-			and e.ts >= p_since and e.ts < p_since + interval '2 days' offset 0) e);
 end
 $$;
 
@@ -6267,7 +6254,8 @@ CREATE VIEW autopost.list_deliveries_rows AS
     d.ingest_run_id,
     d.created_at,
     d.updated_at,
-    d.finished_at
+    d.finished_at,
+    d.phase
    FROM (autopost.deliveries d
      JOIN autopost.channels c ON (((c.workspace_id = d.workspace_id) AND (c.channel_id = d.channel_id))));
 
@@ -6554,12 +6542,13 @@ begin
 	select autopost.posts_claimed(f.render_meta) into v_posts
 	from (
 		(select d.due_at > p_now as later, d.due_at as key_at, d.delivery_id, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 		order by d.due_at, d.delivery_id
 		limit 1)
 		union all
 		(select false, greatest(d.not_before, d.scheduled_for), d.delivery_id, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry'
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.phase = 'retry'
 			and d.due_at <= p_now
 		order by greatest(d.not_before, d.scheduled_for), d.delivery_id
 		limit 1)) f
@@ -7943,7 +7932,7 @@ begin
 					from (
 						select d.delivery_id, d.due_at, d.status, d.render_meta from autopost.deliveries d
 						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-						and d.status in ('queued', 'retry') and d.due_at <= v_now
+						and d.phase in ('active', 'retry') and d.status <> 'sending' and d.due_at <= v_now
 						order by d.due_at, d.delivery_id
 						limit least(v_turns, u.room)
 						for no key update of d skip locked) q
@@ -7953,14 +7942,14 @@ begin
 					from (
 						select from autopost.deliveries d
 						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-						and d.status = 'retry' and d.next_retry_at <= v_now
+						and d.phase = 'retry' and d.next_retry_at <= v_now
 						order by d.next_retry_at
 						limit 1) a
 					cross join lateral (
 						select d.delivery_id, greatest(d.not_before, d.scheduled_for) as key_at, d.render_meta
 						from autopost.deliveries d
 						where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-						and d.status = 'retry' and d.due_at <= v_now
+						and d.phase = 'retry' and d.due_at <= v_now
 						order by greatest(d.not_before, d.scheduled_for), d.delivery_id
 						limit least(v_turns, u.room)
 						for no key update of d skip locked) q) p
@@ -8398,7 +8387,7 @@ begin
 		update autopost.deliveries d
 		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
 			claim_token = md5(v_salt || d.delivery_id),
-			sending_started_at = v_now, sending_lease_until = v_lease,
+			sending_started_at = v_now, sending_lease_until = v_lease, call_begun_at = null,
 			send_at = (v_slots ->> d.delivery_id::text)::timestamptz, updated_at = v_now
 		where d.workspace_id = p_workspace_id
 		and d.delivery_id = any (v_ids)
@@ -8831,16 +8820,14 @@ $$;
 
 
 --
--- Name: commit_items(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: commit_each(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.commit_items(p_workspace_id text, p_items jsonb) RETURNS jsonb
+CREATE FUNCTION autopost.commit_each(p_workspace_id text, p_items jsonb) RETURNS jsonb
     LANGUAGE plpgsql
-    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
--- Purpose: settles one or many deliveries in one transaction. It locks all rows first, in the
---          common lock order, settles the sent ones together and the rest one by one. The plan is
---          generic: a plan for each list of ids costs as much as its run.
+-- Purpose: commit_items for any batch. It locks all rows first, in the common lock order, settles
+--          the sent ones together and the rest one by one.
 -- Returns: the answers in the order of the items. A stale or repeated item has an answer too.
 -- Raises:  AP001 for a malformed item.
 -- Locks:   credential_health of refused credentials, then as lock_for_settling, then channel_gates
@@ -8853,7 +8840,6 @@ declare
 	v_item record;
 	v_answers jsonb[];
 begin
-	perform autopost.require_array('items', p_items);
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
 	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i
 	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> ''
@@ -8888,6 +8874,24 @@ begin
 		perform autopost.judge_platforms(p_workspace_id, p_items, to_jsonb(v_answers));
 	end if;
 	return to_jsonb(v_answers);
+end
+$$;
+
+
+--
+-- Name: commit_items(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.commit_items(p_workspace_id text, p_items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: settles one or many deliveries in one transaction.
+-- Returns: the answers in the order of the items. A stale or repeated item has an answer too.
+-- Raises:  AP001 for a malformed item.
+-- Locks:   as commit_together or commit_each.
+begin
+	perform autopost.require_array('items', p_items), autopost.uuids_of(p_items, 'delivery_id');
+	return coalesce(autopost.commit_together(p_workspace_id, p_items), autopost.commit_each(p_workspace_id, p_items));
 end
 $$;
 
@@ -9007,6 +9011,123 @@ begin
 	return autopost.enqueue_submission(v_submission);
 end
 $_$;
+
+
+--
+-- Name: commit_together(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.commit_together(p_workspace_id text, p_items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+-- Purpose: commit_items for the usual batch in one probe, one UPDATE and one INSERT: calls of one
+--          step without a quota that succeeded under the current claim, while no group fails. The
+--          settings keep the plans by key, whatever the statistics are.
+-- Returns: the answers in order; null, with nothing changed, for any other batch.
+-- Locks:   channels, deliveries, channel_gates, in this order.
+-- Reads:   platform_limits.
+-- Writes:  deliveries, channels, channel_gates, events (sent; send_attempt if start_call was left
+--          out; stale_commit).
+declare
+	v_size int;
+	v_ids uuid[];
+	v_tokens text[];
+	v_posts text[];
+	v_raws jsonb[]; -- what the platform said beside the id
+	v_places int[];
+	v_channels text[];
+	v_plain boolean;
+	v_now timestamptz;
+	v_begun text := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+	v_prefix text;
+	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
+	v_answers jsonb;
+	v_done int[];
+	v_freed jsonb;
+begin
+	select count(*), array_agg((i.value ->> 'delivery_id')::uuid), array_agg(i.value ->> 'claim_token'),
+		array_agg(i.value -> 'outcome' ->> 'provider_message_id'),
+		array_agg(case when i.value -> 'outcome' ?| '{raw,sent_at}' then jsonb_build_object(
+			'sent_at', i.value -> 'outcome' -> 'sent_at', 'raw', i.value -> 'outcome' -> 'raw') end),
+		bool_and(coalesce(i.value -> 'outcome' -> 'ok' = 'true' and i.value ->> 'claim_token' <> ''
+			and i.value -> 'outcome' ->> 'provider_message_id' <> ''
+			and not coalesce(i.value -> 'outcome' -> 'raw' ?| '{reconciled,steps}', false), false))
+	into v_size, v_ids, v_tokens, v_posts, v_raws, v_plain
+	from jsonb_array_elements(p_items) i;
+	if v_plain is distinct from true or autopost.groups_are_failing(p_workspace_id) then
+		return null;
+	end if;
+	select array_agg(r.id), array_agg(r.token), array_agg(r.post), array_agg(r.raw), array_agg(r.place),
+		array_agg(distinct r.channel_id), count(distinct r.id) = v_size
+	into v_ids, v_tokens, v_posts, v_raws, v_places, v_channels, v_plain
+	from (
+		select u.id, u.token, u.post, u.raw, u.place::int, d.channel_id
+		from unnest(v_ids, v_tokens, v_posts, v_raws) with ordinality u (id, token, post, raw, place)
+		cross join lateral (
+			select d.channel_id, d.status, d.claim_token, d.quota_held, d.render_meta from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		where d.status = 'sending' and d.claim_token = u.token and not d.quota_held
+			and jsonb_array_length(d.render_meta -> 'steps') = 1
+		order by d.channel_id, u.id) r;
+	if v_plain is distinct from true then
+		return null;
+	end if;
+	perform autopost.lock_channels(p_workspace_id, v_channels);
+	v_now := autopost.now_ts();
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
+	with done as (
+		update autopost.deliveries d
+		set status = 'sent',
+			claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null,
+				sending_lease_until = null, send_at = null,
+			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
+			last_call_at = coalesce(d.call_begun_at, d.claimed_at), provider_message_id = u.post,
+			settled = jsonb_build_object('token', u.token)
+		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sending' and d.claim_token = u.token
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
+			u.post, u.raw, u.place
+	), begun as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_begun || to_hex(v_number + d.place))::uuid, d.delivery_id,
+			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
+			autopost.late_start(d.delivery_id, d.trace_id)
+		from done d
+		where d.call_begun_at is null
+	), logged as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
+			d.channel_id, v_now, 'sent', d.attempt, 'ok',
+			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
+				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
+		from done d
+	), freed as (
+		select d.channel_id, jsonb_build_array(count(*), (array_agg(d.post order by d.place desc))[1]) as places
+		from done d
+		group by d.channel_id
+	)
+	select (select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d),
+		(select array_agg(d.place order by d.place) from done d),
+		(select jsonb_object_agg(f.channel_id, f.places) from freed f)
+	into v_answers, v_done, v_freed;
+	perform autopost.lock_gates(p_workspace_id, v_channels);
+	if v_freed is not null then
+		perform autopost.speed_up(p_workspace_id, v_freed), autopost.release_capacity(p_workspace_id, v_freed);
+	end if;
+	if coalesce(cardinality(v_done), 0) < v_size then -- their claims ended meanwhile
+		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
+			autopost.settle_item(p_workspace_id, i.value)) order by i.ordinality)
+			from jsonb_array_elements(p_items) with ordinality i);
+	end if;
+	return v_answers;
+end
+$$;
 
 
 --
@@ -9220,7 +9341,7 @@ begin
 				select d.delivery_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.content_hash = m.content_hash
 					and d.hash_version = m.hash_version
-				and d.trace_id::text = e.trace_id and d.status in ('queued', 'claimed', 'sending', 'retry') limit 1) d
+				and d.trace_id::text = e.trace_id and d.phase in ('active', 'claimed', 'retry') limit 1) d
 			where m.workspace_id = p_workspace_id and m.message_id = e.message_id
 			offset 0)
 		offset 0) p
@@ -10568,15 +10689,29 @@ declare
 	v_before_id uuid := autopost.uuid_in(p_filter, 'before_id');
 	v_from uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'since'));
 	v_until uuid := autopost.first_id_at(autopost.instant_in(p_filter, 'until'));
+	v_phases text[]; -- of the statuses: the indexes have these
+	v_flying uuid[];
 begin
+	if p_statuses <@ '{claimed,sending}' then
+		v_flying := array(select f.delivery_id from autopost.in_flight(p_workspace_id) f);
+	elsif p_statuses is not null then
+		v_phases := array(select distinct case when s in ('queued', 'sending') then 'active' else s end
+			from unnest(p_statuses) s);
+	end if;
 	return query
-	select v.* from autopost.list_deliveries_rows v
+	select v.workspace_id, v.delivery_id, v.message_id, v.channel_id, v.platform, v.target_id, v.status, v.attempt,
+		v.due_at, v.scheduled_for, v.next_retry_at, v.provider_message_id, v.sent_at, v.last_error, v.rendered_text,
+		v.render_meta, v.unknown_outcomes, v.trace_id, v.ingest_run_id, v.created_at, v.updated_at, v.finished_at
+	from autopost.list_deliveries_rows v
 	where v.workspace_id = p_workspace_id
 	and (v_delivery_id is null or v.delivery_id = v_delivery_id)
 	and (v_message_id is null or v.message_id = v_message_id)
 	and (not p_filter ? 'channel_id' or v.channel_id = p_filter ->> 'channel_id')
 	and (p_statuses is null or cardinality(p_statuses) > 1 or v.status = p_statuses[1])
 	and (p_statuses is null or cardinality(p_statuses) = 1 or v.status = any (p_statuses))
+	and (v_flying is null or v.delivery_id = any (v_flying))
+	and (v_phases is null or cardinality(v_phases) > 1 or v.phase = v_phases[1])
+	and (v_phases is null or cardinality(v_phases) = 1 or v.phase = any (v_phases))
 	and (not p_filter ? 'error_code' or v.last_error ->> 'code' = p_filter ->> 'error_code')
 	and (v_before_id is null or v.delivery_id < v_before_id)
 	and (v_from is null or v.delivery_id >= v_from)
@@ -10936,7 +11071,7 @@ begin
 		update autopost.deliveries d
 		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = 'restore',
 			claim_token = autopost.new_id()::text, sending_started_at = v_now, sending_lease_until = v_now,
-			updated_at = v_now
+			call_begun_at = null, updated_at = v_now
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
 		returning d.* into p_delivery;
 		update autopost.channel_gates g set inflight = g.inflight + 1
@@ -10994,7 +11129,7 @@ begin
 		cross join lateral (
 			select x.delivery_id from autopost.deliveries x
 			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id
-			and x.status in ('queued', 'retry', 'sending')
+			and x.phase in ('active', 'retry')
 			and coalesce(x.claimed_at, x.due_at) <= p_noticed_at and x.created_at <= p_noticed_at
 			and coalesce(x.outcome_unknown_at < p_noticed_at, true)
 			limit p_limit) d
@@ -11015,27 +11150,28 @@ CREATE FUNCTION autopost.doubtful_gates(p_workspace_id text, p_late_before times
     AS $$
 -- Purpose: channels whose gates do not match their waiting and in-flight deliveries, or whose late
 --          flag is wrong (late: due before p_late_before; null: never). Reads without locks; the
---          caller checks again under its lock.
+--          caller checks again under its lock. In-flight deliveries are counted among the first of
+--          each queue, and in turn, a channel an hour, in the whole queue.
 -- Reads:   channel_gates, channels, deliveries.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_turn int := extract(epoch from v_now)::bigint / 30 % 120; -- the sweep runs every 30 seconds
 begin
 	return array(
-		with sending as materialized (
-			select coalesce(jsonb_object_agg(s.channel_id, s.n), '{}') as by_channel
-			from (
-				select d.channel_id, count(*) as n from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.status = 'sending' group by d.channel_id) s)
 		select g.channel_id
 		from autopost.channel_gates g
 		cross join lateral (
 			select c from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
 		cross join lateral (
-			select coalesce(((select s.by_channel from sending s) ->> g.channel_id)::int, 0) as inflight, (
+			select (select count(*) filter (where f.status = 'sending') from (
+				select d.status from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.phase in ('active', 'retry')
+				order by d.due_at, d.delivery_id
+				limit case when (hashtext(g.channel_id) & 2147483647) % 120 <> v_turn then g.inflight + 10 end) f) as inflight, (
 				select d.due_at from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id
-					and d.status in ('queued', 'retry')
+					and d.phase in ('active', 'retry') and d.status <> 'sending'
 				order by d.due_at limit 1) as due_at) w
 		where g.workspace_id = p_workspace_id
 		and (w.inflight <> g.inflight
@@ -11320,7 +11456,7 @@ begin
 	perform autopost.require_argument('message_id', p_message_id is not null),
 		autopost.require_argument('changes', p_changes is not null);
 	if not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
-			and d.message_id = p_message_id and d.status in ('queued', 'retry', 'claimed', 'sending'))
+			and d.message_id = p_message_id and d.phase in ('active', 'claimed', 'retry'))
 		and not exists (select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
 			and s.message_id = p_message_id and s.status = 'pending') then
 		return autopost.request_acts(p_workspace_id, 'edit', p_message_id, null, p_changes, p_at, p_operator, p_reason,
@@ -11908,7 +12044,8 @@ begin
 			from (select c.auth_held and coalesce(c.paused_until > v_now, false) as refused) r) h
 		cross join lateral (
 			select d as delivery from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+				and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at < 'infinity'
 			and case when h.fails then coalesce(greatest(d.not_before, d.scheduled_for), v_now) <= v_now
 				else greatest(d.due_at, h.since) <= v_since end
@@ -13421,7 +13558,8 @@ begin
 		and (c.auth_held and c.paused_until > autopost.now_ts() or c.credential_until > autopost.now_ts())
 		and exists (
 			select 1 from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+				and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and (c.on_auth_lost = 'fail'
 				or d.due_at <= autopost.now_ts() - autopost.setting_interval('auth_lost_hold_days')))
 		order by c.channel_id
@@ -14091,15 +14229,15 @@ begin
 				select 1 from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id
 					and d.hash_version = autopost.hash_version()
-				and d.status in ('queued', 'claimed', 'sending', 'retry') offset 0)
+				and d.phase in ('active', 'claimed', 'retry') offset 0)
 			and not exists (
 				select 1 from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id
 					and d.hash_version = autopost.hash_version()
-				and d.status = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
+				and d.phase = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
 			order by u.n
 			on conflict (workspace_id, content_hash, channel_id, hash_version)
-				where status in ('queued', 'claimed', 'sending', 'retry') do nothing
+				where phase in ('active', 'claimed', 'retry') do nothing
 			returning channel_id
 		)
 		select array_agg(m.channel_id) into v_made from made m;
@@ -14214,6 +14352,22 @@ begin
 	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
 	and (v_all or autopost.may_access(w.workspace_id))
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: few(uuid[], text[], integer[], timestamp with time zone[], text[], jsonb[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.few(p_ids uuid[], p_tokens text[], p_places integer[], p_slots timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_posts text[] DEFAULT NULL::text[], p_raws jsonb[] DEFAULT NULL::jsonb[]) RETURNS TABLE(id uuid, token text, place integer, slot timestamp with time zone, post text, raw jsonb)
+    LANGUAGE plpgsql IMMUTABLE ROWS 1 PARALLEL SAFE
+    AS $$
+-- Purpose: the rows of these arrays for an UPDATE by key. The planner expects one row, so it probes
+--          the primary key for each, whatever it believes about the table. With the true number it
+--          reads all deliveries of a workspace that it takes for small, and keeps that plan.
+begin
+	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws) u;
 end
 $$;
 
@@ -14471,7 +14625,6 @@ CREATE FUNCTION autopost.finish_attempt(p_workspace_id text, p_delivery autopost
 --          for a repeated commit. A sent delivery without start_call gets its send_attempt.
 -- Returns: the answer of the commit.
 -- Locks:   channel_gates.
--- Reads:   events.
 -- Writes:  deliveries, channel_gates, events (send_attempt).
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -14483,6 +14636,7 @@ begin
 	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
 		perform autopost.record_late_start(p_workspace_id, p_delivery);
 		v_call_at := p_delivery.claimed_at;
+		p_delivery.call_begun_at := v_call_at;
 	end if;
 	if p_delivery.quota_held then
 		perform autopost.settle_quota(p_workspace_id, p_delivery, p_status, p_error),
@@ -14501,7 +14655,8 @@ begin
 		sent_at = case when p_status = 'sent' then v_now end,
 		finished_at = case when p_status in ('sent', 'failed_permanent', 'dead') then v_now end,
 		settled = case when p_delivery.claim_token is not null
-			then jsonb_build_object('token', p_delivery.claim_token, 'answer', v_answer) end,
+			then jsonb_strip_nulls(jsonb_build_object('token', p_delivery.claim_token,
+				'answer', case when p_status <> 'sent' then v_answer end)) end,
 		updated_at = v_now
 	where d.workspace_id = p_workspace_id
 	and d.delivery_id = p_delivery.delivery_id;
@@ -15277,12 +15432,12 @@ begin
 	return (
 		with recursive found as (
 			(select d.channel_id from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.status in ('queued', 'retry')
+			where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status <> 'sending'
 			order by d.channel_id limit 1)
 			union all
 			select n.channel_id from found, lateral (
 				select d.channel_id from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.status in ('queued', 'retry')
+				where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status <> 'sending'
 					and d.channel_id > found.channel_id
 				order by d.channel_id limit 1) n
 		), counted as materialized (
@@ -16540,20 +16695,20 @@ begin
 		'submissions', autopost.submission_counts(p_workspace_id),
 		'paused_channels', autopost.paused_channels(p_workspace_id, v_now),
 		'failed_24h', (select count(*) from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.status in ('dead', 'failed_permanent')
-				and d.updated_at > v_now - interval '24 hours'),
+			where d.workspace_id = p_workspace_id and d.phase in ('dead', 'failed_permanent')
+				and d.finished_at > v_now - interval '24 hours'),
 		'top_errors', (
 			select coalesce(jsonb_agg(jsonb_build_object('code', e.code, 'count', e.n) order by e.n desc, e.code), '[]')
 			from (
 				select coalesce(d.last_error ->> 'code', 'no error') as code, count(*) as n
 				from (
 					(select x.last_error from autopost.deliveries x
-						where x.workspace_id = p_workspace_id and x.status = 'dead' order by x.updated_at desc
+						where x.workspace_id = p_workspace_id and x.phase = 'dead' order by x.finished_at desc
 						limit 500)
 					union all
 					(select x.last_error from autopost.deliveries x
-						where x.workspace_id = p_workspace_id and x.status = 'failed_permanent'
-						order by x.updated_at desc limit 500)) d
+						where x.workspace_id = p_workspace_id and x.phase = 'failed_permanent'
+						order by x.finished_at desc limit 500)) d
 				group by 1 order by 2 desc, 1 limit 5) e),
 		'credentials', (
 			select coalesce(jsonb_agg(jsonb_build_object('auth_ref', h.auth_ref, 'valid_until', h.valid_until,
@@ -17159,6 +17314,41 @@ begin
 	end if;
 	v_job := autopost.save_job(v_job, '{"state_file": true}');
 	return '{"applied": true}'::jsonb || autopost.job_document(autopost.settle_job(v_job));
+end
+$$;
+
+
+--
+-- Name: in_flight(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.in_flight(p_workspace_id text) RETURNS TABLE(delivery_id uuid, channel_id text, message_id uuid, trace_id uuid, status text, not_before timestamp with time zone, scheduled_for timestamp with time zone, due_at timestamp with time zone, claimed_at timestamp with time zone, claimed_by text, claim_token text, sending_started_at timestamp with time zone, sending_lease_until timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- Purpose: the deliveries in flight of a workspace. No index holds them, because a claim changes
+--          none. They are the first of the queues of the channels with a count in flight: a claim
+--          takes the deliveries that are due longest. Each queue is read until all are found.
+-- Reads:   channel_gates, deliveries.
+begin
+	return query
+	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
+		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until
+	from autopost.channel_gates g
+	cross join lateral (
+		select x.* from autopost.deliveries x
+		where x.workspace_id = p_workspace_id and x.channel_id = g.channel_id and x.phase in ('active', 'retry')
+			and x.status = 'sending'
+		order by x.due_at, x.delivery_id
+		limit g.inflight) d
+	where g.workspace_id = p_workspace_id and g.inflight > 0
+	union all
+	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
+		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.phase = 'claimed';
 end
 $$;
 
@@ -18582,12 +18772,12 @@ begin
 	with ended as (
 		select d.delivery_id, d.sent_at, d.finished_at, d.render_meta, d.provider_message_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-			and d.status in ('sent', 'failed_permanent', 'dead')
+			and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead') and d.phase <> 'deduped'
 		order by d.delivery_id desc
 		limit 1000
 	), tried as (
 		select d.render_meta, d.provider_message_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status = 'retry'
+		where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.phase = 'retry'
 			and d.delivery_id <> p_delivery_id
 		and d.due_at >= v_since
 		limit 1000
@@ -18653,9 +18843,9 @@ CREATE FUNCTION autopost.lapsed_workspaces(p_at timestamp with time zone, p_limi
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
     AS $$
--- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Only
---          claims older than the shortest of these times are read.
--- Reads:   deliveries, workspaces; as silent_leases.
+-- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Of each
+--          workspace only the deliveries in flight are read.
+-- Reads:   channel_gates, deliveries, workspaces; as silent_leases.
 declare
 	v_all boolean := autopost.may_access('*');
 	v_silent timestamptz := p_at - autopost.run_silence();
@@ -18664,26 +18854,27 @@ declare
 begin
 	return query
 	with recursive w as (
-		(select d.workspace_id from autopost.deliveries d
-		where d.status in ('claimed', 'sending')
-		order by d.workspace_id limit 1)
+		(select g.workspace_id from autopost.channel_gates g
+		where g.inflight > 0
+		order by g.workspace_id limit 1)
 		union all
 		select n.workspace_id
 		from w, lateral (
-			select d.workspace_id from autopost.deliveries d
-			where d.status in ('claimed', 'sending') and d.workspace_id > w.workspace_id
-			order by d.workspace_id limit 1) n
+			select g.workspace_id from autopost.channel_gates g
+			where g.inflight > 0 and g.workspace_id > w.workspace_id
+			order by g.workspace_id limit 1) n
 	)
 	select l.workspace_id from (
 	select s.workspace_id from autopost.silent_leases(p_at) s
 	union
+	select d.workspace_id from autopost.deliveries d where d.phase = 'claimed' and d.claimed_at <= v_claimed
+	union
 	select w.workspace_id from w
 	where exists (
-		select 1 from autopost.deliveries d
+		select 1 from autopost.in_flight(w.workspace_id) d
 		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
-		where d.workspace_id = w.workspace_id and d.status in ('claimed', 'sending') and d.claimed_at <= v_before
-		and case d.status when 'claimed' then d.claimed_at <= v_claimed else d.sending_lease_until <= p_at
-			or r.seen_at <= v_silent end)) l
+		where d.status = 'sending' and d.claimed_at <= v_before
+		and (d.sending_lease_until <= p_at or r.seen_at <= v_silent))) l
 	where exists (select 1 from autopost.workspaces x where x.workspace_id = l.workspace_id and x.status = 'active')
 	and (v_all or autopost.may_access(l.workspace_id))
 	limit p_limit;
@@ -22162,6 +22353,24 @@ $$;
 
 
 --
+-- Name: lock_deliveries(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lock_deliveries(p_workspace_id text, p_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: locks deliveries in order.
+-- Locks:   deliveries (channel_id, delivery_id).
+begin
+	perform 1 from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids)
+	order by d.channel_id, d.delivery_id
+	for no key update of d;
+end
+$$;
+
+
+--
 -- Name: lock_for_commit(text, uuid[], boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -22236,11 +22445,7 @@ begin
 	else
 		perform autopost.lock_channels(p_workspace_id, v_channels);
 	end if;
-	perform 1 from autopost.deliveries d
-	where d.workspace_id = p_workspace_id
-	and d.delivery_id = any (p_delivery_ids)
-	order by d.channel_id, d.delivery_id
-	for no key update of d;
+	perform autopost.lock_deliveries(p_workspace_id, p_delivery_ids);
 end
 $$;
 
@@ -22261,15 +22466,9 @@ begin
 		perform autopost.lock_groups(p_workspace_id, p_channel_ids);
 		perform autopost.lock_channels(p_workspace_id, p_channel_ids);
 	else
-		perform 1 from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
-		order by c.channel_id
-		for share of c;
+		perform autopost.share_channels(p_workspace_id, p_channel_ids);
 	end if;
-	perform 1 from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids)
-	order by d.channel_id, d.delivery_id
-	for no key update of d;
+	perform autopost.lock_deliveries(p_workspace_id, p_ids);
 end
 $$;
 
@@ -22732,8 +22931,8 @@ declare
 	v_oldest record;
 begin
 	select count(*) into v_count from (
-		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.status = 'dead'
-			and d.updated_at > v_seen and d.last_error ->> 'code' is distinct from 'manual_skip' limit v_most) d;
+		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.phase = 'dead'
+			and d.finished_at > v_seen and d.last_error ->> 'code' is distinct from 'manual_skip' limit v_most) d;
 	if v_count > 0 then
 		v_sample := autopost.newest_failures(p_workspace_id, 'dead', v_seen);
 		return query select autopost.finding('dead', 'deliveries',
@@ -22745,8 +22944,8 @@ begin
 	end if;
 	select count(*) into v_count from (
 		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent'
-			and d.updated_at > p_now - interval '10 minutes' limit v_most) d;
+		where d.workspace_id = p_workspace_id and d.phase = 'failed_permanent'
+			and d.finished_at > p_now - interval '10 minutes' limit v_most) d;
 	if v_count > 0 then
 		return query select autopost.finding('failed_permanent', 'deliveries', v_count,
 			coalesce(nullif((p_level ->> 'alert_failed_perm_10m')::numeric, 0) + 1, 0),
@@ -22757,8 +22956,8 @@ begin
 	v_seen := autopost.seen_until(p_workspace_id, 'unknown_outcome');
 	select count(*) into v_count from (
 		select 1 from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status = 'failed_permanent' and d.outcome_unknown_at is not null
-			and d.updated_at > v_seen
+		where d.workspace_id = p_workspace_id and d.phase = 'failed_permanent' and d.outcome_unknown_at is not null
+			and d.finished_at > v_seen
 		and d.last_error ->> 'code' = 'unknown_outcome'
 		limit v_most) d;
 	return query select autopost.finding('unknown_outcome', 'deliveries',
@@ -22771,7 +22970,8 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
 	cross join lateral (
 		select d.due_at from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id and d.status in ('queued', 'retry')
+		where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 		order by d.due_at limit 1) o
 	where not autopost.is_held(c.channel, g.ready_at, p_now)
 	order by o.due_at limit 1;
@@ -22801,7 +23001,7 @@ begin
 			array_to_string((array_agg(format('%s in %s', d.delivery_id, d.channel_id) order by d.delivery_id))[1:3],
 			', ') as sample from (
 			select x.delivery_id, x.channel_id from autopost.deliveries x
-			where x.workspace_id = p_workspace_id and x.status = 'retry' and x.next_retry_at = 'infinity'
+			where x.workspace_id = p_workspace_id and x.phase = 'retry' and x.next_retry_at = 'infinity'
 				limit v_most) d) h
 	cross join lateral autopost.finding('outcome_held', 'deliveries',
 		h.n, (p_level ->> 'alert_unknown_waiting')::numeric,
@@ -22912,14 +23112,15 @@ begin
 		select d.last_error from (
 			select x.status, x.last_error, x.delivery_id from autopost.deliveries x
 			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id
-				and x.status in ('sent', 'deduped', 'failed_permanent', 'dead') and x.status <> 'deduped'
+				and x.phase in ('sent', 'deduped', 'failed_permanent', 'dead') and x.status <> 'deduped'
 			order by x.delivery_id desc limit 20) d
 		where d.status = 'failed_permanent' and d.last_error ->> 'scope' = 'channel'
 		order by d.delivery_id desc limit 1) e on true
 	cross join lateral (
 		select count(*) as n from (
 			select 1 from autopost.deliveries x
-			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id and x.status in ('queued', 'retry')
+			where x.workspace_id = p_workspace_id and x.channel_id = c.channel_id
+				and x.phase in ('active', 'retry') and x.status <> 'sending'
 				limit 100) x) w
 	cross join lateral autopost.finding('channel_refused', 'channel:' || c.channel_id, 1, 1,
 		format('channel %s: %s refuses its posts (%s): it is %s, %s',
@@ -23805,20 +24006,25 @@ begin
 	elsif p_status is not null then
 		v_ids := array(select d.message_id from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.status = p_status
+				and d.phase = case when p_status in ('queued', 'sending') then 'active' else p_status end
 				and (p_channel_id is null or d.channel_id = p_channel_id) limit 2001);
 	else
 		v_ids := array(
 			(select d.message_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-					and d.status in ('sent', 'deduped', 'failed_permanent', 'dead') limit 2001)
+					and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead') limit 2001)
 			union all
 			(select d.message_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-					and d.status in ('queued', 'retry') limit 2001)
+					and d.phase in ('active', 'retry') and d.status <> 'sending' limit 2001)
 			union all
 			(select d.message_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-					and d.status in ('claimed', 'sending') limit 2001));
+					and d.phase in ('active', 'retry') and d.status = 'sending' limit 2001)
+			union all
+			(select d.message_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.phase = 'claimed' and d.channel_id = p_channel_id
+				limit 2001));
 	end if;
 	return case when cardinality(v_ids) <= 2000 then array(select distinct u.id from unnest(v_ids) u (id)
 		order by u.id desc) end;
@@ -24558,9 +24764,10 @@ begin
 			select coalesce(d.last_error ->> 'code', 'no error') as code, d.channel_id, count(*) as n
 			from (
 				select x.last_error, x.channel_id from autopost.deliveries x
-				where x.workspace_id = p_workspace_id and x.status = p_status and x.updated_at > p_since
+				where x.workspace_id = p_workspace_id and x.phase in ('dead', 'failed_permanent') and x.phase = p_status
+					and x.finished_at > p_since
 				and x.last_error ->> 'code' is distinct from 'manual_skip'
-				order by x.updated_at desc limit 100) d
+				order by x.finished_at desc limit 100) d
 			group by 1, 2 order by 3 desc, 1, 2 limit 3) t);
 end
 $$;
@@ -24603,7 +24810,7 @@ begin
 			select d.due_at from autopost.deliveries d
 			where d.workspace_id = p_workspace_id
 			and d.channel_id = p_channel_id
-			and d.status in ('queued', 'retry')
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			order by d.due_at
 			limit 1), 'infinity'));
 end
@@ -25958,6 +26165,50 @@ CREATE FUNCTION autopost.parts_of(p_value jsonb, p_type text) RETURNS jsonb
     AS $$
 -- Purpose: the value if it has this type, else an empty one. payload_errors reports wrong types.
 select case when jsonb_typeof(p_value) = p_type then p_value when p_type = 'array' then '[]'::jsonb else '{}' end
+$$;
+
+
+--
+-- Name: passed_slots(text, uuid[], timestamp with time zone, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.passed_slots(p_workspace_id text, p_ids uuid[], p_now timestamp with time zone, p_most interval) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: slots that end at p_now for late deliveries whose own slots limited nothing: spaced by
+--          the widest step in each rate group they take at most p_most together, and no later slot
+--          of their channels and groups is taken. Such slots are past, so nothing has to record
+--          them. Groups and channels are locked.
+-- Returns: {delivery_id: slot, null if it has no limit any more}; null if any of these slots limits.
+-- Reads:   deliveries, channels, platform_limits.
+begin
+	return (
+		select case when bool_and(s.took <= p_most and coalesce(s.taken_until <= p_now - s.took, true))
+			then jsonb_object_agg(s.id, case when s.limited then p_now - s.took + s.before * s.step end) end
+		from (
+			select r.id, r.before, g.step, g.total * g.step as took, r.own > 0 or g.limited as limited, greatest(r.taken_until, g.taken_until) as taken_until
+			from (
+				select c.platform, c.rate_group, u.id, c.micros as own,
+					sum(d.cost) over w - d.cost as before, sum(d.cost) over p as total, max(c.micros) over p as micros,
+					max(c.next_allowed_at) over p as taken_until
+				from unnest(p_ids) with ordinality u (id, n)
+				cross join lateral (
+					select d.channel_id, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
+					where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+				cross join lateral (
+					select c.platform, c.rate_group, autopost.slot_micros(c.effective_rps) as micros,
+						case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
+					from autopost.channels c
+					where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+				window p as (partition by c.platform, c.rate_group), w as (p order by u.n)) r
+			left join lateral (
+				select autopost.slot_micros(l.rate_rps) as micros, case when l.rate_rps > 0 then l.next_allowed_at end as taken_until
+				from autopost.platform_limits l
+				where l.workspace_id = p_workspace_id and l.platform = r.platform and l.rate_group = r.rate_group
+				limit 1) l on true
+			cross join lateral (
+				select r.total, l.taken_until, coalesce(l.micros > 0, false) as limited, greatest(r.micros, l.micros) * interval '1 microsecond' as step) g) s);
+end
 $$;
 
 
@@ -29968,14 +30219,14 @@ begin
 		select count(*) as n from (
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-			and d.status in ('queued', 'retry')
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and (d.due_at, d.delivery_id) < (p_key_at, p_delivery_id)
 			limit 10000) x) a
 	cross join lateral (
 		select count(*) as n from (
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-			and d.status = 'retry' and d.due_at <= p_due_at
+			and d.phase = 'retry' and d.due_at <= p_due_at
 			and (greatest(d.not_before, d.scheduled_for), d.delivery_id) < (p_key_at, p_delivery_id)
 			and (d.due_at, d.delivery_id) >= (p_key_at, p_delivery_id)
 			limit 10000) x) b;
@@ -29987,13 +30238,13 @@ begin
 			cross join lateral (
 				(select d.due_at, d.delivery_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-				and d.status in ('queued', 'retry') and d.due_at > v_now
+				and d.phase in ('active', 'retry') and d.status <> 'sending' and d.due_at > v_now
 				and (d.due_at, d.delivery_id) < (p_key_at, p_delivery_id)
 				order by d.due_at desc, d.delivery_id desc limit 10000)
 				union all
 				(select d.due_at, d.delivery_id from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
-				and d.status = 'retry' and d.due_at > v_now and d.due_at <= p_due_at
+				and d.phase = 'retry' and d.due_at > v_now and d.due_at <= p_due_at
 				and (greatest(d.not_before, d.scheduled_for), d.delivery_id) < (p_key_at, p_delivery_id)
 				and (d.due_at, d.delivery_id) >= (p_key_at, p_delivery_id)
 				order by d.due_at desc, d.delivery_id desc limit 10000)) x) l;
@@ -30029,12 +30280,16 @@ begin
 		select d.workspace_id, d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= v_now) as due,
 			0::bigint as in_flight, min(d.due_at) as oldest
 		from autopost.deliveries d
-		where d.status in ('queued', 'retry')
+		where d.phase in ('active', 'retry') and d.status <> 'sending'
 		group by d.workspace_id, d.channel_id
+		union all
+		select g.workspace_id, g.channel_id, 0, 0, g.inflight::bigint, null
+		from autopost.channel_gates g
+		where g.inflight > 0
 		union all
 		select d.workspace_id, d.channel_id, 0, 0, count(*), null
 		from autopost.deliveries d
-		where d.status in ('claimed', 'sending')
+		where d.phase = 'claimed'
 		group by d.workspace_id, d.channel_id
 	), judged as materialized (
 		select k.workspace_id, c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,
@@ -30092,9 +30347,10 @@ begin
 	return jsonb_build_object(
 		'waiting', (select count(*) from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
-				and d.status in ('queued', 'retry')),
+				and d.phase in ('active', 'retry') and d.status <> 'sending'),
 		'sending', (select count(*) from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids) and d.status = 'sending'));
+			where d.workspace_id = p_workspace_id and d.channel_id = any (p_channel_ids)
+				and d.phase in ('active', 'retry') and d.status = 'sending'));
 end
 $$;
 
@@ -30188,11 +30444,12 @@ begin
 					'posts', coalesce(avg(autopost.posts_claimed(f.render_meta)), 1)) from (
 					select d.render_meta from autopost.deliveries d
 					where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
-						and d.status in ('queued', 'retry')
+						and d.phase in ('active', 'retry') and d.status <> 'sending'
 					order by d.due_at limit 100) f)
 		from (
 			select d.due_at from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id and d.status in ('queued', 'retry')
+			where d.workspace_id = p_workspace_id and d.channel_id = p_channel_id
+				and d.phase in ('active', 'retry') and d.status <> 'sending'
 			order by d.due_at limit 10000) q);
 end
 $$;
@@ -30208,7 +30465,29 @@ CREATE VIEW autopost.queue_snapshot_rows AS
     count(*) AS deliveries,
     min(d.due_at) AS oldest_due_at
    FROM autopost.deliveries d
-  WHERE (d.status = ANY (ARRAY['queued'::text, 'retry'::text]))
+  WHERE ((d.phase = ANY (ARRAY['active'::text, 'retry'::text])) AND (d.status <> 'sending'::text))
+  GROUP BY d.workspace_id, d.status
+UNION ALL
+ SELECT g.workspace_id,
+    d.status,
+    count(*) AS deliveries,
+    min(d.due_at) AS oldest_due_at
+   FROM (autopost.channel_gates g
+     CROSS JOIN LATERAL ( SELECT x.status,
+            x.due_at
+           FROM autopost.deliveries x
+          WHERE ((x.workspace_id = g.workspace_id) AND (x.channel_id = g.channel_id) AND (x.phase = ANY (ARRAY['active'::text, 'retry'::text])) AND (x.status = 'sending'::text))
+          ORDER BY x.due_at
+         LIMIT g.inflight) d)
+  WHERE (g.inflight > 0)
+  GROUP BY g.workspace_id, d.status
+UNION ALL
+ SELECT d.workspace_id,
+    d.status,
+    count(*) AS deliveries,
+    min(d.due_at) AS oldest_due_at
+   FROM autopost.deliveries d
+  WHERE (d.phase = 'claimed'::text)
   GROUP BY d.workspace_id, d.status
 UNION ALL
  SELECT d.workspace_id,
@@ -30216,15 +30495,7 @@ UNION ALL
     count(*) AS deliveries,
     min(d.due_at) AS oldest_due_at
    FROM autopost.deliveries d
-  WHERE (d.status = ANY (ARRAY['claimed'::text, 'sending'::text]))
-  GROUP BY d.workspace_id, d.status
-UNION ALL
- SELECT d.workspace_id,
-    d.status,
-    count(*) AS deliveries,
-    min(d.due_at) AS oldest_due_at
-   FROM autopost.deliveries d
-  WHERE (d.status = ANY (ARRAY['dead'::text, 'failed_permanent'::text]))
+  WHERE (d.phase = ANY (ARRAY['dead'::text, 'failed_permanent'::text]))
   GROUP BY d.workspace_id, d.status;
 
 
@@ -30387,7 +30658,7 @@ begin
 		cross join lateral (
 			select d.due_at, d.render_meta from autopost.deliveries d
 			where d.workspace_id = p_quota.workspace_id and d.channel_id = c.channel_id
-				and d.status in ('queued', 'retry')
+				and d.phase in ('active', 'retry') and d.status <> 'sending'
 				and d.due_at < p_until and (d.due_at > p_from or p_from < p_now)
 				and d.delivery_id <> all (p_without)
 			offset 0) d
@@ -30956,7 +31227,8 @@ begin
 		for no key update of g skip locked
 	loop
 		select count(*) into v_inflight from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = v_gate.channel_id and d.status = 'sending';
+		where d.workspace_id = p_workspace_id and d.channel_id = v_gate.channel_id
+			and d.phase in ('active', 'retry') and d.status = 'sending';
 		v_next := autopost.next_due(p_workspace_id, v_gate.channel_id);
 		v_due := case when v_inflight >= v_gate.max_parallel then 'infinity'
 			else greatest(v_gate.not_before, v_next) end;
@@ -31451,9 +31723,12 @@ $$;
 CREATE FUNCTION autopost.record_late_start(p_workspace_id text, p_delivery autopost.deliveries) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: writes the send_attempt of a call without start_call.
--- Writes:  events (send_attempt).
+-- Purpose: records the start of a call without start_call, at the time of its claim.
+-- Writes:  deliveries, events (send_attempt).
 begin
+	update autopost.deliveries d
+	set call_begun_at = d.claimed_at
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 		meta)
 	values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id,
@@ -31679,7 +31954,7 @@ begin
 	select array_agg(x.delivery_id) into v_ids
 	from (
 		select d.delivery_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status = 'claimed' and d.not_before <= v_now
+		where d.workspace_id = p_workspace_id and d.phase = 'claimed' and d.not_before <= v_now
 			and d.claimed_at <= v_before
 		limit 500) x;
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false) where v_ids is not null;
@@ -31737,9 +32012,9 @@ begin
 	perform autopost.end_silent_leases(p_workspace_id, v_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (
-		select d.delivery_id from autopost.deliveries d
+		select d.delivery_id from autopost.in_flight(p_workspace_id) d
 		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
-		where d.workspace_id = p_workspace_id and d.status = 'sending'
+		where d.status = 'sending'
 		and (d.sending_lease_until <= v_now or r.seen_at <= v_now - v_silence)
 		limit 500) x;
 	if v_ids is null then
@@ -32289,8 +32564,8 @@ begin
 	perform autopost.require_argument('run_id', p_run_id <> ''),
 		autopost.require_argument('known', p_known is not null and array_position(p_known, null) is null);
 	v_deliveries := autopost.release_unstarted(p_workspace_id, array(
-		select d.claim_token from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status = 'sending' and d.claimed_by = p_run_id
+		select d.claim_token from autopost.in_flight(p_workspace_id) d
+		where d.status = 'sending' and d.claimed_by = p_run_id
 			and d.claim_token <> all (p_known)
 		order by d.claimed_at
 		limit 1000), 'answer_lost') ->> 'released';
@@ -32409,9 +32684,8 @@ begin
 	end if;
 	v_before := autopost.now_ts() - make_interval(secs => p_older_than_seconds);
 	v_ids := array(
-		select d.delivery_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
-			and coalesce(d.sending_started_at, d.claimed_at) < v_before
+		select d.delivery_id from autopost.in_flight(p_workspace_id) d
+		where coalesce(d.sending_started_at, d.claimed_at) < v_before
 		order by d.claimed_at
 		limit 500);
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false) where not p_dry_run;
@@ -32457,8 +32731,8 @@ declare
 	v_delivery autopost.deliveries;
 	v_released int := 0;
 begin
-	select array_agg(d.delivery_id) into v_ids from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.status = 'sending' and d.claim_token = any (p_claim_tokens);
+	select array_agg(d.delivery_id) into v_ids from autopost.in_flight(p_workspace_id) d
+	where d.status = 'sending' and d.claim_token = any (p_claim_tokens);
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
 	for v_delivery in
 		select d.* from autopost.deliveries d
@@ -33444,7 +33718,7 @@ begin
 			and j.message_id = p_message_id and j.status = 'running') then 'fanout_running'
 		when (select count(*) from autopost.deliveries d where d.workspace_id = p_workspace_id
 			and d.message_id = p_message_id
-			and d.status in ('queued', 'retry', 'claimed', 'sending')) > autopost.setting('fanout_chunk_channels')
+			and d.phase in ('active', 'claimed', 'retry')) > autopost.setting('fanout_chunk_channels')
 			then 'too_many_channels'
 		when not exists (select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id
 			and d.message_id = p_message_id and d.status in ('queued', 'retry', 'claimed', 'sending', 'sent'))
@@ -33680,7 +33954,7 @@ begin
 		select o.delivery_id as old_id, o.not_before, o.scheduled_for, n.delivery_id as new_id
 		from autopost.deliveries n
 		join autopost.deliveries o on o.workspace_id = p_workspace_id and o.message_id = p_message_id
-			and o.channel_id = n.channel_id and o.status in ('queued', 'retry')
+			and o.channel_id = n.channel_id and o.phase in ('active', 'retry') and o.status <> 'sending'
 		where n.workspace_id = p_workspace_id and n.message_id = v_message_id and n.status = 'queued'
 			and n.ingest_run_id = p_run_id
 		order by o.channel_id
@@ -33732,8 +34006,8 @@ begin
 			select 1 from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.content_hash = p_post ->> 'content_hash'
 				and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
-				and (d.status in ('queued', 'claimed', 'sending', 'retry')
-					or d.status = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => u.ttl))));
+				and (d.phase in ('active', 'claimed', 'retry')
+					or d.phase = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => u.ttl))));
 end
 $$;
 
@@ -33781,7 +34055,7 @@ begin
 	from autopost.deliveries d
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 	where d.workspace_id = p_workspace_id and d.message_id = p_message_id
-		and d.status in ('queued', 'retry', 'claimed', 'sending')
+		and d.phase in ('active', 'claimed', 'retry')
 	order by d.channel_id, d.delivery_id;
 end
 $$;
@@ -34276,8 +34550,8 @@ begin
 				where d.workspace_id = p_workspace_id and d.content_hash = p_delivery.content_hash
 					and d.channel_id = p_delivery.channel_id
 				and d.hash_version = p_delivery.hash_version and d.delivery_id <> p_delivery.delivery_id
-				and (d.status in ('queued', 'claimed', 'sending', 'retry')
-					or d.status = 'sent'
+				and (d.phase in ('active', 'claimed', 'retry')
+					or d.phase = 'sent'
 						and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours,
 						168)))
 			) then 'duplicate' end);
@@ -34461,7 +34735,7 @@ begin
 	from (
 		select d.delivery_id from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.message_id = p_message_id
-			and d.status in ('queued', 'retry', 'claimed', 'sending')
+			and d.phase in ('active', 'claimed', 'retry')
 			and (not p_to ? 'after' or d.delivery_id > (p_to ->> 'after')::uuid)
 		order by d.delivery_id
 		limit 1001) w;
@@ -36264,6 +36538,19 @@ $$;
 
 
 --
+-- Name: sent_answer(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.sent_answer(p_attempt integer) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the answer to a commit that moved a delivery to sent. It is not stored, because sent is
+--          final.
+select jsonb_build_object('applied', true, 'status', 'sent', 'attempt', p_attempt)
+$$;
+
+
+--
 -- Name: sent_ids(jsonb, text, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -36413,7 +36700,7 @@ CREATE FUNCTION autopost.set_schedule(p_workspace_id text, p_delivery_id uuid, p
 begin
 	update autopost.deliveries d
 	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = autopost.now_ts()
-	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id and d.status in ('queued', 'retry');
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id and d.phase in ('active', 'retry') and d.status <> 'sending';
 end
 $$;
 
@@ -36606,8 +36893,6 @@ declare
 	v_now timestamptz;
 	v_items jsonb;
 	v_tokens jsonb;
-	v_since timestamptz;
-	v_calls jsonb;
 	v_ids uuid[];
 	v_channels text[];
 	v_begun text := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
@@ -36622,7 +36907,7 @@ begin
 	into v_items, v_tokens, v_ids
 	from jsonb_array_elements(p_items) with ordinality i
 	where i.value -> 'outcome' -> 'ok' = 'true' and not coalesce(i.value #> '{outcome,raw,reconciled}' = 'true', false);
-	select array_agg(distinct d.channel_id), min(d.claimed_at), array_agg(d.delivery_id) into v_channels, v_since, v_ids
+	select array_agg(distinct d.channel_id), array_agg(d.delivery_id) into v_channels, v_ids
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
@@ -36633,7 +36918,6 @@ begin
 		return '{}';
 	end if;
 	v_now := autopost.now_ts();
-	v_calls := autopost.calls_begun(p_workspace_id, v_ids, v_since);
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
 	with done as (
 		update autopost.deliveries d
@@ -36641,18 +36925,16 @@ begin
 			claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null,
 				sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
-			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.claimed_at),
+			last_call_at = coalesce(d.call_begun_at, d.claimed_at),
 			(provider_message_id, render_meta) = (
 				select o.outcome ->> 'provider_message_id',
 					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object'
 						then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
-			settled = ('{"token": "' || d.claim_token || '", "answer": {"applied": true, "status": "sent", "attempt": '
-				|| d.attempt || '}}')::jsonb
+			settled = jsonb_build_object('token', d.claim_token)
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at,
-			d.provider_message_id, d.settled -> 'answer' as answer,
-			v_items -> d.delivery_id::text as item
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
+			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -36660,16 +36942,17 @@ begin
 			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
 			autopost.late_start(d.delivery_id, d.trace_id)
 		from done d
-		where not v_calls ? (d.delivery_id || '/' || d.attempt)
+		where d.call_begun_at is null
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
 		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			autopost.redact(jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id,
-				'trace_id', d.trace_id,
-				'raw', jsonb_build_object('sent_at', d.item -> 'outcome' -> 'sent_at', 'raw',
-					d.item -> 'outcome' -> 'raw'))))
+			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id, 'trace_id', d.trace_id,
+				'raw', case when d.item -> 'outcome' ?| '{raw,sent_at}'
+					then autopost.redact(jsonb_build_object('sent_at', d.item -> 'outcome' -> 'sent_at',
+						'raw', d.item -> 'outcome' -> 'raw'))
+					else '{}' end))
 		from done d
 	), freed as (
 		select d.channel_id,
@@ -36678,7 +36961,7 @@ begin
 		from done d
 		group by d.channel_id
 	)
-	select (select jsonb_object_agg(d.item ->> 'place', d.answer)
+	select (select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt))
 		from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
 	into v_answers, v_freed;
 	perform autopost.speed_up(p_workspace_id, v_freed);
@@ -37126,7 +37409,11 @@ begin
 		v_on_unknown := 'resend';
 	end if;
 	-- the call did start
-	perform autopost.record_late_start(p_workspace_id, p_delivery) where autopost.call_started_at(p_delivery) is null;
+	if autopost.call_started_at(p_delivery) is null then
+		perform autopost.record_late_start(p_workspace_id, p_delivery);
+		v_delivery.call_begun_at := p_delivery.claimed_at;
+		p_delivery.call_begun_at := p_delivery.claimed_at;
+	end if;
 	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
 	update autopost.deliveries d
 	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()
@@ -37162,6 +37449,26 @@ CREATE FUNCTION autopost.severity_rank(p_severity text) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
 select array_position('{warning,error,critical}', p_severity)
+$$;
+
+
+--
+-- Name: share_channels(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.share_channels(p_workspace_id text, p_channel_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: keeps channels from changing. One probe per channel: by any (ids) the planner would
+--          read all channels of a small workspace.
+-- Locks:   channels (channel_id), shared.
+begin
+	perform 1 from (select u.id from unnest(p_channel_ids) u (id) order by u.id) u
+	cross join lateral (
+		select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
+		for share of c) c;
+end
 $$;
 
 
@@ -38358,7 +38665,7 @@ CREATE FUNCTION autopost.stale_commit(p_workspace_id text, p_delivery autopost.d
 -- Writes:  events (stale_commit).
 begin
 	if p_delivery.settled ->> 'token' = p_claim_token then
-		return (p_delivery.settled -> 'answer') || '{"repeated": true}';
+		return coalesce(p_delivery.settled -> 'answer', autopost.sent_answer(p_delivery.attempt)) || '{"repeated": true}';
 	end if;
 	if p_delivery.delivery_id is null then
 		return jsonb_build_object('applied', false, 'reason', 'unknown_delivery');
@@ -38541,6 +38848,34 @@ $$;
 
 
 --
+-- Name: start_each(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_each(p_workspace_id text, p_items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: start_items for any batch.
+-- Locks:   as begin_calls, then channel_gates if a claim may be released.
+declare
+	v_done record := autopost.begin_calls(p_workspace_id, p_items);
+	v_answers jsonb[];
+	v_item record;
+begin
+	if jsonb_array_length(p_items) > (select count(*) from jsonb_object_keys(v_done.o_begun)) then
+		perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (autopost.uuids_of(p_items, 'delivery_id'))));
+	end if;
+	for v_item in select i.value, i.ordinality::int as n, v_done.o_begun -> (i.ordinality - 1)::text as begun
+		from jsonb_array_elements(p_items) with ordinality i loop
+		v_answers[v_item.n] := coalesce(v_item.begun,
+			autopost.begin_or_release(p_workspace_id, v_done.o_status, v_item.value));
+	end loop;
+	return coalesce(to_jsonb(v_answers), '[]');
+end
+$$;
+
+
+--
 -- Name: start_event(autopost.submissions); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -38597,26 +38932,11 @@ $$;
 
 CREATE FUNCTION autopost.start_items(p_workspace_id text, p_items jsonb) RETURNS jsonb
     LANGUAGE plpgsql
-    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
--- Purpose: the answers of start_call to [{"delivery_id", "claim_token"}], in their order. The plan
---          is generic: a plan for each list of ids costs as much as its run.
--- Locks:   as begin_calls, then channel_gates if a claim may be released.
-declare
-	v_done record := autopost.begin_calls(p_workspace_id, p_items);
-	v_answers jsonb[];
-	v_item record;
+-- Purpose: the answers of start_call to [{"delivery_id", "claim_token"}], in their order.
+-- Locks:   as lock_for_start, then channel_gates if a claim may be released.
 begin
-	if jsonb_array_length(p_items) > (select count(*) from jsonb_object_keys(v_done.o_begun)) then
-		perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.delivery_id = any (autopost.uuids_of(p_items, 'delivery_id'))));
-	end if;
-	for v_item in select i.value, i.ordinality::int as n, v_done.o_begun -> (i.ordinality - 1)::text as begun
-		from jsonb_array_elements(p_items) with ordinality i loop
-		v_answers[v_item.n] := coalesce(v_item.begun,
-			autopost.begin_or_release(p_workspace_id, v_done.o_status, v_item.value));
-	end loop;
-	return coalesce(to_jsonb(v_answers), '[]');
+	return coalesce(autopost.start_together(p_workspace_id, p_items), autopost.start_each(p_workspace_id, p_items));
 end
 $$;
 
@@ -38709,6 +39029,127 @@ begin
 	v_job := autopost.follow_job(autopost.save_job(v_job, jsonb_build_object('message_id', v_submission.message_id,
 		'delivery_id', v_job.delivery_id)));
 	return '{"applied": true}'::jsonb || autopost.job_document(v_job);
+end
+$$;
+
+
+--
+-- Name: start_together(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_together(p_workspace_id text, p_items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+-- Purpose: start_items for the usual batch in one probe, one UPDATE and one INSERT: unstarted calls
+--          under current claims with one lease, whose slots are due or limited nothing. The settings
+--          keep the plans by key, whatever the statistics are.
+-- Returns: the answers in order; null, with nothing changed, for any other batch.
+-- Raises:  AP001 for a malformed item.
+-- Locks:   see lock_for_start; then channel_gates if a claim is released.
+-- Reads:   workspaces, channels, platform_limits.
+-- Writes:  deliveries, events (send_attempt); as begin_or_release.
+declare
+	v_ids uuid[] := autopost.uuids_of(p_items, 'delivery_id');
+	v_tokens text[] := array(select i.value ->> 'claim_token' from jsonb_array_elements(p_items) with ordinality i
+		order by i.ordinality);
+	v_size int := cardinality(v_ids);
+	v_places int[]; -- index in p_items of each call, in the order of the locks
+	v_slots timestamptz[];
+	v_channels text[];
+	v_found int;
+	v_late uuid[]; -- calls whose slot is past, or beyond the horizon of any claim
+	v_claimed timestamptz;
+	v_lease timestamptz;
+	v_alike boolean;
+	v_passed jsonb;
+	v_asked timestamptz := autopost.now_ts();
+	v_tolerance interval := autopost.slot_tolerance();
+	v_before timestamptz := v_asked - v_tolerance;
+	v_now timestamptz;
+	v_begun_at timestamptz;
+	v_status text;
+	v_doubtful jsonb;
+	v_answer jsonb;
+	v_answers jsonb;
+	v_done int[];
+	v_prefix text;
+	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
+begin
+	perform autopost.require_argument('claim_token', array_position(v_tokens, null) is null and array_position(v_tokens, '') is null);
+	select array_agg(r.delivery_id), array_agg(r.token), array_agg(r.place), array_agg(r.send_at), array_agg(distinct r.channel_id),
+		count(distinct r.delivery_id), min(r.claimed_at), min(r.sending_lease_until),
+		min(r.claimed_at) = max(r.claimed_at) and min(r.sending_lease_until) = max(r.sending_lease_until),
+		array_agg(r.delivery_id) filter (where r.send_at < v_before or r.send_at > v_asked + autopost.slot_horizon())
+	into v_ids, v_tokens, v_places, v_slots, v_channels, v_found, v_claimed, v_lease, v_alike, v_late
+	from (
+		select u.id as delivery_id, u.token, u.place::int, d.channel_id, d.claimed_at, d.sending_lease_until, d.send_at
+		from unnest(v_ids, v_tokens) with ordinality u (id, token, place)
+		cross join lateral (
+			select d.channel_id, d.status, d.claim_token, d.claimed_at, d.sending_lease_until, d.send_at, d.call_begun_at
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		where d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null
+		order by d.channel_id, u.id) r;
+	if v_found is distinct from v_size or not v_alike then
+		return null;
+	end if;
+	if v_late is null then
+		perform autopost.share_channels(p_workspace_id, v_channels);
+	else
+		perform autopost.lock_groups(p_workspace_id, v_channels), autopost.lock_channels(p_workspace_id, v_channels);
+	end if;
+	v_status := (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id);
+	v_now := autopost.now_ts();
+	v_begun_at := greatest(v_now, v_claimed); -- never before its claim, even if the clock was put back
+	if v_late is not null then
+		v_passed := autopost.passed_slots(p_workspace_id, v_late, v_now, v_tolerance / 2);
+		if v_passed is null then
+			return null;
+		end if;
+		v_slots := array(select case when v_passed ? u.id::text then (v_passed ->> u.id::text)::timestamptz else u.slot end
+			from unnest(v_ids, v_slots) with ordinality u (id, slot, n) order by u.n);
+	end if;
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, v_status, v_channels, v_now);
+	if v_doubtful <> '{}' or v_now > v_asked + v_tolerance then -- some may be released: lock all in order
+		v_before := greatest(v_before, v_now - v_tolerance);
+		perform autopost.lock_deliveries(p_workspace_id, v_ids);
+	end if;
+	v_answer := jsonb_build_object('applied', true, 'now', v_now, 'deadline',
+		autopost.call_deadline(v_lease, v_claimed, autopost.setting_interval('lease_margin_seconds')));
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+	with begun as (
+		update autopost.deliveries d
+		set call_begun_at = v_begun_at, send_at = u.slot
+		from autopost.few(v_ids, v_tokens, v_places, v_slots) u
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+		and d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null and d.sending_lease_until > v_now
+		and coalesce(u.slot >= v_before, true)
+		and (not v_doubtful ? d.channel_id
+			or autopost.call_obstacle(p_workspace_id, v_status, u.id, d.channel_id, u.slot, v_now) is null)
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.send_at, u.place
+	), logged as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+			v_begun_at, 'send_attempt', b.attempt, 'ok',
+			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
+				b.send_at, 'trace_id', b.trace_id))
+		from begun b
+	)
+	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place), array_agg(b.place order by b.place)
+	into v_answers, v_done
+	from begun b;
+	if coalesce(cardinality(v_done), 0) < v_size then
+		perform autopost.lock_gates(p_workspace_id, v_channels);
+		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
+			autopost.begin_or_release(p_workspace_id, v_status, i.value)) order by i.ordinality)
+			from jsonb_array_elements(p_items) with ordinality i);
+	end if;
+	return v_answers;
 end
 $$;
 
@@ -40784,7 +41225,7 @@ begin
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash and d.channel_id = p_channel.channel_id
 	and d.hash_version = autopost.hash_version()
-	and d.status in ('queued', 'claimed', 'sending', 'retry')
+	and d.phase in ('active', 'claimed', 'retry')
 	limit 1;
 	if not found then
 		select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
@@ -40792,7 +41233,7 @@ begin
 		where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash
 			and d.channel_id = p_channel.channel_id
 		and d.hash_version = autopost.hash_version()
-		and d.status = 'sent'
+		and d.phase = 'sent'
 		order by d.sent_at desc limit 1;
 	end if;
 	if v_twin.delivery_id is null then
@@ -41627,6 +42068,8 @@ $$;
 CREATE FUNCTION autopost.verify_i02(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE sql STABLE
     AS $$
+-- Purpose: finds violations of I2. A delivery in flight has the mark of its start exactly if the
+--          event of the start exists.
 select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'send_attempts', s.attempts)
 from (
 	select e.delivery_id, count(*) as n, count(distinct e.attempt) as apart,
@@ -41637,6 +42080,17 @@ from (
 ) s
 join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = s.delivery_id
 where s.n > d.attempt or s.n > s.apart
+union all
+select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'call_begun_at', d.call_begun_at,
+	'event_at', b.ts)
+from autopost.deliveries d
+left join lateral (
+	select e.ts from autopost.events e
+	where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt'
+		and e.attempt = d.attempt
+	order by e.ts limit 1) b on true
+where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status = 'sending'
+and d.call_begun_at is distinct from b.ts
 $$;
 
 
@@ -41675,7 +42129,7 @@ CREATE FUNCTION autopost.verify_i04(p_workspace_id text) RETURNS SETOF jsonb
 select jsonb_build_object('channel_id', d.channel_id, 'content_hash', d.content_hash, 'delivery_ids',
 	jsonb_agg(d.delivery_id order by d.delivery_id))
 from autopost.deliveries d
-where d.workspace_id = p_workspace_id and d.status in ('queued', 'claimed', 'sending', 'retry')
+where d.workspace_id = p_workspace_id and d.phase in ('active', 'claimed', 'retry')
 group by d.channel_id, d.hash_version, d.content_hash
 having count(*) > 1
 $$;
@@ -42069,7 +42523,8 @@ join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'ac
 join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
 cross join lateral (
 	select min(d.due_at) as due_at from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.status in ('queued', 'retry')) f
+	where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+		and d.phase in ('active', 'retry') and d.status <> 'sending') f
 cross join lateral (select autopost.now_ts() as at) n
 where c.workspace_id = p_workspace_id
 and c.enabled and g.inflight < c.max_parallel
@@ -42797,7 +43252,7 @@ select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'blo
 from autopost.deliveries d
 join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = d.message_id and m.payload ? 'media'
 cross join lateral jsonb_array_elements(m.payload -> 'media') b
-where d.workspace_id = p_workspace_id and d.status in ('queued', 'claimed', 'sending', 'retry')
+where d.workspace_id = p_workspace_id and d.phase in ('active', 'claimed', 'retry')
 and b.value ? 'blob_ref'
 and not exists (
 	select 1 from autopost.media_origin o
@@ -44137,8 +44592,8 @@ begin
 		'in_flight', (select jsonb_agg(f.delivery_id) from (
 			select d.delivery_id from autopost.deliveries d
 			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
-				and d.status in ('claimed', 'sending')
-			order by d.claimed_at limit 100) f)), v_now);
+				and d.phase in ('active', 'claimed', 'retry') and d.status in ('claimed', 'sending')
+			order by d.due_at limit 100) f)), v_now);
 	if v_held -> 'held_by' = '[]' and v_gate.ready_at > v_now then
 		v_held := jsonb_set(v_held, '{held_by}',
 			jsonb_build_array(autopost.hold('gate', v_gate.ready_at,
@@ -46908,6 +47363,13 @@ CREATE INDEX channel_gates_armed ON autopost.channel_gates USING btree (workspac
 
 
 --
+-- Name: channel_gates_flying; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channel_gates_flying ON autopost.channel_gates USING btree (workspace_id, channel_id) WHERE (inflight > 0);
+
+
+--
 -- Name: channel_gates_late; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -47016,7 +47478,7 @@ CREATE INDEX credential_links_state ON autopost.credential_links USING btree (st
 -- Name: deliveries_again; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_again ON autopost.deliveries USING btree (workspace_id, channel_id, next_retry_at) WHERE (status = 'retry'::text);
+CREATE INDEX deliveries_again ON autopost.deliveries USING btree (workspace_id, channel_id, next_retry_at) WHERE (phase = 'retry'::text);
 
 
 --
@@ -47024,6 +47486,13 @@ CREATE INDEX deliveries_again ON autopost.deliveries USING btree (workspace_id, 
 --
 
 CREATE UNIQUE INDEX deliveries_batch ON autopost.deliveries USING btree (workspace_id, enqueue_batch_id, channel_id, hash_version, content_hash) WHERE (enqueue_batch_id IS NOT NULL);
+
+
+--
+-- Name: deliveries_claimed; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX deliveries_claimed ON autopost.deliveries USING btree (workspace_id, delivery_id) WHERE (phase = 'claimed'::text);
 
 
 --
@@ -47037,28 +47506,21 @@ CREATE INDEX deliveries_doubted ON autopost.deliveries USING btree (workspace_id
 -- Name: deliveries_due; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_due ON autopost.deliveries USING btree (workspace_id, channel_id, due_at, delivery_id) WHERE (status = ANY (ARRAY['queued'::text, 'retry'::text]));
+CREATE INDEX deliveries_due ON autopost.deliveries USING btree (workspace_id, channel_id, due_at, delivery_id) WHERE (phase = ANY (ARRAY['active'::text, 'retry'::text]));
 
 
 --
 -- Name: deliveries_ended; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_ended ON autopost.deliveries USING btree (workspace_id, channel_id, delivery_id) WHERE (status = ANY (ARRAY['sent'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]));
+CREATE INDEX deliveries_ended ON autopost.deliveries USING btree (workspace_id, channel_id, delivery_id) WHERE (phase = ANY (ARRAY['sent'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]));
 
 
 --
 -- Name: deliveries_inflight; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE UNIQUE INDEX deliveries_inflight ON autopost.deliveries USING btree (workspace_id, content_hash, channel_id, hash_version) WHERE (status = ANY (ARRAY['queued'::text, 'claimed'::text, 'sending'::text, 'retry'::text]));
-
-
---
--- Name: deliveries_leased; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX deliveries_leased ON autopost.deliveries USING btree (workspace_id, claimed_at) WHERE (status = ANY (ARRAY['claimed'::text, 'sending'::text]));
+CREATE UNIQUE INDEX deliveries_inflight ON autopost.deliveries USING btree (workspace_id, content_hash, channel_id, hash_version) WHERE (phase = ANY (ARRAY['active'::text, 'claimed'::text, 'retry'::text]));
 
 
 --
@@ -47072,42 +47534,42 @@ CREATE INDEX deliveries_message ON autopost.deliveries USING btree (workspace_id
 -- Name: deliveries_retry; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_retry ON autopost.deliveries USING btree (workspace_id, channel_id, GREATEST(not_before, scheduled_for), delivery_id, due_at) WHERE (status = 'retry'::text);
+CREATE INDEX deliveries_retry ON autopost.deliveries USING btree (workspace_id, channel_id, GREATEST(not_before, scheduled_for), delivery_id, due_at) WHERE (phase = 'retry'::text);
 
 
 --
 -- Name: deliveries_sent; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_sent ON autopost.deliveries USING btree (workspace_id, content_hash, channel_id, hash_version, sent_at) WHERE (status = 'sent'::text);
+CREATE INDEX deliveries_sent ON autopost.deliveries USING btree (workspace_id, content_hash, channel_id, hash_version, sent_at) WHERE (phase = 'sent'::text);
 
 
 --
 -- Name: deliveries_sent_at; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_sent_at ON autopost.deliveries USING btree (workspace_id, channel_id, sent_at) WHERE (status = 'sent'::text);
+CREATE INDEX deliveries_sent_at ON autopost.deliveries USING btree (workspace_id, channel_id, sent_at) WHERE (phase = 'sent'::text);
 
 
 --
 -- Name: deliveries_troubled; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_troubled ON autopost.deliveries USING btree (workspace_id, status, updated_at) WHERE (status = ANY (ARRAY['dead'::text, 'failed_permanent'::text]));
+CREATE INDEX deliveries_troubled ON autopost.deliveries USING btree (workspace_id, phase, finished_at) WHERE (phase = ANY (ARRAY['dead'::text, 'failed_permanent'::text]));
 
 
 --
 -- Name: deliveries_unknown; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_unknown ON autopost.deliveries USING btree (workspace_id, updated_at) WHERE ((status = 'failed_permanent'::text) AND (outcome_unknown_at IS NOT NULL));
+CREATE INDEX deliveries_unknown ON autopost.deliveries USING btree (workspace_id, finished_at) WHERE ((phase = 'failed_permanent'::text) AND (outcome_unknown_at IS NOT NULL));
 
 
 --
 -- Name: deliveries_unsent; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_unsent ON autopost.deliveries USING btree (workspace_id, status, delivery_id) WHERE (status = ANY (ARRAY['deduped'::text, 'failed_permanent'::text, 'dead'::text]));
+CREATE INDEX deliveries_unsent ON autopost.deliveries USING btree (workspace_id, phase, delivery_id) WHERE (phase = ANY (ARRAY['deduped'::text, 'failed_permanent'::text, 'dead'::text]));
 
 
 --

@@ -39,6 +39,7 @@ create table autopost.deliveries (
 	sending_started_at  timestamptz,
 	sending_lease_until timestamptz,
 	send_at             timestamptz, -- its reserved slot
+	call_begun_at       timestamptz, -- start of the call of the last claim; null before it
 	claimed_by          text, -- the dispatch run of the claim
 	claim_token         text,
 	last_call_at        timestamptz, -- start of the last call

@@ -33,7 +33,7 @@ type Compared struct {
 }
 
 // Compare runs this build and another in turns, a round each, with the opposite order in every
-// second round. Every run has its own databases. A goal that one of the builds misses is no error.
+// second round. Every run has its own databases. A missed goal does not end the comparison.
 func Compare(ctx context.Context, o Options, other string) (c Comparison, err error) {
 	sizes := o.sizes()
 	c.Sizes, c.Rounds = sizes.name, sizes.rounds

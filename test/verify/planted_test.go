@@ -139,14 +139,15 @@ var inHistory = []planted{
 		h.do(`update autopost.deliveries set status = 'queued', sent_at = null, due_at = default where delivery_id = ` + sentOn("retry"))
 	}, also: []string{"I18", "I24"}, because: "nobody opened its gate, and its end is recorded but not kept"},
 	{invariant: "I2", bug: "a call begins twice under one claim", plant: func(h *fixture) {
-		h.breaks("calls_begun", "e.action = 'send_attempt'", "e.action = 'no such'")
+		h.breaksEach("start_together", "d.call_begun_at is null", "true")
 		h.all(`select test.start('flying')`)
 	}, also: []string{"I1"}, because: "a call cannot follow the call of the same claim"},
+	{invariant: "I2", bug: "a call begins without its mark", plant: edit(`update autopost.deliveries set call_begun_at = null where channel_id = 'flying'`)},
 	{invariant: "I24", bug: "the enqueue event is lost", plant: edit(`delete from autopost.events where action = 'enqueue' and message_id =
 		(select d.message_id from autopost.deliveries d where d.channel_id = 'crash')`)},
 	{invariant: "I24", bug: "an attempt is granted and nobody says so", plant: edit(`update autopost.deliveries set granted_attempts = granted_attempts + 1 where channel_id = 'plain'`)},
 	{invariant: "I24", bug: "a commit forgets its event", plant: func(h *fixture) {
-		h.breaks("settle_all_sent", "from done d\n\t), freed", "from done d where false\n\t), freed")
+		h.breaks("commit_together", "from done d\n\t), freed", "from done d where false\n\t), freed")
 		h.deliver("plain", "quietly")
 	}, also: []string{"I1"}, because: "the events end at the call"},
 	{invariant: "I25", bug: "an event has the next attempt", plant: edit(`update autopost.events e set attempt = attempt + 1
@@ -222,7 +223,7 @@ var inCalls = []planted{
 		h.do(`select test.start('plain')`)
 	}},
 	{invariant: "I15", bug: "what is claimed goes on while a breaker is open", plant: func(h *fixture) {
-		h.breaks("call_obstacle", "v_limit.probe_id is distinct from p_delivery.delivery_id", "false")
+		h.breaks("call_obstacle", "v_limit.probe_id is distinct from p_delivery_id", "false")
 		h.channels("one", "two", "three", "four")
 		h.do(`update autopost.channels set rate_group = 'down' where channel_id in ('one', 'two', 'three', 'four')`)
 		h.do(`update autopost.platform_limits set cooldown_until = null`)
@@ -297,7 +298,7 @@ var inCalls = []planted{
 		h.fly("hold")
 	}},
 	{invariant: "I20", bug: "recovery takes a call that began for one that did not", plant: func(h *fixture) {
-		h.breaks("call_started_at", "e.action = 'send_attempt'", "e.action = 'no such'")
+		h.breaks("call_started_at", "then p_delivery.call_begun_at", "then null::timestamptz")
 		h.ahead("10 minutes")
 		h.do(`select autopost.recover_sending_leases('w')`)
 	}},
@@ -413,7 +414,7 @@ var inIngress = []planted{
 		h.do(`select autopost.touch_run('a daemon')`)
 	}},
 	{invariant: "I5", bug: "what was sent is not looked at", plant: func(h *fixture) {
-		h.breaks("fan_out_to", "d.status = 'sent'", "d.status = 'no such'")
+		h.breaks("fan_out_to", "d.phase = 'sent'", "d.status = 'no such'")
 		h.do(`select test.say('plain', 'one')`)
 	}},
 	{invariant: "I17", bug: "a channel is passed over and counted", plant: func(h *fixture) {

@@ -14,7 +14,7 @@ begin
 		update autopost.deliveries d
 		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = 'restore',
 			claim_token = autopost.new_id()::text, sending_started_at = v_now, sending_lease_until = v_now,
-			updated_at = v_now
+			call_begun_at = null, updated_at = v_now
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
 		returning d.* into p_delivery;
 		update autopost.channel_gates g set inflight = g.inflight + 1

@@ -27,13 +27,15 @@ $$;
 create or replace function autopost.lock_channels(p_workspace_id text, p_channel_ids text[]) returns void
 language plpgsql
 as $$
--- Purpose: locks channels in the order of their ids.
+-- Purpose: locks channels in the order of their ids. One probe per channel: by any (ids) the
+--          planner would read all channels of a small workspace.
 -- Locks:   channels (channel_id).
 begin
-	perform 1 from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
-	order by c.channel_id
-	for no key update of c;
+	perform 1 from (select distinct u.id from unnest(p_channel_ids) u (id) order by u.id) u
+	cross join lateral (
+		select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
+		for no key update of c) c;
 end
 $$;
 

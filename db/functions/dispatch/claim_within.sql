@@ -89,7 +89,7 @@ begin
 		update autopost.deliveries d
 		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
 			claim_token = md5(v_salt || d.delivery_id),
-			sending_started_at = v_now, sending_lease_until = v_lease,
+			sending_started_at = v_now, sending_lease_until = v_lease, call_begun_at = null,
 			send_at = (v_slots ->> d.delivery_id::text)::timestamptz, updated_at = v_now
 		where d.workspace_id = p_workspace_id
 		and d.delivery_id = any (v_ids)

@@ -171,8 +171,6 @@ declare
 	v_now timestamptz;
 	v_items jsonb;
 	v_tokens jsonb;
-	v_since timestamptz;
-	v_calls jsonb;
 	v_ids uuid[];
 	v_channels text[];
 	v_begun text := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
@@ -187,7 +185,7 @@ begin
 	into v_items, v_tokens, v_ids
 	from jsonb_array_elements(p_items) with ordinality i
 	where i.value -> 'outcome' -> 'ok' = 'true' and not coalesce(i.value #> '{outcome,raw,reconciled}' = 'true', false);
-	select array_agg(distinct d.channel_id), min(d.claimed_at), array_agg(d.delivery_id) into v_channels, v_since, v_ids
+	select array_agg(distinct d.channel_id), array_agg(d.delivery_id) into v_channels, v_ids
 	from unnest(v_ids) u (id)
 	cross join lateral (select d.* from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
@@ -198,7 +196,6 @@ begin
 		return '{}';
 	end if;
 	v_now := autopost.now_ts();
-	v_calls := autopost.calls_begun(p_workspace_id, v_ids, v_since);
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
 	with done as (
 		update autopost.deliveries d
@@ -206,7 +203,7 @@ begin
 			claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null,
 				sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
-			last_call_at = coalesce((v_calls ->> (d.delivery_id || '/' || d.attempt))::timestamptz, d.claimed_at),
+			last_call_at = coalesce(d.call_begun_at, d.claimed_at),
 			(provider_message_id, render_meta) = (
 				select o.outcome ->> 'provider_message_id',
 					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object'
@@ -214,7 +211,7 @@ begin
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = jsonb_build_object('token', d.claim_token)
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at,
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
@@ -223,7 +220,7 @@ begin
 			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
 			autopost.late_start(d.delivery_id, d.trace_id)
 		from done d
-		where not v_calls ? (d.delivery_id || '/' || d.attempt)
+		where d.call_begun_at is null
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -251,12 +248,11 @@ begin
 end
 $$;
 
-create or replace function autopost.commit_items(p_workspace_id text, p_items jsonb) returns jsonb
-language plpgsql set plan_cache_mode = force_generic_plan
+create or replace function autopost.commit_each(p_workspace_id text, p_items jsonb) returns jsonb
+language plpgsql
 as $$
--- Purpose: settles one or many deliveries in one transaction. It locks all rows first, in the
---          common lock order, settles the sent ones together and the rest one by one. The plan is
---          generic: a plan for each list of ids costs as much as its run.
+-- Purpose: commit_items for any batch. It locks all rows first, in the common lock order, settles
+--          the sent ones together and the rest one by one.
 -- Returns: the answers in the order of the items. A stale or repeated item has an answer too.
 -- Raises:  AP001 for a malformed item.
 -- Locks:   credential_health of refused credentials, then as lock_for_settling, then channel_gates
@@ -269,7 +265,6 @@ declare
 	v_item record;
 	v_answers jsonb[];
 begin
-	perform autopost.require_array('items', p_items);
 	v_ids := autopost.uuids_of(p_items, 'delivery_id');
 	perform autopost.outcome_refusal(i.value) from jsonb_array_elements(p_items) i
 	where (i.value -> 'outcome' -> 'ok' = 'true' and i.value -> 'outcome' ->> 'provider_message_id' <> ''
@@ -304,5 +299,126 @@ begin
 		perform autopost.judge_platforms(p_workspace_id, p_items, to_jsonb(v_answers));
 	end if;
 	return to_jsonb(v_answers);
+end
+$$;
+
+create or replace function autopost.commit_together(p_workspace_id text, p_items jsonb) returns jsonb
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
+-- Purpose: commit_items for the usual batch in one probe, one UPDATE and one INSERT: calls of one
+--          step without a quota that succeeded under the current claim, while no group fails. The
+--          settings keep the plans by key, whatever the statistics are.
+-- Returns: the answers in order; null, with nothing changed, for any other batch.
+-- Locks:   channels, deliveries, channel_gates, in this order.
+-- Reads:   platform_limits.
+-- Writes:  deliveries, channels, channel_gates, events (sent; send_attempt if start_call was left
+--          out; stale_commit).
+declare
+	v_size int;
+	v_ids uuid[];
+	v_tokens text[];
+	v_posts text[];
+	v_raws jsonb[]; -- what the platform said beside the id
+	v_places int[];
+	v_channels text[];
+	v_plain boolean;
+	v_now timestamptz;
+	v_begun text := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+	v_prefix text;
+	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
+	v_answers jsonb;
+	v_done int[];
+	v_freed jsonb;
+begin
+	select count(*), array_agg((i.value ->> 'delivery_id')::uuid), array_agg(i.value ->> 'claim_token'),
+		array_agg(i.value -> 'outcome' ->> 'provider_message_id'),
+		array_agg(case when i.value -> 'outcome' ?| '{raw,sent_at}' then jsonb_build_object(
+			'sent_at', i.value -> 'outcome' -> 'sent_at', 'raw', i.value -> 'outcome' -> 'raw') end),
+		bool_and(coalesce(i.value -> 'outcome' -> 'ok' = 'true' and i.value ->> 'claim_token' <> ''
+			and i.value -> 'outcome' ->> 'provider_message_id' <> ''
+			and not coalesce(i.value -> 'outcome' -> 'raw' ?| '{reconciled,steps}', false), false))
+	into v_size, v_ids, v_tokens, v_posts, v_raws, v_plain
+	from jsonb_array_elements(p_items) i;
+	if v_plain is distinct from true or autopost.groups_are_failing(p_workspace_id) then
+		return null;
+	end if;
+	select array_agg(r.id), array_agg(r.token), array_agg(r.post), array_agg(r.raw), array_agg(r.place),
+		array_agg(distinct r.channel_id), count(distinct r.id) = v_size
+	into v_ids, v_tokens, v_posts, v_raws, v_places, v_channels, v_plain
+	from (
+		select u.id, u.token, u.post, u.raw, u.place::int, d.channel_id
+		from unnest(v_ids, v_tokens, v_posts, v_raws) with ordinality u (id, token, post, raw, place)
+		cross join lateral (
+			select d.channel_id, d.status, d.claim_token, d.quota_held, d.render_meta from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		where d.status = 'sending' and d.claim_token = u.token and not d.quota_held
+			and jsonb_array_length(d.render_meta -> 'steps') = 1
+		order by d.channel_id, u.id) r;
+	if v_plain is distinct from true then
+		return null;
+	end if;
+	perform autopost.lock_channels(p_workspace_id, v_channels);
+	v_now := autopost.now_ts();
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
+	with done as (
+		update autopost.deliveries d
+		set status = 'sent',
+			claimed_at = null, claimed_by = null, claim_token = null, sending_started_at = null,
+				sending_lease_until = null, send_at = null,
+			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
+			last_call_at = coalesce(d.call_begun_at, d.claimed_at), provider_message_id = u.post,
+			settled = jsonb_build_object('token', u.token)
+		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sending' and d.claim_token = u.token
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
+			u.post, u.raw, u.place
+	), begun as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_begun || to_hex(v_number + d.place))::uuid, d.delivery_id,
+			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
+			autopost.late_start(d.delivery_id, d.trace_id)
+		from done d
+		where d.call_begun_at is null
+	), logged as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
+			d.channel_id, v_now, 'sent', d.attempt, 'ok',
+			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
+				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
+		from done d
+	), freed as (
+		select d.channel_id, jsonb_build_array(count(*), (array_agg(d.post order by d.place desc))[1]) as places
+		from done d
+		group by d.channel_id
+	)
+	select (select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d),
+		(select array_agg(d.place order by d.place) from done d),
+		(select jsonb_object_agg(f.channel_id, f.places) from freed f)
+	into v_answers, v_done, v_freed;
+	perform autopost.lock_gates(p_workspace_id, v_channels);
+	if v_freed is not null then
+		perform autopost.speed_up(p_workspace_id, v_freed), autopost.release_capacity(p_workspace_id, v_freed);
+	end if;
+	if coalesce(cardinality(v_done), 0) < v_size then -- their claims ended meanwhile
+		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
+			autopost.settle_item(p_workspace_id, i.value)) order by i.ordinality)
+			from jsonb_array_elements(p_items) with ordinality i);
+	end if;
+	return v_answers;
+end
+$$;
+
+create or replace function autopost.commit_items(p_workspace_id text, p_items jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: settles one or many deliveries in one transaction.
+-- Returns: the answers in the order of the items. A stale or repeated item has an answer too.
+-- Raises:  AP001 for a malformed item.
+-- Locks:   as commit_together or commit_each.
+begin
+	perform autopost.require_array('items', p_items), autopost.uuids_of(p_items, 'delivery_id');
+	return coalesce(autopost.commit_together(p_workspace_id, p_items), autopost.commit_each(p_workspace_id, p_items));
 end
 $$;

@@ -16,6 +16,21 @@ select case
 			greatest(p_slot, p_now)) > greatest(p_slot, p_now) then 'window' end
 $$;
 
+create or replace function autopost.share_channels(p_workspace_id text, p_channel_ids text[]) returns void
+language plpgsql
+as $$
+-- Purpose: keeps channels from changing. One probe per channel: by any (ids) the planner would
+--          read all channels of a small workspace.
+-- Locks:   channels (channel_id), shared.
+begin
+	perform 1 from (select distinct u.id from unnest(p_channel_ids) u (id) order by u.id) u
+	cross join lateral (
+		select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
+		for share of c) c;
+end
+$$;
+
 create or replace function autopost.lock_for_start(p_workspace_id text, p_ids uuid[], p_channel_ids text[],
 	p_late boolean) returns void
 language plpgsql
@@ -29,20 +44,14 @@ begin
 		perform autopost.lock_groups(p_workspace_id, p_channel_ids);
 		perform autopost.lock_channels(p_workspace_id, p_channel_ids);
 	else
-		perform 1 from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
-		order by c.channel_id
-		for share of c;
+		perform autopost.share_channels(p_workspace_id, p_channel_ids);
 	end if;
-	perform 1 from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids)
-	order by d.channel_id, d.delivery_id
-	for no key update of d;
+	perform autopost.lock_deliveries(p_workspace_id, p_ids);
 end
 $$;
 
-create or replace function autopost.call_obstacle(p_workspace_id text, p_status text, p_delivery autopost.deliveries,
-	p_now timestamptz) returns text
+create or replace function autopost.call_obstacle(p_workspace_id text, p_status text, p_delivery_id uuid,
+	p_channel_id text, p_send_at timestamptz, p_now timestamptz) returns text
 language plpgsql stable
 as $$
 -- Purpose: start_obstacle with the current row of the channel. While the breaker of a group is
@@ -53,11 +62,11 @@ declare
 	v_limit autopost.platform_limits;
 begin
 	select c.* into v_channel from autopost.channels c where c.workspace_id = p_workspace_id
-		and c.channel_id = p_delivery.channel_id;
+		and c.channel_id = p_channel_id;
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group;
-	return coalesce(autopost.start_obstacle(p_status, v_channel, v_limit, p_delivery.send_at, p_now),
-		case when v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery.delivery_id
+	return coalesce(autopost.start_obstacle(p_status, v_channel, v_limit, p_send_at, p_now),
+		case when v_limit.breaker_opened_at is not null and v_limit.probe_id is distinct from p_delivery_id
 			then 'rate' end);
 end
 $$;
@@ -74,15 +83,18 @@ declare
 begin
 	return (
 		select coalesce(jsonb_object_agg(c.channel_id, true), '{}')
-		from autopost.channels c
+		from unnest(p_channel_ids) u (channel_id)
+		cross join lateral (
+			select c.channel_id, c.platform, c.rate_group, c.enabled, c.paused_until, c.held_until, c.cooldown_until
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
 		left join lateral (
-			select l.* from autopost.platform_limits l
+			select l.cooldown_until, l.breaker_opened_at from autopost.platform_limits l
 			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
 				limit 1) l on true
-		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
-		and (p_status <> 'active' or not c.enabled
+		where p_status <> 'active' or not c.enabled
 			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
-			or l.breaker_opened_at is not null));
+			or l.breaker_opened_at is not null);
 end
 $$;
 
@@ -92,14 +104,13 @@ language plpgsql
 as $$
 -- Purpose: locks all rows that these calls may need, in the common lock order, and starts the calls
 --          without an obstacle in one statement. A late call gets the next slot, started or not. So
---          does a call with a slot beyond the horizon of any claim: the clock was put back since. An
---          unstarted late call whose slot limited nothing gets one that ends now (passed_slots).
+--          does a call with a slot beyond the horizon of any claim: the clock was put back since.
 -- Returns: o_begun {index in p_items: answer}; o_status, the status of the workspace after the
 --          locks, because it may have been paused meanwhile.
 -- Raises:  AP001 for a malformed item.
 -- Locks:   see lock_for_start.
 -- Reads:   channels, platform_limits.
--- Writes:  events (send_attempt); deliveries, channels and platform_limits for new slots.
+-- Writes:  deliveries, events (send_attempt); channels and platform_limits for new slots.
 declare
 	v_tokens jsonb;
 	v_places jsonb;
@@ -111,10 +122,8 @@ declare
 	v_before timestamptz := v_asked - v_tolerance; -- a call with an earlier slot is late
 	v_horizon interval := autopost.slot_horizon();
 	v_now timestamptz;
-	v_known jsonb;
 	v_doubtful jsonb;
 	v_slots jsonb := '{}';
-	v_passed jsonb; -- slots that ended by now, for late calls that nothing limits
 	v_overdue boolean;
 	v_late record;
 	v_answer jsonb;
@@ -160,13 +169,12 @@ begin
 	v_answer := jsonb_build_object('applied', true, 'now', v_now);
 	v_deadline := autopost.call_deadline(v_lease, v_since, v_margin);
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-	v_known := autopost.calls_begun(p_workspace_id, v_ids, v_since);
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
 	if v_overdue then
 		for v_late in -- a started call waits for a slot at any distance
 			select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
 			from (
-				select d.delivery_id, d.send_at, v_known ? (d.delivery_id || '/' || d.attempt) as begun
+				select d.delivery_id, d.send_at, d.call_begun_at is not null as begun
 				from unnest(v_ids) u (id)
 				cross join lateral (select d.* from autopost.deliveries d
 					where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
@@ -177,11 +185,6 @@ begin
 			group by l.begun
 			order by l.begun desc
 		loop
-			if not v_late.begun then
-				v_passed := autopost.passed_slots(p_workspace_id, v_late.ids, v_now, v_tolerance / 2);
-				v_slots := v_slots || coalesce(v_passed, '{}');
-				continue when v_passed is not null;
-			end if;
 			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
 				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
 		end loop;
@@ -192,22 +195,27 @@ begin
 	end if;
 	with begun as (
 		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at,
-			d.sending_lease_until, d.send_at
+			d.sending_lease_until, d.send_at,
+			greatest(v_now, d.claimed_at) as begun_at -- never before its claim, even if the clock was put back
 		from unnest(v_ids) u (id)
 		cross join lateral (select d.* from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
 		where d.status = 'sending' and d.claim_token = v_tokens ->> d.delivery_id::text
 			and d.sending_lease_until > v_now
-		and not v_known ? (d.delivery_id || '/' || d.attempt)
+		and d.call_begun_at is null
 		and coalesce(d.send_at, v_now) between v_before and v_now + v_horizon
-		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d, v_now) is null)
+		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d.delivery_id, d.channel_id,
+			d.send_at, v_now) is null)
+	), marked as (
+		update autopost.deliveries d
+		set call_begun_at = b.begun_at
+		from begun b
+		where d.workspace_id = p_workspace_id and d.delivery_id = b.delivery_id
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
 		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
-			b.message_id, b.channel_id,
-			-- never before its claim, even if the clock was put back
-			greatest(v_now, b.claimed_at), 'send_attempt', b.attempt, 'ok',
+			b.message_id, b.channel_id, b.begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
@@ -246,17 +254,17 @@ begin
 				autopost.setting_interval('lease_margin_seconds')));
 	end if;
 	-- late, and the horizon has no free slot
-	v_obstacle := coalesce(autopost.call_obstacle(p_workspace_id, p_status, v_delivery, v_now), 'rate');
+	v_obstacle := coalesce(autopost.call_obstacle(p_workspace_id, p_status, v_delivery.delivery_id, v_delivery.channel_id,
+		v_delivery.send_at, v_now), 'rate');
 	perform autopost.release_claim(p_workspace_id, v_delivery, v_obstacle);
 	return jsonb_build_object('applied', false, 'reason', v_obstacle);
 end
 $$;
 
-create or replace function autopost.start_items(p_workspace_id text, p_items jsonb) returns jsonb
-language plpgsql set plan_cache_mode = force_generic_plan
+create or replace function autopost.start_each(p_workspace_id text, p_items jsonb) returns jsonb
+language plpgsql
 as $$
--- Purpose: the answers of start_call to [{"delivery_id", "claim_token"}], in their order. The plan
---          is generic: a plan for each list of ids costs as much as its run.
+-- Purpose: start_items for any batch.
 -- Locks:   as begin_calls, then channel_gates if a claim may be released.
 declare
 	v_done record := autopost.begin_calls(p_workspace_id, p_items);
@@ -273,6 +281,144 @@ begin
 			autopost.begin_or_release(p_workspace_id, v_done.o_status, v_item.value));
 	end loop;
 	return coalesce(to_jsonb(v_answers), '[]');
+end
+$$;
+
+create or replace function autopost.few(p_ids uuid[], p_tokens text[], p_places int[], p_slots timestamptz[] default null,
+	p_posts text[] default null, p_raws jsonb[] default null)
+	returns table (id uuid, token text, place int, slot timestamptz, post text, raw jsonb)
+language plpgsql immutable parallel safe rows 1
+as $$
+-- Purpose: the rows of these arrays for an UPDATE by key. The planner expects one row, so it probes
+--          the primary key for each, whatever it believes about the table. With the true number it
+--          reads all deliveries of a workspace that it takes for small, and keeps that plan.
+begin
+	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws) u;
+end
+$$;
+
+create or replace function autopost.start_together(p_workspace_id text, p_items jsonb) returns jsonb
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
+-- Purpose: start_items for the usual batch in one probe, one UPDATE and one INSERT: unstarted calls
+--          under current claims with one lease, whose slots are due or limited nothing. The settings
+--          keep the plans by key, whatever the statistics are.
+-- Returns: the answers in order; null, with nothing changed, for any other batch.
+-- Raises:  AP001 for a malformed item.
+-- Locks:   see lock_for_start; then channel_gates if a claim is released.
+-- Reads:   workspaces, channels, platform_limits.
+-- Writes:  deliveries, events (send_attempt); as begin_or_release.
+declare
+	v_ids uuid[] := autopost.uuids_of(p_items, 'delivery_id');
+	v_tokens text[] := array(select i.value ->> 'claim_token' from jsonb_array_elements(p_items) with ordinality i
+		order by i.ordinality);
+	v_size int := cardinality(v_ids);
+	v_places int[]; -- index in p_items of each call, in the order of the locks
+	v_slots timestamptz[];
+	v_channels text[];
+	v_found int;
+	v_late uuid[]; -- calls whose slot is past, or beyond the horizon of any claim
+	v_claimed timestamptz;
+	v_lease timestamptz;
+	v_alike boolean;
+	v_passed jsonb;
+	v_asked timestamptz := autopost.now_ts();
+	v_tolerance interval := autopost.slot_tolerance();
+	v_before timestamptz := v_asked - v_tolerance;
+	v_now timestamptz;
+	v_begun_at timestamptz;
+	v_status text;
+	v_doubtful jsonb;
+	v_answer jsonb;
+	v_answers jsonb;
+	v_done int[];
+	v_prefix text;
+	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
+begin
+	perform autopost.require_argument('claim_token',
+		array_position(v_tokens, null) is null and array_position(v_tokens, '') is null);
+	select array_agg(r.delivery_id), array_agg(r.token), array_agg(r.place), array_agg(r.send_at),
+		array_agg(distinct r.channel_id),
+		count(distinct r.delivery_id), min(r.claimed_at), min(r.sending_lease_until),
+		min(r.claimed_at) = max(r.claimed_at) and min(r.sending_lease_until) = max(r.sending_lease_until),
+		array_agg(r.delivery_id) filter (where r.send_at < v_before or r.send_at > v_asked + autopost.slot_horizon())
+	into v_ids, v_tokens, v_places, v_slots, v_channels, v_found, v_claimed, v_lease, v_alike, v_late
+	from (
+		select u.id as delivery_id, u.token, u.place::int, d.channel_id, d.claimed_at, d.sending_lease_until, d.send_at
+		from unnest(v_ids, v_tokens) with ordinality u (id, token, place)
+		cross join lateral (
+			select d.channel_id, d.status, d.claim_token, d.claimed_at, d.sending_lease_until, d.send_at, d.call_begun_at
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		where d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null
+		order by d.channel_id, u.id) r;
+	if v_found is distinct from v_size or not v_alike then
+		return null;
+	end if;
+	if v_late is null then
+		perform autopost.share_channels(p_workspace_id, v_channels);
+	else
+		perform autopost.lock_groups(p_workspace_id, v_channels), autopost.lock_channels(p_workspace_id, v_channels);
+	end if;
+	v_status := (select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id);
+	v_now := autopost.now_ts();
+	v_begun_at := greatest(v_now, v_claimed); -- never before its claim, even if the clock was put back
+	if v_late is not null then
+		v_passed := autopost.passed_slots(p_workspace_id, v_late, v_now, v_tolerance / 2);
+		if v_passed is null then
+			return null;
+		end if;
+		v_slots := array(select case when v_passed ? u.id::text then (v_passed ->> u.id::text)::timestamptz else u.slot end
+			from unnest(v_ids, v_slots) with ordinality u (id, slot, n) order by u.n);
+	end if;
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, v_status, v_channels, v_now);
+	if v_doubtful <> '{}' or v_now > v_asked + v_tolerance then -- some may be released: lock all in order
+		v_before := greatest(v_before, v_now - v_tolerance);
+		perform autopost.lock_deliveries(p_workspace_id, v_ids);
+	end if;
+	v_answer := jsonb_build_object('applied', true, 'now', v_now, 'deadline',
+		autopost.call_deadline(v_lease, v_claimed, autopost.setting_interval('lease_margin_seconds')));
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+	with begun as (
+		update autopost.deliveries d
+		set call_begun_at = v_begun_at, send_at = u.slot
+		from autopost.few(v_ids, v_tokens, v_places, v_slots) u
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+		and d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null and d.sending_lease_until > v_now
+		and coalesce(u.slot >= v_before, true)
+		and (not v_doubtful ? d.channel_id
+			or autopost.call_obstacle(p_workspace_id, v_status, u.id, d.channel_id, u.slot, v_now) is null)
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.send_at, u.place
+	), logged as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+			v_begun_at, 'send_attempt', b.attempt, 'ok',
+			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
+				b.send_at, 'trace_id', b.trace_id))
+		from begun b
+	)
+	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place),
+		array_agg(b.place order by b.place)
+	into v_answers, v_done
+	from begun b;
+	if coalesce(cardinality(v_done), 0) < v_size then
+		perform autopost.lock_gates(p_workspace_id, v_channels);
+		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
+			autopost.begin_or_release(p_workspace_id, v_status, i.value)) order by i.ordinality)
+			from jsonb_array_elements(p_items) with ordinality i);
+	end if;
+	return v_answers;
+end
+$$;
+
+create or replace function autopost.start_items(p_workspace_id text, p_items jsonb) returns jsonb
+language plpgsql
+as $$
+-- Purpose: the answers of start_call to [{"delivery_id", "claim_token"}], in their order.
+-- Locks:   as lock_for_start, then channel_gates if a claim may be released.
+begin
+	return coalesce(autopost.start_together(p_workspace_id, p_items), autopost.start_each(p_workspace_id, p_items));
 end
 $$;
 

@@ -48,13 +48,14 @@ $$;
 create or replace function autopost.lock_gates(p_workspace_id text, p_channel_ids text[]) returns void
 language plpgsql
 as $$
--- Purpose: locks the gates of channels in order.
+-- Purpose: locks the gates of channels in order, by one probe each (lock_channels).
 -- Locks:   channel_gates (channel_id).
 begin
-	perform 1 from autopost.channel_gates g
-	where g.workspace_id = p_workspace_id and g.channel_id = any (p_channel_ids)
-	order by g.channel_id
-	for no key update of g;
+	perform 1 from (select distinct u.id from unnest(p_channel_ids) u (id) order by u.id) u
+	cross join lateral (
+		select 1 from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = u.id limit 1
+		for no key update of g) g;
 end
 $$;
 

@@ -106,18 +106,15 @@ as $$
 declare
 	v_last timestamptz := p_now + autopost.slot_horizon();
 begin
-	if not exists (
-		select 1 from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.window_mode = 'windowed'
-	) then
-		return '{}';
-	end if;
 	return (
 		select coalesce(jsonb_object_agg(u.channel_id, h.is), '{}')
 		from (
 			select c.timezone, c.posting_window, array_agg(c.channel_id) as channels
-			from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.window_mode = 'windowed'
+			from unnest(p_channel_ids) x (channel_id)
+			cross join lateral (
+				select c.channel_id, c.window_mode, c.timezone, c.posting_window from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = x.channel_id limit 1) c
+			where c.window_mode = 'windowed'
 			group by c.timezone, c.posting_window) w
 		cross join lateral (select case
 			when autopost.opens_at('windowed', w.timezone, w.posting_window, p_now) > p_now then 'closed'

@@ -31,7 +31,8 @@ as $$
 begin
 	update autopost.deliveries d
 	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = autopost.now_ts()
-	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id and d.phase in ('active', 'retry') and d.status <> 'sending';
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
+		and d.phase in ('active', 'retry') and d.status <> 'sending';
 end
 $$;
 
@@ -206,7 +207,8 @@ begin
 	join autopost.platforms f on f.platform = c.platform
 	cross join lateral (
 		select d.rendered_text, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_channel.workspace_id and d.channel_id = c.channel_id and d.phase in ('active', 'retry') and d.status <> 'sending'
+		where d.workspace_id = p_channel.workspace_id and d.channel_id = c.channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at < v_month + interval '1 month' and (d.due_at >= v_month or v_month <= p_now)
 			and d.delivery_id <> all (p_without)
 		offset 0) d

@@ -13,6 +13,19 @@ begin
 end
 $$;
 
+create or replace function autopost.lock_deliveries(p_workspace_id text, p_ids uuid[]) returns void
+language plpgsql
+as $$
+-- Purpose: locks deliveries in order.
+-- Locks:   deliveries (channel_id, delivery_id).
+begin
+	perform 1 from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids)
+	order by d.channel_id, d.delivery_id
+	for no key update of d;
+end
+$$;
+
 create or replace function autopost.lock_for_settling(p_workspace_id text, p_delivery_ids uuid[], p_with_groups boolean,
 	p_moved text[]) returns void
 language plpgsql
@@ -45,11 +58,7 @@ begin
 	else
 		perform autopost.lock_channels(p_workspace_id, v_channels);
 	end if;
-	perform 1 from autopost.deliveries d
-	where d.workspace_id = p_workspace_id
-	and d.delivery_id = any (p_delivery_ids)
-	order by d.channel_id, d.delivery_id
-	for no key update of d;
+	perform autopost.lock_deliveries(p_workspace_id, p_delivery_ids);
 end
 $$;
 
@@ -64,37 +73,11 @@ end
 $$;
 
 create or replace function autopost.call_started_at(p_delivery autopost.deliveries) returns timestamptz
-language plpgsql stable set enable_seqscan = off
+language sql immutable parallel safe
 as $$
--- Purpose: when the call of the current attempt started; null if it did not.
--- Reads:   events.
-begin
-	return (
-		select e.ts from autopost.events e
-		where e.workspace_id = p_delivery.workspace_id
-		and e.delivery_id = p_delivery.delivery_id
-		and e.ts >= p_delivery.claimed_at and e.ts < p_delivery.claimed_at + interval '2 days'
-		and e.action = 'send_attempt' and e.attempt = p_delivery.attempt
-		limit 1);
-end
-$$;
-
-create or replace function autopost.calls_begun(p_workspace_id text, p_ids uuid[], p_since timestamptz) returns jsonb
-language plpgsql stable set enable_seqscan = off
-as $$
--- Purpose: when the calls of these deliveries, claimed at p_since or later, started:
---          {"delivery_id/attempt": ts}. One index probe per delivery: a cached plan may come from
---          an empty partition without statistics.
--- Reads:   events.
-begin
-	return (
-		select coalesce(jsonb_object_agg(u.id || '/' || e.attempt, e.ts), '{}')
-		from unnest(p_ids) u (id)
-		cross join lateral (
-			select e.attempt, e.ts from autopost.events e
-			where e.workspace_id = p_workspace_id and e.delivery_id = u.id and e.action = 'send_attempt'
-			and e.ts >= p_since and e.ts < p_since + interval '2 days' offset 0) e);
-end
+-- Purpose: when the call of the current claim started, the time of its send_attempt; null if it did
+--          not start.
+select case when p_delivery.status = 'sending' then p_delivery.call_begun_at end
 $$;
 
 create or replace function autopost.late_start(p_delivery_id uuid, p_trace_id uuid) returns jsonb
@@ -107,9 +90,12 @@ $$;
 create or replace function autopost.record_late_start(p_workspace_id text, p_delivery autopost.deliveries) returns void
 language plpgsql
 as $$
--- Purpose: writes the send_attempt of a call without start_call.
--- Writes:  events (send_attempt).
+-- Purpose: records the start of a call without start_call, at the time of its claim.
+-- Writes:  deliveries, events (send_attempt).
 begin
+	update autopost.deliveries d
+	set call_begun_at = d.claimed_at
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 	insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 		meta)
 	values (p_workspace_id, autopost.new_id(), p_delivery.delivery_id, p_delivery.message_id, p_delivery.channel_id,
@@ -119,7 +105,7 @@ end
 $$;
 
 create or replace function autopost.sent_answer(p_attempt int) returns jsonb
-language sql immutable parallel safe
+language sql stable parallel safe -- immutable would not be inlined
 as $$
 -- Purpose: the answer to a commit that moved a delivery to sent. It is not stored, because sent is
 --          final.
@@ -156,7 +142,6 @@ as $$
 --          for a repeated commit. A sent delivery without start_call gets its send_attempt.
 -- Returns: the answer of the commit.
 -- Locks:   channel_gates.
--- Reads:   events.
 -- Writes:  deliveries, channel_gates, events (send_attempt).
 declare
 	v_now timestamptz := autopost.now_ts();
@@ -168,6 +153,7 @@ begin
 	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
 		perform autopost.record_late_start(p_workspace_id, p_delivery);
 		v_call_at := p_delivery.claimed_at;
+		p_delivery.call_begun_at := v_call_at;
 	end if;
 	if p_delivery.quota_held then
 		perform autopost.settle_quota(p_workspace_id, p_delivery, p_status, p_error),

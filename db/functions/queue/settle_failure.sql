@@ -133,7 +133,11 @@ begin
 		v_on_unknown := 'resend';
 	end if;
 	-- the call did start
-	perform autopost.record_late_start(p_workspace_id, p_delivery) where autopost.call_started_at(p_delivery) is null;
+	if autopost.call_started_at(p_delivery) is null then
+		perform autopost.record_late_start(p_workspace_id, p_delivery);
+		v_delivery.call_begun_at := p_delivery.claimed_at;
+		p_delivery.call_begun_at := p_delivery.claimed_at;
+	end if;
 	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
 	update autopost.deliveries d
 	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()

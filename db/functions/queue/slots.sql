@@ -202,41 +202,58 @@ $$;
 
 create or replace function autopost.passed_slots(p_workspace_id text, p_ids uuid[], p_now timestamptz,
 	p_most interval) returns jsonb
-language plpgsql stable
+language plpgsql
 as $$
 -- Purpose: slots that end at p_now for late deliveries whose own slots limited nothing: spaced by
 --          the widest step in each rate group they take at most p_most together, and no later slot
---          of their channels and groups is taken. Such slots are past, so nothing has to record
---          them. Groups and channels are locked.
+--          of their channels and groups is taken. Groups and channels are locked.
 -- Returns: {delivery_id: slot, null if it has no limit any more}; null if any of these slots limits.
--- Reads:   deliveries, channels, platform_limits.
+-- Reads:   deliveries.
+-- Writes:  channels, platform_limits.
+declare
+	v_slots jsonb;
+	v_channels text[]; -- those with a rate
+	v_groups jsonb;
 begin
-	return (
-		select case when bool_and(s.took <= p_most and coalesce(s.taken_until <= p_now - s.took, true))
-			then jsonb_object_agg(s.id, case when s.limited then p_now - s.took + s.before * s.step end) end
+	select case when bool_and(s.took <= p_most and coalesce(s.taken_until <= p_now - s.took, true))
+		then jsonb_object_agg(s.id, case when s.limited then p_now - s.took + s.before * s.step end) end,
+		array_agg(distinct s.channel_id) filter (where s.own > 0),
+		jsonb_agg(distinct jsonb_build_array(s.platform, s.rate_group)) filter (where s.shared)
+	into v_slots, v_channels, v_groups
+	from (
+		select r.id, r.channel_id, r.platform, r.rate_group, r.own, r.before, g.step, g.total * g.step as took,
+			greatest(r.taken_until, g.taken_until) as taken_until, g.shared, r.own > 0 or g.shared as limited
 		from (
-			select r.id, r.before, g.step, g.total * g.step as took, r.own > 0 or g.limited as limited, greatest(r.taken_until, g.taken_until) as taken_until
-			from (
-				select c.platform, c.rate_group, u.id, c.micros as own,
-					sum(d.cost) over w - d.cost as before, sum(d.cost) over p as total, max(c.micros) over p as micros,
-					max(c.next_allowed_at) over p as taken_until
-				from unnest(p_ids) with ordinality u (id, n)
-				cross join lateral (
-					select d.channel_id, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
-					where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-				cross join lateral (
-					select c.platform, c.rate_group, autopost.slot_micros(c.effective_rps) as micros,
-						case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
-					from autopost.channels c
-					where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-				window p as (partition by c.platform, c.rate_group), w as (p order by u.n)) r
-			left join lateral (
-				select autopost.slot_micros(l.rate_rps) as micros, case when l.rate_rps > 0 then l.next_allowed_at end as taken_until
-				from autopost.platform_limits l
-				where l.workspace_id = p_workspace_id and l.platform = r.platform and l.rate_group = r.rate_group
-				limit 1) l on true
+			select c.platform, c.rate_group, c.channel_id, u.id, c.micros as own,
+				sum(d.cost) over w - d.cost as before, sum(d.cost) over p as total, max(c.micros) over p as micros,
+				max(c.next_allowed_at) over p as taken_until
+			from unnest(p_ids) with ordinality u (id, n)
 			cross join lateral (
-				select r.total, l.taken_until, coalesce(l.micros > 0, false) as limited, greatest(r.micros, l.micros) * interval '1 microsecond' as step) g) s);
+				select d.channel_id, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			cross join lateral (
+				select c.channel_id, c.platform, c.rate_group, autopost.slot_micros(c.effective_rps) as micros,
+					case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
+				from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+			window p as (partition by c.platform, c.rate_group), w as (p order by u.n)) r
+		left join lateral (
+			select autopost.slot_micros(l.rate_rps) as micros, case when l.rate_rps > 0 then l.next_allowed_at end as taken_until
+			from autopost.platform_limits l
+			where l.workspace_id = p_workspace_id and l.platform = r.platform and l.rate_group = r.rate_group
+			limit 1) l on true
+		cross join lateral (
+			select r.total, l.taken_until, coalesce(l.micros > 0, false) as shared,
+				greatest(r.micros, l.micros) * interval '1 microsecond' as step) g) s;
+	if v_slots is not null then -- other late calls must not take the same slots
+		update autopost.channels c
+		set next_allowed_at = p_now
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels);
+		update autopost.platform_limits l
+		set next_allowed_at = p_now
+		where l.workspace_id = p_workspace_id and v_groups @> jsonb_build_array(jsonb_build_array(l.platform, l.rate_group));
+	end if;
+	return v_slots;
 end
 $$;
 

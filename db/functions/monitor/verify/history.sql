@@ -97,6 +97,8 @@ $$;
 create or replace function autopost.verify_i02(p_workspace_id text) returns setof jsonb
 language sql stable
 as $$
+-- Purpose: finds violations of I2. A delivery in flight has the mark of its start exactly if the
+--          event of the start exists.
 select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'send_attempts', s.attempts)
 from (
 	select e.delivery_id, count(*) as n, count(distinct e.attempt) as apart,
@@ -107,6 +109,17 @@ from (
 ) s
 join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = s.delivery_id
 where s.n > d.attempt or s.n > s.apart
+union all
+select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'call_begun_at', d.call_begun_at,
+	'event_at', b.ts)
+from autopost.deliveries d
+left join lateral (
+	select e.ts from autopost.events e
+	where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt'
+		and e.attempt = d.attempt
+	order by e.ts limit 1) b on true
+where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status = 'sending'
+and d.call_begun_at is distinct from b.ts
 $$;
 
 create or replace function autopost.verify_i24(p_workspace_id text) returns setof jsonb
