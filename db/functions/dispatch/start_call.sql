@@ -130,6 +130,7 @@ declare
 	v_prefix text;
 	v_salt text := gen_random_uuid();
 	v_margin interval := autopost.setting_interval('lease_margin_seconds');
+	v_begun_at timestamptz[];
 	v_lease timestamptz;
 	v_deadline timestamptz; -- of the calls with this claim time and lease: mostly all
 begin
@@ -206,11 +207,6 @@ begin
 		and coalesce(d.send_at, v_now) between v_before and v_now + v_horizon
 		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d.delivery_id, d.channel_id,
 			d.send_at, v_now) is null)
-	), marked as (
-		update autopost.deliveries d
-		set call_begun_at = b.begun_at
-		from begun b
-		where d.workspace_id = p_workspace_id and d.delivery_id = b.delivery_id
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -223,9 +219,14 @@ begin
 	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text,
 		v_answer || jsonb_build_object('send_at', b.send_at,
 		'deadline', case when b.sending_lease_until = v_lease and b.claimed_at = v_since then v_deadline
-			else autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin) end)), '{}')
-	into o_begun
+			else autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin) end)), '{}'),
+		array_agg(b.delivery_id), array_agg(b.begun_at)
+	into o_begun, v_ids, v_begun_at
 	from begun b;
+	update autopost.deliveries d
+	set call_begun_at = u.slot
+	from autopost.few(v_ids, null, null, v_begun_at) u
+	where d.workspace_id = p_workspace_id and d.delivery_id = u.id;
 end
 $$;
 

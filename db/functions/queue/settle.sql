@@ -16,13 +16,19 @@ $$;
 create or replace function autopost.lock_deliveries(p_workspace_id text, p_ids uuid[]) returns void
 language plpgsql
 as $$
--- Purpose: locks deliveries in order.
+-- Purpose: locks deliveries in order, by probes as in lock_channels.
 -- Locks:   deliveries (channel_id, delivery_id).
 begin
-	perform 1 from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids)
-	order by d.channel_id, d.delivery_id
-	for no key update of d;
+	perform 1 from (
+		select u.id from (select distinct x.id from unnest(p_ids) x (id)) u
+		cross join lateral (
+			select d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		order by d.channel_id, u.id) k
+	cross join lateral (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = k.id limit 1
+		for no key update of d) l;
 end
 $$;
 
