@@ -1,6 +1,7 @@
 create or replace function autopost.claim_from_group(
 	p_workspace_id text, p_limit int, p_platform text, p_rate_group text,
-	out o_ids uuid[], out o_slots jsonb, out o_visited jsonb, out o_quotas text[], out o_denied int, out o_unpaid text[]
+	out o_ids uuid[], out o_slots timestamptz[], out o_visited jsonb, out o_windows jsonb, out o_quotas text[],
+	out o_denied int, out o_unpaid text[]
 )
 language plpgsql
 as $$
@@ -12,8 +13,8 @@ as $$
 --          the first due rows: a row that is due earlier than a queued one also has an earlier key.
 --          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
 --          with a limit, because a plain join may read all channels of a workspace for each row.
--- Returns: o_ids; o_slots {delivery_id: send_at} of the rows with a slot; o_visited {channel_id:
---          [rows picked, the group's next slot]} of each visited gate; o_quotas, the subjects with
+-- Returns: o_ids; o_slots, the slot of each or null; o_visited {channel_id: [rows picked, the
+--          group's next slot]} of each visited gate; o_windows (windows_of); o_quotas, the subjects with
 --          quotas, which the caller spends after the claim; o_denied, the posts of the first row
 --          that the group's quota denies; o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
@@ -36,7 +37,6 @@ declare
 	v_next bigint[]; -- the same, in microseconds from now
 	v_steps bigint[];
 	v_closing boolean[]; -- true: the window closes soon, so its slots must be checked
-	v_windows jsonb;
 	v_places int[]; -- index in v_open of the channel of each row
 	v_costs int[];
 	v_spaced record;
@@ -47,6 +47,7 @@ begin
 	o_ids := '{}';
 	o_slots := '{}';
 	o_visited := '{}';
+	o_windows := '{}';
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
 	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
@@ -93,11 +94,11 @@ begin
 		exit when v_wanted <= 0;
 	end loop;
 
-	v_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
+	o_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
 	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n),
 		array_agg(o.next_allowed_at order by o.n),
-		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n),
+		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(o_windows ? o.channel_id order by o.n),
 			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
 	into v_open, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
@@ -114,7 +115,7 @@ begin
 			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
 			for no key update of c skip locked) l on true
 		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
-		and v_windows ->> u.channel_id is distinct from 'closed'
+		and o_windows ->> u.channel_id is distinct from 'closed'
 		and (coalesce(c.effective_rps, 0) = 0 or l.channel_id is not null)
 	) o
 	where o.room > 0;
@@ -185,8 +186,8 @@ begin
 				v_now);
 		end if;
 		select coalesce(array_agg(s.id order by s.n), '{}'),
-			coalesce(jsonb_object_agg(s.id, v_now + s.slot * interval '1 microsecond')
-			filter (where v_limit.rate_rps > 0 or v_steps[s.place] > 0), '{}'), array_agg(s.place order by s.n)
+			coalesce(array_agg(case when v_limit.rate_rps > 0 or v_steps[s.place] > 0
+				then v_now + s.slot * interval '1 microsecond' end order by s.n), '{}'), array_agg(s.place order by s.n)
 		into o_ids, o_slots, v_places
 		from unnest(o_ids, v_spaced.o_slots, v_places) with ordinality s (id, slot, place, n)
 		where s.slot is not null;
@@ -198,6 +199,9 @@ begin
 			set next_allowed_at = v_limit.next_allowed_at
 			where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
 		end if;
+	end if;
+	if cardinality(o_slots) < cardinality(o_ids) then
+		o_slots := array_fill(null::timestamptz, array[cardinality(o_ids)]);
 	end if;
 	perform autopost.charge_posts(p_workspace_id, o_ids);
 	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
@@ -212,7 +216,7 @@ begin
 end
 $$;
 
-create or replace function autopost.update_gates(p_workspace_id text, p_visited jsonb) returns void
+create or replace function autopost.update_gates(p_workspace_id text, p_visited jsonb, p_windows jsonb) returns void
 language plpgsql
 as $$
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
@@ -220,20 +224,19 @@ as $$
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
 --          no credential or slots, is visited when that ends; any other when its next row is due. No visit is before
 --          the posting window opens. p_visited: {channel_id: [rows taken, the group's next slot if
---          it has a limit]}.
+--          it has a limit]}; p_windows: their windows_of.
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_ahead interval := autopost.slot_horizon();
 	v_channels text[] := array(select k.key from jsonb_object_keys(p_visited) k (key));
-	v_windows jsonb := autopost.windows_of(p_workspace_id, v_channels, v_now);
 	v_ready jsonb;
 begin
 	select coalesce(jsonb_object_agg(u.channel_id, case
 		when not c.enabled or g.inflight + (p_visited -> u.channel_id ->> 0)::int >= c.max_parallel
 			then 'infinity'::timestamptz
-		when c.window_mode = 'windowed' and (v_windows ? u.channel_id or w.wish > v_now + v_ahead)
+		when c.window_mode = 'windowed' and (p_windows ? u.channel_id or w.wish > v_now + v_ahead)
 			then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
 			greatest(case when c.effective_rps > 0 then c.next_allowed_at end,
 				(p_visited -> u.channel_id ->> 1)::timestamptz))

@@ -28,8 +28,9 @@ declare
 	v_now timestamptz := autopost.now_ts();
 	v_salt text := gen_random_uuid();
 	v_ids uuid[] := '{}';
-	v_slots jsonb := '{}';
+	v_slots timestamptz[] := '{}';
 	v_visited jsonb := '{}';
+	v_windows jsonb := '{}';
 	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
 	v_unpaid text[] := '{}'; -- channels with no money for their next row
 	v_lease timestamptz;
@@ -69,6 +70,7 @@ begin
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
 		v_visited := v_visited || v_picked.o_visited;
+		v_windows := v_windows || v_picked.o_windows;
 		v_unpaid := v_unpaid || v_picked.o_unpaid;
 		if v_picked.o_quotas is not null then
 			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group,
@@ -90,31 +92,45 @@ begin
 		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
 			claim_token = md5(v_salt || d.delivery_id),
 			sending_started_at = v_now, sending_lease_until = v_lease, call_begun_at = null,
-			send_at = (v_slots ->> d.delivery_id::text)::timestamptz, updated_at = v_now
-		where d.workspace_id = p_workspace_id
-		and d.delivery_id = any (v_ids)
+			send_at = u.slot, updated_at = v_now
+		from autopost.few(v_ids, null, null, v_slots) u
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
 			d.rendered_text, d.render_meta,
 			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for
 	)
 	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
-		coalesce(a.auth_ref, c.auth_ref), c.rate_group,
+		c.auth_ref, c.rate_group,
 		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
 			c.settings, d.trace_id,
-		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id,
+		c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
 		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
 			d.last_call_at) end, d.due_at, d.scheduled_for
 	from claimed d
-	cross join lateral (select c.* from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-	cross join lateral (select g.* from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id limit 1) g
-	cross join lateral (select m.payload from autopost.messages m
-		where m.workspace_id = p_workspace_id and m.message_id = d.message_id limit 1) m
-	left join lateral (select a.auth_ref from autopost.channel_auth a
-		where a.workspace_id = p_workspace_id and a.channel_id = d.channel_id limit 1) a on true
-	order by d.send_at nulls first, d.channel_id, d.due_at;
-	perform autopost.update_gates(p_workspace_id, v_visited) where v_visited <> '{}';
+	-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
+	full join (
+		select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
+			c.on_unknown, g.last_provider_message_id
+		from (select distinct x.channel_id from claimed x) u
+		cross join lateral (
+			select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+		cross join lateral (
+			select g.last_provider_message_id from autopost.channel_gates g
+			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+		left join lateral (
+			select a.auth_ref from autopost.channel_auth a
+			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
+		on c.channel_id = d.channel_id
+	full join (
+		select m.message_id, m.payload
+		from (select distinct x.message_id from claimed x) u
+		cross join lateral (
+			select m.message_id, m.payload from autopost.messages m
+			where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
+		on m.message_id = d.message_id
+	order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
+	perform autopost.update_gates(p_workspace_id, v_visited, v_windows) where v_visited <> '{}';
 	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
 		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
