@@ -961,7 +961,8 @@ begin
 	join autopost.platforms f on f.platform = c.platform
 	cross join lateral (
 		select d.rendered_text, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_channel.workspace_id and d.channel_id = c.channel_id and d.phase in ('active', 'retry') and d.status <> 'sending'
+		where d.workspace_id = p_channel.workspace_id and d.channel_id = c.channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at < v_month + interval '1 month' and (d.due_at >= v_month or v_month <= p_now)
 			and d.delivery_id <> all (p_without)
 		offset 0) d
@@ -2599,8 +2600,7 @@ CREATE FUNCTION autopost.begin_calls(p_workspace_id text, p_items jsonb, OUT o_b
     AS $$
 -- Purpose: locks all rows that these calls may need, in the common lock order, and starts the calls
 --          without an obstacle in one statement. A late call gets the next slot, started or not. So
---          does a call with a slot beyond the horizon of any claim: the clock was put back since. An
---          unstarted late call whose slot limited nothing gets one that ends now (passed_slots).
+--          does a call with a slot beyond the horizon of any claim: the clock was put back since.
 -- Returns: o_begun {index in p_items: answer}; o_status, the status of the workspace after the
 --          locks, because it may have been paused meanwhile.
 -- Raises:  AP001 for a malformed item.
@@ -2620,13 +2620,13 @@ declare
 	v_now timestamptz;
 	v_doubtful jsonb;
 	v_slots jsonb := '{}';
-	v_passed jsonb; -- slots that ended by now, for late calls that nothing limits
 	v_overdue boolean;
 	v_late record;
 	v_answer jsonb;
 	v_prefix text;
 	v_salt text := gen_random_uuid();
 	v_margin interval := autopost.setting_interval('lease_margin_seconds');
+	v_begun_at timestamptz[];
 	v_lease timestamptz;
 	v_deadline timestamptz; -- of the calls with this claim time and lease: mostly all
 begin
@@ -2682,11 +2682,6 @@ begin
 			group by l.begun
 			order by l.begun desc
 		loop
-			if not v_late.begun then
-				v_passed := autopost.passed_slots(p_workspace_id, v_late.ids, v_now, v_tolerance / 2);
-				v_slots := v_slots || coalesce(v_passed, '{}');
-				continue when v_passed is not null;
-			end if;
 			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
 				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
 		end loop;
@@ -2708,11 +2703,6 @@ begin
 		and coalesce(d.send_at, v_now) between v_before and v_now + v_horizon
 		and (not v_doubtful ? d.channel_id or autopost.call_obstacle(p_workspace_id, o_status, d.delivery_id, d.channel_id,
 			d.send_at, v_now) is null)
-	), marked as (
-		update autopost.deliveries d
-		set call_begun_at = b.begun_at
-		from begun b
-		where d.workspace_id = p_workspace_id and d.delivery_id = b.delivery_id
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -2725,9 +2715,14 @@ begin
 	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text,
 		v_answer || jsonb_build_object('send_at', b.send_at,
 		'deadline', case when b.sending_lease_until = v_lease and b.claimed_at = v_since then v_deadline
-			else autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin) end)), '{}')
-	into o_begun
+			else autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin) end)), '{}'),
+		array_agg(b.delivery_id), array_agg(b.begun_at)
+	into o_begun, v_ids, v_begun_at
 	from begun b;
+	update autopost.deliveries d
+	set call_begun_at = u.slot
+	from autopost.few(v_ids, null, null, v_begun_at) u
+	where d.workspace_id = p_workspace_id and d.delivery_id = u.id;
 end
 $$;
 
@@ -7793,7 +7788,7 @@ $$;
 -- Name: claim_from_group(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_slots jsonb, OUT o_visited jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
+CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_slots timestamp with time zone[], OUT o_visited jsonb, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 -- Purpose: picks and locks up to p_limit due deliveries of one rate group. It locks the group, then
@@ -7804,8 +7799,8 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 --          the first due rows: a row that is due earlier than a queued one also has an earlier key.
 --          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
 --          with a limit, because a plain join may read all channels of a workspace for each row.
--- Returns: o_ids; o_slots {delivery_id: send_at} of the rows with a slot; o_visited {channel_id:
---          [rows picked, the group's next slot]} of each visited gate; o_quotas, the subjects with
+-- Returns: o_ids; o_slots, the slot of each or null; o_visited {channel_id: [rows picked, the
+--          group's next slot]} of each visited gate; o_windows (windows_of); o_quotas, the subjects with
 --          quotas, which the caller spends after the claim; o_denied, the posts of the first row
 --          that the group's quota denies; o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
@@ -7828,7 +7823,6 @@ declare
 	v_next bigint[]; -- the same, in microseconds from now
 	v_steps bigint[];
 	v_closing boolean[]; -- true: the window closes soon, so its slots must be checked
-	v_windows jsonb;
 	v_places int[]; -- index in v_open of the channel of each row
 	v_costs int[];
 	v_spaced record;
@@ -7839,6 +7833,7 @@ begin
 	o_ids := '{}';
 	o_slots := '{}';
 	o_visited := '{}';
+	o_windows := '{}';
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
 	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
@@ -7885,11 +7880,11 @@ begin
 		exit when v_wanted <= 0;
 	end loop;
 
-	v_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
+	o_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
 	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n),
 		array_agg(o.next_allowed_at order by o.n),
-		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(v_windows ? o.channel_id order by o.n),
+		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(o_windows ? o.channel_id order by o.n),
 			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
 	into v_open, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
@@ -7906,7 +7901,7 @@ begin
 			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
 			for no key update of c skip locked) l on true
 		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
-		and v_windows ->> u.channel_id is distinct from 'closed'
+		and o_windows ->> u.channel_id is distinct from 'closed'
 		and (coalesce(c.effective_rps, 0) = 0 or l.channel_id is not null)
 	) o
 	where o.room > 0;
@@ -7977,8 +7972,8 @@ begin
 				v_now);
 		end if;
 		select coalesce(array_agg(s.id order by s.n), '{}'),
-			coalesce(jsonb_object_agg(s.id, v_now + s.slot * interval '1 microsecond')
-			filter (where v_limit.rate_rps > 0 or v_steps[s.place] > 0), '{}'), array_agg(s.place order by s.n)
+			coalesce(array_agg(case when v_limit.rate_rps > 0 or v_steps[s.place] > 0
+				then v_now + s.slot * interval '1 microsecond' end order by s.n), '{}'), array_agg(s.place order by s.n)
 		into o_ids, o_slots, v_places
 		from unnest(o_ids, v_spaced.o_slots, v_places) with ordinality s (id, slot, place, n)
 		where s.slot is not null;
@@ -7990,6 +7985,9 @@ begin
 			set next_allowed_at = v_limit.next_allowed_at
 			where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
 		end if;
+	end if;
+	if cardinality(o_slots) < cardinality(o_ids) then
+		o_slots := array_fill(null::timestamptz, array[cardinality(o_ids)]);
 	end if;
 	perform autopost.charge_posts(p_workspace_id, o_ids);
 	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
@@ -8326,8 +8324,9 @@ declare
 	v_now timestamptz := autopost.now_ts();
 	v_salt text := gen_random_uuid();
 	v_ids uuid[] := '{}';
-	v_slots jsonb := '{}';
+	v_slots timestamptz[] := '{}';
 	v_visited jsonb := '{}';
+	v_windows jsonb := '{}';
 	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
 	v_unpaid text[] := '{}'; -- channels with no money for their next row
 	v_lease timestamptz;
@@ -8367,6 +8366,7 @@ begin
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
 		v_visited := v_visited || v_picked.o_visited;
+		v_windows := v_windows || v_picked.o_windows;
 		v_unpaid := v_unpaid || v_picked.o_unpaid;
 		if v_picked.o_quotas is not null then
 			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group,
@@ -8388,31 +8388,45 @@ begin
 		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
 			claim_token = md5(v_salt || d.delivery_id),
 			sending_started_at = v_now, sending_lease_until = v_lease, call_begun_at = null,
-			send_at = (v_slots ->> d.delivery_id::text)::timestamptz, updated_at = v_now
-		where d.workspace_id = p_workspace_id
-		and d.delivery_id = any (v_ids)
+			send_at = u.slot, updated_at = v_now
+		from autopost.few(v_ids, null, null, v_slots) u
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
 			d.rendered_text, d.render_meta,
 			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for
 	)
 	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
-		coalesce(a.auth_ref, c.auth_ref), c.rate_group,
+		c.auth_ref, c.rate_group,
 		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
 			c.settings, d.trace_id,
-		c.on_unknown, d.unknown_outcomes, d.last_call_at, g.last_provider_message_id,
+		c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
 		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
 			d.last_call_at) end, d.due_at, d.scheduled_for
 	from claimed d
-	cross join lateral (select c.* from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-	cross join lateral (select g.* from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id limit 1) g
-	cross join lateral (select m.payload from autopost.messages m
-		where m.workspace_id = p_workspace_id and m.message_id = d.message_id limit 1) m
-	left join lateral (select a.auth_ref from autopost.channel_auth a
-		where a.workspace_id = p_workspace_id and a.channel_id = d.channel_id limit 1) a on true
-	order by d.send_at nulls first, d.channel_id, d.due_at;
-	perform autopost.update_gates(p_workspace_id, v_visited) where v_visited <> '{}';
+	-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
+	full join (
+		select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
+			c.on_unknown, g.last_provider_message_id
+		from (select distinct x.channel_id from claimed x) u
+		cross join lateral (
+			select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+		cross join lateral (
+			select g.last_provider_message_id from autopost.channel_gates g
+			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+		left join lateral (
+			select a.auth_ref from autopost.channel_auth a
+			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
+		on c.channel_id = d.channel_id
+	full join (
+		select m.message_id, m.payload
+		from (select distinct x.message_id from claimed x) u
+		cross join lateral (
+			select m.message_id, m.payload from autopost.messages m
+			where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
+		on m.message_id = d.message_id
+	order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
+	perform autopost.update_gates(p_workspace_id, v_visited, v_windows) where v_visited <> '{}';
 	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
 		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
@@ -11100,15 +11114,18 @@ declare
 begin
 	return (
 		select coalesce(jsonb_object_agg(c.channel_id, true), '{}')
-		from autopost.channels c
+		from unnest(p_channel_ids) u (channel_id)
+		cross join lateral (
+			select c.channel_id, c.platform, c.rate_group, c.enabled, c.paused_until, c.held_until, c.cooldown_until
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
 		left join lateral (
-			select l.* from autopost.platform_limits l
+			select l.cooldown_until, l.breaker_opened_at from autopost.platform_limits l
 			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
 				limit 1) l on true
-		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
-		and (p_status <> 'active' or not c.enabled
+		where p_status <> 'active' or not c.enabled
 			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
-			or l.breaker_opened_at is not null));
+			or l.breaker_opened_at is not null);
 end
 $$;
 
@@ -22236,13 +22253,15 @@ $$;
 CREATE FUNCTION autopost.lock_channels(p_workspace_id text, p_channel_ids text[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: locks channels in the order of their ids.
+-- Purpose: locks channels in the order of their ids. One probe per channel: by any (ids) the
+--          planner would read all channels of a small workspace.
 -- Locks:   channels (channel_id).
 begin
-	perform 1 from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids)
-	order by c.channel_id
-	for no key update of c;
+	perform 1 from (select distinct u.id from unnest(p_channel_ids) u (id) order by u.id) u
+	cross join lateral (
+		select 1 from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
+		for no key update of c) c;
 end
 $$;
 
@@ -22359,13 +22378,19 @@ $$;
 CREATE FUNCTION autopost.lock_deliveries(p_workspace_id text, p_ids uuid[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: locks deliveries in order.
+-- Purpose: locks deliveries in order, by probes as in lock_channels.
 -- Locks:   deliveries (channel_id, delivery_id).
 begin
-	perform 1 from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_ids)
-	order by d.channel_id, d.delivery_id
-	for no key update of d;
+	perform 1 from (
+		select u.id from (select distinct x.id from unnest(p_ids) x (id)) u
+		cross join lateral (
+			select d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		order by d.channel_id, u.id) k
+	cross join lateral (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.delivery_id = k.id limit 1
+		for no key update of d) l;
 end
 $$;
 
@@ -22480,13 +22505,14 @@ $$;
 CREATE FUNCTION autopost.lock_gates(p_workspace_id text, p_channel_ids text[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: locks the gates of channels in order.
+-- Purpose: locks the gates of channels in order, by one probe each (lock_channels).
 -- Locks:   channel_gates (channel_id).
 begin
-	perform 1 from autopost.channel_gates g
-	where g.workspace_id = p_workspace_id and g.channel_id = any (p_channel_ids)
-	order by g.channel_id
-	for no key update of g;
+	perform 1 from (select distinct u.id from unnest(p_channel_ids) u (id) order by u.id) u
+	cross join lateral (
+		select 1 from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = u.id limit 1
+		for no key update of g) g;
 end
 $$;
 
@@ -26173,41 +26199,58 @@ $$;
 --
 
 CREATE FUNCTION autopost.passed_slots(p_workspace_id text, p_ids uuid[], p_now timestamp with time zone, p_most interval) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
+    LANGUAGE plpgsql
     AS $$
 -- Purpose: slots that end at p_now for late deliveries whose own slots limited nothing: spaced by
 --          the widest step in each rate group they take at most p_most together, and no later slot
---          of their channels and groups is taken. Such slots are past, so nothing has to record
---          them. Groups and channels are locked.
+--          of their channels and groups is taken. Groups and channels are locked.
 -- Returns: {delivery_id: slot, null if it has no limit any more}; null if any of these slots limits.
--- Reads:   deliveries, channels, platform_limits.
+-- Reads:   deliveries.
+-- Writes:  channels, platform_limits.
+declare
+	v_slots jsonb;
+	v_channels text[]; -- those with a rate
+	v_groups jsonb;
 begin
-	return (
-		select case when bool_and(s.took <= p_most and coalesce(s.taken_until <= p_now - s.took, true))
-			then jsonb_object_agg(s.id, case when s.limited then p_now - s.took + s.before * s.step end) end
+	select case when bool_and(s.took <= p_most and coalesce(s.taken_until <= p_now - s.took, true))
+		then jsonb_object_agg(s.id, case when s.limited then p_now - s.took + s.before * s.step end) end,
+		array_agg(distinct s.channel_id) filter (where s.own > 0),
+		jsonb_agg(distinct jsonb_build_array(s.platform, s.rate_group)) filter (where s.shared)
+	into v_slots, v_channels, v_groups
+	from (
+		select r.id, r.channel_id, r.platform, r.rate_group, r.own, r.before, g.step, g.total * g.step as took,
+			greatest(r.taken_until, g.taken_until) as taken_until, g.shared, r.own > 0 or g.shared as limited
 		from (
-			select r.id, r.before, g.step, g.total * g.step as took, r.own > 0 or g.limited as limited, greatest(r.taken_until, g.taken_until) as taken_until
-			from (
-				select c.platform, c.rate_group, u.id, c.micros as own,
-					sum(d.cost) over w - d.cost as before, sum(d.cost) over p as total, max(c.micros) over p as micros,
-					max(c.next_allowed_at) over p as taken_until
-				from unnest(p_ids) with ordinality u (id, n)
-				cross join lateral (
-					select d.channel_id, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
-					where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-				cross join lateral (
-					select c.platform, c.rate_group, autopost.slot_micros(c.effective_rps) as micros,
-						case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
-					from autopost.channels c
-					where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-				window p as (partition by c.platform, c.rate_group), w as (p order by u.n)) r
-			left join lateral (
-				select autopost.slot_micros(l.rate_rps) as micros, case when l.rate_rps > 0 then l.next_allowed_at end as taken_until
-				from autopost.platform_limits l
-				where l.workspace_id = p_workspace_id and l.platform = r.platform and l.rate_group = r.rate_group
-				limit 1) l on true
+			select c.platform, c.rate_group, c.channel_id, u.id, c.micros as own,
+				sum(d.cost) over w - d.cost as before, sum(d.cost) over p as total, max(c.micros) over p as micros,
+				max(c.next_allowed_at) over p as taken_until
+			from unnest(p_ids) with ordinality u (id, n)
 			cross join lateral (
-				select r.total, l.taken_until, coalesce(l.micros > 0, false) as limited, greatest(r.micros, l.micros) * interval '1 microsecond' as step) g) s);
+				select d.channel_id, autopost.step_cost(d.render_meta) as cost from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			cross join lateral (
+				select c.channel_id, c.platform, c.rate_group, autopost.slot_micros(c.effective_rps) as micros,
+					case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
+				from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+			window p as (partition by c.platform, c.rate_group), w as (p order by u.n)) r
+		left join lateral (
+			select autopost.slot_micros(l.rate_rps) as micros, case when l.rate_rps > 0 then l.next_allowed_at end as taken_until
+			from autopost.platform_limits l
+			where l.workspace_id = p_workspace_id and l.platform = r.platform and l.rate_group = r.rate_group
+			limit 1) l on true
+		cross join lateral (
+			select r.total, l.taken_until, coalesce(l.micros > 0, false) as shared,
+				greatest(r.micros, l.micros) * interval '1 microsecond' as step) g) s;
+	if v_slots is not null then -- other late calls must not take the same slots
+		update autopost.channels c
+		set next_allowed_at = p_now
+		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels);
+		update autopost.platform_limits l
+		set next_allowed_at = p_now
+		where l.workspace_id = p_workspace_id and v_groups @> jsonb_build_array(jsonb_build_array(l.platform, l.rate_group));
+	end if;
+	return v_slots;
 end
 $$;
 
@@ -36542,7 +36585,7 @@ $$;
 --
 
 CREATE FUNCTION autopost.sent_answer(p_attempt integer) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
 -- Purpose: the answer to a commit that moved a delivery to sent. It is not stored, because sent is
 --          final.
@@ -36700,7 +36743,8 @@ CREATE FUNCTION autopost.set_schedule(p_workspace_id text, p_delivery_id uuid, p
 begin
 	update autopost.deliveries d
 	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = autopost.now_ts()
-	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id and d.phase in ('active', 'retry') and d.status <> 'sending';
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
+		and d.phase in ('active', 'retry') and d.status <> 'sending';
 end
 $$;
 
@@ -37463,7 +37507,7 @@ CREATE FUNCTION autopost.share_channels(p_workspace_id text, p_channel_ids text[
 --          read all channels of a small workspace.
 -- Locks:   channels (channel_id), shared.
 begin
-	perform 1 from (select u.id from unnest(p_channel_ids) u (id) order by u.id) u
+	perform 1 from (select distinct u.id from unnest(p_channel_ids) u (id) order by u.id) u
 	cross join lateral (
 		select 1 from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
@@ -39079,8 +39123,10 @@ declare
 	v_prefix text;
 	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
 begin
-	perform autopost.require_argument('claim_token', array_position(v_tokens, null) is null and array_position(v_tokens, '') is null);
-	select array_agg(r.delivery_id), array_agg(r.token), array_agg(r.place), array_agg(r.send_at), array_agg(distinct r.channel_id),
+	perform autopost.require_argument('claim_token',
+		array_position(v_tokens, null) is null and array_position(v_tokens, '') is null);
+	select array_agg(r.delivery_id), array_agg(r.token), array_agg(r.place), array_agg(r.send_at),
+		array_agg(distinct r.channel_id),
 		count(distinct r.delivery_id), min(r.claimed_at), min(r.sending_lease_until),
 		min(r.claimed_at) = max(r.claimed_at) and min(r.sending_lease_until) = max(r.sending_lease_until),
 		array_agg(r.delivery_id) filter (where r.send_at < v_before or r.send_at > v_asked + autopost.slot_horizon())
@@ -39140,7 +39186,8 @@ begin
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
 	)
-	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place), array_agg(b.place order by b.place)
+	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place),
+		array_agg(b.place order by b.place)
 	into v_answers, v_done
 	from begun b;
 	if coalesce(cardinality(v_done), 0) < v_size then
@@ -41354,10 +41401,10 @@ $$;
 
 
 --
--- Name: update_gates(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: update_gates(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited jsonb) RETURNS void
+CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited jsonb, p_windows jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
@@ -41365,20 +41412,19 @@ CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited jsonb) RETU
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
 --          no credential or slots, is visited when that ends; any other when its next row is due. No visit is before
 --          the posting window opens. p_visited: {channel_id: [rows taken, the group's next slot if
---          it has a limit]}.
+--          it has a limit]}; p_windows: their windows_of.
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_ahead interval := autopost.slot_horizon();
 	v_channels text[] := array(select k.key from jsonb_object_keys(p_visited) k (key));
-	v_windows jsonb := autopost.windows_of(p_workspace_id, v_channels, v_now);
 	v_ready jsonb;
 begin
 	select coalesce(jsonb_object_agg(u.channel_id, case
 		when not c.enabled or g.inflight + (p_visited -> u.channel_id ->> 0)::int >= c.max_parallel
 			then 'infinity'::timestamptz
-		when c.window_mode = 'windowed' and (v_windows ? u.channel_id or w.wish > v_now + v_ahead)
+		when c.window_mode = 'windowed' and (p_windows ? u.channel_id or w.wish > v_now + v_ahead)
 			then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
 			greatest(case when c.effective_rps > 0 then c.next_allowed_at end,
 				(p_visited -> u.channel_id ->> 1)::timestamptz))
@@ -44802,18 +44848,15 @@ CREATE FUNCTION autopost.windows_of(p_workspace_id text, p_channel_ids text[], p
 declare
 	v_last timestamptz := p_now + autopost.slot_horizon();
 begin
-	if not exists (
-		select 1 from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.window_mode = 'windowed'
-	) then
-		return '{}';
-	end if;
 	return (
 		select coalesce(jsonb_object_agg(u.channel_id, h.is), '{}')
 		from (
 			select c.timezone, c.posting_window, array_agg(c.channel_id) as channels
-			from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = any (p_channel_ids) and c.window_mode = 'windowed'
+			from unnest(p_channel_ids) x (channel_id)
+			cross join lateral (
+				select c.channel_id, c.window_mode, c.timezone, c.posting_window from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = x.channel_id limit 1) c
+			where c.window_mode = 'windowed'
 			group by c.timezone, c.posting_window) w
 		cross join lateral (select case
 			when autopost.opens_at('windowed', w.timezone, w.posting_window, p_now) > p_now then 'closed'
