@@ -101,7 +101,7 @@ func commandGroups() []commandGroup {
 		{"Posts", []*cobra.Command{postCommand(), planCommand(), whyCommand(), postsCommand(), draftsCommand(), recurringCommand(), submissionsCommand(), moderationCommand(), xPostsCommand(), filebusCommand(), deliveriesCommand(), mediaCommand(), calendarCommand(), slotsCommand(), forecastCommand()}},
 		{"Configure", []*cobra.Command{
 			workspaceCommand(), channelCommand(), chatCommand(), credentialCommand(), endpointCommand(), sourceCommand(), templateCommand(),
-			webhookCommand(), groupCommand(), quotaCommand(), budgetCommand(), retryPolicyCommand(), avatarCommand(), apikeyCommand(), userCommand(), settingCommand(), configCommand(),
+			webhookCommand(), botCommand(), groupCommand(), quotaCommand(), budgetCommand(), retryPolicyCommand(), avatarCommand(), apikeyCommand(), userCommand(), settingCommand(), configCommand(),
 		}},
 		{"Watch and repair", []*cobra.Command{healthCommand(), doctorCommand(), alertCommand(), eventsCommand(), auditCommand(), verifyCommand(), releaseStaleCommand(), restoreCommand()}},
 		{programGroup, []*cobra.Command{benchCommand(), openapiCommand(), versionCommand()}},

@@ -167,7 +167,7 @@ var listCommands = map[string]string{
 	"unknown_channel": "autopost channel list", "unknown_group": "autopost group list", "unknown_source": "autopost source list",
 	"unknown_auth_ref": "autopost credential list", "unknown_alert": "autopost alert list", "unknown_target": "autopost alert target list",
 	"unknown_webhook": "autopost webhook list", "unknown_key": "autopost apikey list", "unknown_quota": "autopost quota list",
-	"unknown_version": "autopost template list", "unknown_message": "autopost posts list", "unknown_submission": "autopost submissions list", "unknown_draft": "autopost drafts list", "unknown_recurrence": "autopost recurring list", "unknown_occurrence": "autopost recurring show",
+	"unknown_version": "autopost template list", "unknown_rule": "autopost bot rules list", "unknown_rule_version": "autopost bot rules list", "unknown_chat": "autopost bot chats", "unknown_message": "autopost posts list", "unknown_submission": "autopost submissions list", "unknown_draft": "autopost drafts list", "unknown_recurrence": "autopost recurring list", "unknown_occurrence": "autopost recurring show",
 }
 
 // reasonText turns a refusal reason into words. For an unknown row it adds the list command.

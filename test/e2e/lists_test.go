@@ -28,7 +28,7 @@ const recurrenceID = "01989f3a-7c1e-7a2b-8d3e-0123456789ab"
 // listings are all commands with the flag --wide. TestEachListIsTested in internal/cli compares.
 var listings = map[string]listing{
 	"workspace list": {}, "channel list": {}, "channel discover": {}, "chat list": {}, "credential list": {}, "endpoint list": {}, "source list": {},
-	"template list": {}, "webhook list": {}, "webhook deliveries": {args: []string{"crm"}}, "group list": {}, "quota list": {}, "budget list": {}, "retry-policy list": {}, "avatar list": {}, "apikey list": {},
+	"template list": {}, "bot rules list": {}, "bot chats": {}, "webhook list": {}, "webhook deliveries": {args: []string{"crm"}}, "group list": {}, "quota list": {}, "budget list": {}, "retry-policy list": {}, "avatar list": {}, "apikey list": {},
 	"setting list": {}, "alert list": {}, "alert target list": {}, "events list": {}, "audit list": {},
 	"posts list": {}, "drafts list": {}, "recurring list": {}, "recurring show": {args: []string{recurrenceID}}, "submissions list": {}, "moderation list": {}, "moderation chat list": {}, "filebus status": {}, "user list": {}, "x-posts list": {}, "deliveries list": {}, "deliveries acts": {}, "media list": {}, "media orphans": {}, "media sweep": {args: []string{"--dry-run"}},
 	"migrate status": {}, "verify": {}, "doctor": {code: 1}, "credential check": {args: []string{"telegram"}, code: 1}, "channel check": {args: []string{"on-max"}},
@@ -115,6 +115,8 @@ func crowded(t *testing.T) *harness.Harness {
 		ok(t, h, args...)
 	}
 	require.Zero(t, h.RunWithInput("correct horse battery", "user", "add", strings.Repeat("long", 12)+"@example.org", "--role", "owner", "--workspace", "news").Code)
+	h.Exec(`select autopost.install_bot_examples('news', 'ann', 'test')`)
+	h.Exec(`insert into autopost.bot_state (workspace_id, provider, auth_ref, chat_id, updated_at) values ('news', 'max', 'a-bot-with-a-long-name', '4711', now())`)
 	h.Exec(`insert into autopost.discovered_chats (workspace_id, platform, auth_ref, target_id, title, may_post, reason, first_seen, last_seen)
 		values ('news', 'telegram', 'telegram', '-1001', $1, false, 'the bot is not an admin of the channel: make it one, with the right to post messages', now(), now())`, strings.Repeat("Shop ", 30))
 	h.Exec(`insert into autopost.recurrences (workspace_id, recurrence_id, endpoint_id, rule, zone, starts_at, payloads, expanded_to, expand_at, next_at, author, created_at, updated_at)
