@@ -437,6 +437,7 @@
 \ir admin/enable_bot_rule.sql
 \ir admin/list_bot_rules.sql
 \ir admin/list_bot_chats.sql
+\ir admin/bot_report.sql
 \ir admin/bot_transcript.sql
 \ir admin/bot_try.sql
 \ir admin/replay_bot_rules.sql

@@ -8,7 +8,7 @@ create function test.rule(p_id text, p_fields jsonb, p_dry boolean default false
 create function test.faults(p_fields jsonb) returns text language sql as $$
 	select string_agg(e.value ->> 'field', ' ' order by e.value ->> 'field') from jsonb_array_elements(test.rule('new',
 		'{"keywords": ["k"], "response_template": "r"}'::jsonb || p_fields, true) -> 'errors') e $$;
-select plan(61);
+select plan(64);
 
 select is((select count(*)::int from autopost.list_bot_rules('w', '{"enabled": true}', 100)), 14,
 	'ten answers and a return');
@@ -90,6 +90,13 @@ select is((select r.before ->> 'text' || ' → ' || (r.after ->> 'text') from au
 	'[{"rule_id": "delivery-ru", "keywords": ["доставк"], "response_template": "Сами."}]', '{"chat_id": "2"}', 100) r
 	order by r.ts desc, r.id desc limit 1),
 	'Доставляем по России за 2–5 дней, от 3000 ₽ бесплатно. Самовывоз — в день заказа. → Сами.');
+
+-- The report counts what no rule answers, by its words.
+select test.says(5, t, 'en') from unnest('{"A blue kettle?","kettle: BLUE, a","socks","payment"}'::text[]) t;
+select is(r.r -> 'kinds', '{"matched": 1, "fallback": 3}'), is(r.r -> 'fallback_rate', '0.7500'),
+	is(jsonb_path_query_array(r.r, '$.unmatched[*].words'), '[["a", "blue", "kettle"], ["socks"]]')
+from (select autopost.bot_report('w', jsonb_build_object('since', autopost.now_ts()), 10) as r) r;
+delete from autopost.bot_state where chat_id = '5';
 
 -- Chats are listed, the latest first, in pages.
 select is((with recursive page (chat, at, n) as (

@@ -141,6 +141,8 @@ insert into calls values
 	('list_bot_rules', $c$autopost.list_bot_rules('w', '{"colour": 1}', 1)$c$, 'filter'),
 	('list_bot_rules', $c$autopost.list_bot_rules('w', '{}', 0)$c$, 'limit'),
 	('list_bot_chats', $c$autopost.list_bot_chats('w', '{"colour": 1}', 1)$c$, 'filter'),
+	('bot_report', $c$autopost.bot_report('w', '{"colour": 1}', 1)$c$, 'filter'),
+	('bot_report', $c$autopost.bot_report('w', '{}', 0)$c$, 'limit'),
 	('bot_transcript', $c$autopost.bot_transcript('w', null, null, '1', 1)$c$, 'provider'),
 	('bot_transcript', $c$autopost.bot_transcript('w', 'max', null, '', 1)$c$, 'chat_id'),
 	('bot_transcript', $c$autopost.bot_transcript('w', 'max', null, '1', 0)$c$, 'limit'),

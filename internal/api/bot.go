@@ -129,6 +129,27 @@ type forgotten struct {
 	_       struct{}       `additionalProperties:"true"`
 }
 
+// botReport says how well the rules answer.
+type botReport struct {
+	Since        time.Time      `json:"since"`
+	Messages     int            `json:"messages" doc:"At most the newest 10,000."`
+	Kinds        map[string]int `json:"kinds" doc:"Messages by the kind of their answer."`
+	FallbackRate float64        `json:"fallback_rate" example:"0.25" doc:"Share of the messages that no rule answers, 0 to 1."`
+	Unmatched    []unmatched    `json:"unmatched" nullable:"false" doc:"Messages that no rule answers, grouped by their words, the most frequent first."`
+}
+
+type unmatched struct {
+	Words   []string  `json:"words" nullable:"false"`
+	Count   int       `json:"count"`
+	Example string    `json:"example" doc:"The newest text, masked."`
+	LastAt  time.Time `json:"last_at"`
+}
+
+type botReportInput struct {
+	Since time.Time `query:"since" doc:"From this instant, with offset; 7 days ago by default."`
+	Limit int       `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"The most groups of messages."`
+}
+
 type listBotRulesInput struct {
 	rest.Page
 	RuleID  string `query:"rule_id" maxLength:"200" doc:"Only the versions of this rule."`
@@ -233,6 +254,14 @@ func registerBot(d *server) {
 		return d.Get(ctx, "", func(ctx context.Context, workspace string) (json.RawMessage, error) {
 			rows, err := d.db.ReplayBotRules(ctx, workspace, b.Rules, filter, cmp.Or(b.Limit, mostReplayed))
 			return encoded(map[string]any{"items": rows}, err)
+		})
+	})
+	rest.Register(d.Server, rest.Operation{
+		ID: "get-bot-report", Method: http.MethodGet, Path: "/bot/report", Summary: "Report what the rules do not answer", Answer: botReport{},
+		Description: "The share of messages without a rule, and these messages by their words.",
+	}, func(ctx context.Context, in *botReportInput) (rest.Reply, error) {
+		return d.Get(ctx, "", func(ctx context.Context, workspace string) (json.RawMessage, error) {
+			return d.db.BotReport(ctx, workspace, in.Since, in.Limit)
 		})
 	})
 	registerBotChats(d)

@@ -18,7 +18,7 @@ import (
 )
 
 func botCommand() *cobra.Command {
-	return parentCommand("bot", "Manage the shop bot", botRulesCommand(), botTalkCommand(), botReplayCommand(), botChatsCommand(), botTranscriptCommand(), botForgetCommand())
+	return parentCommand("bot", "Manage the shop bot", botRulesCommand(), botTalkCommand(), botReplayCommand(), botReportCommand(), botChatsCommand(), botTranscriptCommand(), botForgetCommand())
 }
 
 func botChatsCommand() *cobra.Command {
@@ -292,6 +292,66 @@ func printReplay(rows []json.RawMessage) error {
 	}
 	fmt.Fprintf(os.Stdout, "%d of %s another answer\n", changed, counted(len(rows), "message gets", "messages get"))
 	return nil
+}
+
+func botReportCommand() *cobra.Command {
+	var f readFlags
+	var since string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "report", Short: "Report what the rules do not answer",
+		Example: "  autopost bot report --since 30d",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from := time.Now().Add(-7 * 24 * time.Hour)
+			if since != "" {
+				text, err := parseSince(since)
+				if err != nil {
+					return err
+				}
+				if from, err = time.Parse(time.RFC3339Nano, text); err != nil {
+					return err
+				}
+			}
+			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
+				raw, err := store.BotReport(ctx, workspace, from, limit)
+				if err != nil {
+					return err
+				}
+				if f.asJSON {
+					return printJSON(raw)
+				}
+				return printReport(raw)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&since, "since", "", "only from this `time` on: 2h, 1d or 2026-12-01T10:00:00+03:00 (default: 7d)")
+	limitFlag(cmd, &limit)
+	f.addOne(cmd)
+	return cmd
+}
+
+func printReport(raw json.RawMessage) error {
+	var report struct {
+		Messages     int     `json:"messages"`
+		FallbackRate float64 `json:"fallback_rate"`
+		Unmatched    []struct {
+			Count   int    `json:"count"`
+			Example string `json:"example"`
+		} `json:"unmatched"`
+	}
+	if err := json.Unmarshal(raw, &report); err != nil {
+		return fmt.Errorf("decode the report: %w", err)
+	}
+	fmt.Fprintf(os.Stdout, "%s, %.1f %% without a rule\n", counted(report.Messages, "message", "messages"), 100*report.FallbackRate)
+	rows := make([][]any, 0, len(report.Unmatched))
+	for _, group := range report.Unmatched {
+		rows = append(rows, []any{group.Count, table.Excerpt(group.Example)})
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return printTable([]string{"count", "text"}, rows)
 }
 
 func rulesFlag(cmd *cobra.Command, name *string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // PutBotRule writes the next version of a rule of the bot.
@@ -37,6 +38,15 @@ func (s *Store) ReplayBotRules(ctx context.Context, workspace string, rules json
 func (s *Store) BotTranscript(ctx context.Context, workspace, provider, authRef, chat string, limit int) ([]json.RawMessage, error) {
 	return s.rowsOf(ctx, "bot transcript", workspace, `select to_jsonb(r) from autopost.bot_transcript(@workspace, @provider, nullif(@auth_ref, ''), @chat, @limit) r`,
 		args{"provider": provider, "auth_ref": authRef, "chat": chat, "limit": limit})
+}
+
+// BotReport says how well the rules answer. A zero since means the last seven days.
+func (s *Store) BotReport(ctx context.Context, workspace string, since time.Time, limit int) (json.RawMessage, error) {
+	filter := map[string]any{}
+	if !since.IsZero() {
+		filter["since"] = since.Format(time.RFC3339Nano)
+	}
+	return s.answerOf(ctx, "bot report", workspace, `select * from autopost.bot_report($1, $2, $3)`, filter, limit)
 }
 
 // rowsOf returns the rows of a function with arguments of its own.

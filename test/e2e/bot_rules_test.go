@@ -58,6 +58,8 @@ func TestBotRulesAreManagedByCommands(t *testing.T) {
 	require.Contains(t, transcript, "> shipping?\n  < Within 2 days.\n    rule delivery version 1, reply pending")
 	require.Contains(t, h.Run(nil, "bot", "chats").Stdout, "4711")
 
+	require.Regexp(t, `^2 messages, 50\.0 % without a rule\n(.*\n)* *1 +nonsense\n`, h.Run(nil, "bot", "report").Stdout)
+
 	// A version is chosen, a rule is disabled, and a chat is erased.
 	ok(t, h, "bot", "rules", "set", "delivery", "--response-template", "Tomorrow.")
 	ok(t, h, "bot", "rules", "enable", "delivery", "--version", "1")

@@ -230,6 +230,7 @@ var access = map[string]Need{
 	"enable-bot-rule": {Editor, "bot:write"},
 	"try-bot":         {Viewer, "bot:read"},
 	"replay-bot":      {Viewer, "bot:read"},
+	"get-bot-report":  {Viewer, "bot:read"},
 	"list-bot-chats":  {Viewer, "bot:read"},
 	"get-bot-chat":    {Viewer, "bot:read"},
 	"forget-bot-chat": {Owner, "bot:write"},
