@@ -213,9 +213,15 @@ func conversation(s *stage) {
 		require.Equal(s.t, 200, code)
 		require.Equal(s.t, "duplicate", answer["reason"])
 	}
-	code, _ := s.n.post("autopost/max", map[string]string{"X-Max-Bot-Api-Secret": "another"}, `{"update_type": "bot_started"}`)
+	s.Exec(`select autopost.put_bot_rule('bot', 'size', '{"keywords": ["size"], "response_template": "Which size?", "buttons": [[{"text": "S", "payload": "size:s"}]]}', 'test', 'test', false)`)
+	code, answer := say("mid.size", "what size")
+	require.Equal(s.t, 200, code, "%v", answer)
+	hears(append(want, "Which size?")...)
+	shown := s.Accepted(sim.Filter{Chat: fmt.Sprint(chat)})[len(want)].Buttons
+	require.Equal(s.t, [][]sim.Button{{{Text: "S", Data: "size:s"}}}, shown)
+	code, _ = s.n.post("autopost/max", map[string]string{"X-Max-Bot-Api-Secret": "another"}, `{"update_type": "bot_started"}`)
 	require.Equal(s.t, 401, code)
-	require.Equal(s.t, 3, pgtest.Value[int](s.DB, `select count(*) from autopost.bot_outbox where workspace_id = 'bot' and status = 'sent'`))
+	require.Equal(s.t, 4, pgtest.Value[int](s.DB, `select count(*) from autopost.bot_outbox where workspace_id = 'bot' and status = 'sent'`))
 }
 
 // judge compares one workspace with the request log: Judge would reject the texts of other workspaces.
