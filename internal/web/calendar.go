@@ -128,7 +128,7 @@ func (d calendarData) here(more ...string) string { return d.target(d.Range, d.A
 func (s *server) calendar(v *view) {
 	d, err := v.readCalendar()
 	if err == nil {
-		d.Move, err = v.askMove(d)
+		d.Move, err = v.askMove()
 	}
 	if err != nil {
 		v.fail(err)

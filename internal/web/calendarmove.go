@@ -67,12 +67,15 @@ func (v *view) moved(message, to, reason string) error {
 }
 
 // askMove returns the question that the address asks for; nil for none.
-func (v *view) askMove(d calendarData) (*calendarMove, error) {
+func (v *view) askMove() (*calendarMove, error) {
 	q := v.r.URL.Query()
 	m := &calendarMove{Message: q.Get("move"), Recurrence: q.Get("recurrence")}
-	from, err := time.Parse(time.RFC3339, q.Get("from"))
-	if !v.may(rest.Editor) || m.Message == "" && m.Recurrence == "" || err != nil {
+	if !v.may(rest.Editor) || m.Message == "" && m.Recurrence == "" {
 		return nil, nil
+	}
+	from, err := time.Parse(time.RFC3339, q.Get("from"))
+	if err != nil {
+		return nil, errNotFound
 	}
 	m.From = from
 	m.Chosen = clockOf(from.In(v.zone))

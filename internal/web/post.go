@@ -97,6 +97,12 @@ type postData struct {
 	Open string `json:"-"`
 	// Ask is the question before an act; nil for none.
 	Ask *question `json:"-"`
+	// Change is the form of a change; nil for none.
+	Change *postChange `json:"-"`
+	// Changed are the changes of the post since it was sent.
+	Changed []changeRow `json:"-"`
+	// targets are the targets of channels by their ids.
+	targets map[string]string
 }
 
 // rows returns the deliveries that were sent, or all others with those that need a person first.
@@ -172,8 +178,8 @@ func (v *view) readPost() (postData, error) {
 			return d, err
 		}
 	}
-	d.Ask = d.ask(v)
-	return d, nil
+	d.Ask, d.Change = d.ask(v), d.change(v)
+	return d, v.readChanges(&d)
 }
 
 func (d *postData) explain(v *view, id string) error {

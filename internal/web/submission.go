@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"net/http"
-	"slices"
 
 	"github.com/google/uuid"
 )
@@ -14,11 +13,6 @@ type submissionData struct {
 
 	// Ask means that the page asks before a retry.
 	Ask bool
-}
-
-// waits reports whether the submission is not decided in some way yet.
-func (s submission) waits() bool {
-	return slices.Contains([]string{"new", "fetching", "pending"}, s.Status)
 }
 
 func (s *server) submissionRoutes(mux *http.ServeMux) {

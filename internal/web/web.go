@@ -238,6 +238,7 @@ func (s *server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /posts", s.signed(s.posts))
 	mux.HandleFunc("GET /posts/{message_id}", s.signed(s.post))
 	mux.HandleFunc("POST /posts/{message_id}/{act}", s.signed(s.actOnPost))
+	mux.HandleFunc("POST /posts/{message_id}/change/{kind}", s.signed(s.changePost))
 	s.composeRoutes(mux)
 	s.submissionRoutes(mux)
 	s.calendarRoutes(mux)

@@ -12,7 +12,7 @@ import (
 )
 
 // areas list the addresses of the pages of each area.
-var areas = []func(s *site) []string{(*site).firstPaths, (*site).framePaths, (*site).operationsPaths, (*site).setupPaths, (*site).credentialsPaths, (*site).composePaths, (*site).calendarPaths, (*site).decisionsPaths, (*site).xpostsPaths, (*site).botPaths}
+var areas = []func(s *site) []string{(*site).firstPaths, (*site).framePaths, (*site).operationsPaths, (*site).setupPaths, (*site).credentialsPaths, (*site).composePaths, (*site).calendarPaths, (*site).decisionsPaths, (*site).xpostsPaths, (*site).botPaths, (*site).changePaths}
 
 // paths are the addresses of all pages.
 func (s *site) paths() (all []string) {
