@@ -6,7 +6,7 @@ begin;
 select plan(12);
 
 select is(autopost.get_summary('w'),
-	'{"pending": 0, "alerts": 0, "refused_credentials": [], "x_posts": false}', 'an empty workspace');
+	'{"pending": 0, "alerts": 0, "refused_credentials": [], "x_posts": false, "bot": false}', 'an empty workspace');
 select is(autopost.get_overview('w') -> 'flow', '[]');
 select throws_ok($$select autopost.get_summary('nowhere')$$, 'AP003');
 

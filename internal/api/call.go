@@ -32,6 +32,9 @@ func (s *Server) Call(ctx context.Context, caller rest.Key, method, target strin
 		return nil, fmt.Errorf("call %s %s: %w", method, target, err)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	if fields, ok := body.(map[string]any); ok && method == http.MethodDelete { // its operations read no body
+		r.Header.Set(rest.ReasonHeader, fmt.Sprint(fields["reason"]))
+	}
 	answer := recorder{header: http.Header{}, status: http.StatusOK}
 	s.operations().inside.ServeHTTP(&answer, r)
 	if answer.status < http.StatusBadRequest {

@@ -61,6 +61,7 @@ type summary struct {
 	Alerts             int          `json:"alerts" doc:"Open alerts; 1,000 means that many or more." example:"1"`
 	RefusedCredentials []briefAlert `json:"refused_credentials" nullable:"false" doc:"Alerts about credentials that a platform refuses, the first 20."`
 	XPosts             bool         `json:"x_posts" doc:"true if Global X posts are configured."`
+	Bot                bool         `json:"bot" doc:"true if the bot has rules."`
 }
 
 // briefAlert is an open alert in a summary.

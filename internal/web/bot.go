@@ -111,7 +111,7 @@ func (s *server) forgetBotChat(v *view) {
 	if !v.confirmed() {
 		return
 	}
-	if err := v.call(http.MethodDelete, addressOf(at, "auth_ref", c.AuthRef), nil, nil); err != nil {
+	if err := v.call(http.MethodDelete, addressOf(at, "auth_ref", c.AuthRef), map[string]any{"reason": v.reason("bot_forget")}, nil); err != nil {
 		v.fail(err)
 		return
 	}

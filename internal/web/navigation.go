@@ -19,6 +19,7 @@ type summary struct {
 	Alerts             int         `json:"alerts"`
 	RefusedCredentials []openAlert `json:"refused_credentials"`
 	XPosts             bool        `json:"x_posts"`
+	Bot                bool        `json:"bot"`
 }
 
 // summary reads the summary once. A page is shown without it if it cannot be read.
@@ -41,6 +42,9 @@ func (v *view) entries() []entry {
 		{path: "/calendar", word: "nav.calendar", icon: "calendar", key: "g c"},
 		{path: "/decisions", word: "nav.decisions", icon: "decisions", key: "g d", number: sums.Pending},
 		{path: "/channels", word: "nav.channels", icon: "channels", key: "g h"},
+	}
+	if sums.Bot {
+		all = append(all, entry{path: "/bot", word: "nav.bot", icon: "bot"})
 	}
 	if sums.XPosts {
 		all = append(all, entry{path: "/x-posts", word: "nav.x_posts", icon: "globe"})

@@ -3,6 +3,7 @@ package web
 // botWords are the words of the bot pages.
 var botWords = area{
 	en: map[string]string{
+		"reason.bot_forget":          "erased on the page",
 		"bot.chats":                  "Conversations",
 		"bot.chats.title":            "What did the bot answer?",
 		"bot.chats.text":             "Latest first. Personal data are masked.",
@@ -80,6 +81,7 @@ var botWords = area{
 		"done.bot_forget":            "The conversation is erased.",
 	},
 	ru: map[string]string{
+		"reason.bot_forget":          "стёрто на странице",
 		"bot.chats":                  "Разговоры",
 		"bot.chats.title":            "Что ответил бот?",
 		"bot.chats.text":             "Сначала последние. Личные данные скрыты.",

@@ -37,7 +37,9 @@ func TestConversationsOfTheBotAreRead(t *testing.T) {
 	s := open(t)
 	p := s.owner()
 	require.Contains(t, p.get("/bot/chats").body, "Nobody has written to the bot yet.")
+	require.NotContains(t, p.get("/").body, `href="/bot"`, "no rule yet")
 	s.converse("Two days. "+hostileText(), "How long? "+hostileText())
+	require.Contains(t, p.get("/").body, `href="/bot"`)
 	require.Contains(t, p.get("/bot/chats").body, "4711")
 	for _, path := range s.botPaths() {
 		p.harmless(path)
@@ -50,7 +52,8 @@ func TestConversationsOfTheBotAreRead(t *testing.T) {
 	s.Exec(`update autopost.sessions set confirmed_at = confirmed_at - interval '1 hour'`)
 	at := "/bot/chats/max/4711/forget"
 	require.Contains(t, p.post(at, "auth_ref", "shop").body, `name="current_password"`)
-	require.Equal(t, "/bot/chats?done=bot_forget", p.post(at, "auth_ref", "shop", "current_password", password).header.Get("Location"))
+	require.Equal(t, "/bot/chats?done=bot_forget", p.post(at, "auth_ref", "shop", "current_password", password, "reason", "she asked").header.Get("Location"))
+	require.Equal(t, "she asked", pgtest.Value[string](s.DB, `select reason from autopost.admin_audit_log where action = 'bot_forget'`))
 	require.Zero(t, pgtest.Value[int](s.DB, `select count(*)::int from autopost.bot_logs`))
 	require.Equal(t, http.StatusNotFound, p.get(s.ids["talk"]).status)
 }

@@ -111,3 +111,18 @@ func TestATemplateIsPreviewedAsItIsTyped(t *testing.T) {
 	})
 	require.Empty(t, b.said())
 }
+
+// A person sees the last conversation of the bot.
+func TestAPersonSeesTheLastConversation(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.converse("Delivery takes 2 days.", "How long does delivery take?")
+	b := s.browser()
+	b.start()
+	b.visit("/")
+	j := b.task()
+	j.tap(`.side a[href="/bot"]`, `location.pathname === "/bot/chats"`)
+	j.tap(`#chats a.lead`, `document.querySelector("#talk")?.textContent.includes("Delivery takes 2 days.")`)
+	j.report("see the bot's last conversation")
+	require.Empty(t, b.said())
+}

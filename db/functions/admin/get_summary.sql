@@ -2,7 +2,7 @@ create or replace function autopost.summary_of(p_workspace_id text) returns json
 language plpgsql stable
 as $$
 -- Purpose: the object of get_summary.
--- Reads:   submissions, alerts, x_post_config.
+-- Reads:   submissions, alerts, x_post_config, bot_rules.
 declare
 	v_most constant int := 1000;
 begin
@@ -18,7 +18,8 @@ begin
 			from (select a.alert_id, a.kind, a.subject, a.severity, a.what, a.remedy, a.raised_at from autopost.alerts a
 				where a.workspace_id = p_workspace_id and a.ended_at is null and a.kind = 'auth_lost'
 				order by a.raised_at limit 20) l),
-		'x_posts', exists (select 1 from autopost.x_post_config x where x.workspace_id = p_workspace_id));
+		'x_posts', exists (select 1 from autopost.x_post_config x where x.workspace_id = p_workspace_id),
+		'bot', exists (select 1 from autopost.bot_rules b where b.workspace_id = p_workspace_id));
 end
 $$;
 
@@ -28,7 +29,7 @@ as $$
 -- Purpose: returns what every page shows of a workspace. It is cheap.
 -- Returns: {"pending": posts that wait for a decision, "alerts": open ones (1,000 means that many or
 --          more of both), "refused_credentials": alerts about credentials that a platform refuses,
---          "x_posts": true if Global X posts are configured}.
+--          "x_posts": true if Global X posts are configured, "bot": true if the bot has rules}.
 -- Reads:   as summary_of.
 begin
 	perform autopost.enter_workspace(p_workspace_id);

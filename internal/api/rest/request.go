@@ -184,7 +184,7 @@ func isJSON(contentType string) bool {
 func digest(r *http.Request, body []byte) string {
 	sum := sha256.New()
 	// The length of each part prevents that two requests get the same text.
-	for _, part := range []string{r.Method, r.URL.EscapedPath(), r.URL.Query().Encode(), r.Header.Get(reasonHeader), string(body)} {
+	for _, part := range []string{r.Method, r.URL.EscapedPath(), r.URL.Query().Encode(), r.Header.Get(ReasonHeader), string(body)} {
 		fmt.Fprintf(sum, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(sum.Sum(nil))

@@ -14,7 +14,8 @@ import (
 	"autopost/internal/problem"
 )
 
-const reasonHeader = "X-Autopost-Reason"
+// ReasonHeader is the header with the reason of a change.
+const ReasonHeader = "X-Autopost-Reason"
 
 // Once is the parameter of a write that a repeated request must not repeat.
 type Once struct {
@@ -62,7 +63,7 @@ func onceKey(ctx context.Context, once Once) OnceKey {
 func (a AuditedWrite) Why(inBody string) (string, error) {
 	reason := strings.TrimSpace(cmp.Or(inBody, a.HeaderReason))
 	if reason == "" {
-		return "", Wrong("reason", "must be set", "send it in the body or as "+reasonHeader)
+		return "", Wrong("reason", "must be set", "send it in the body or as "+ReasonHeader)
 	}
 	return reason, nil
 }
