@@ -105,11 +105,12 @@ type calendarInput struct {
 }
 
 type calendar struct {
-	Items []calendarItem `json:"items" nullable:"false" doc:"At most 5,000, by time."`
+	Items []CalendarItem `json:"items" nullable:"false" doc:"At most 5,000, by time."`
 	More  bool           `json:"more" doc:"true if there are more items: choose a shorter interval."`
 }
 
-type calendarItem struct {
+// CalendarItem is a post of the calendar.
+type CalendarItem struct {
 	At           time.Time `json:"at" example:"2026-12-01T10:00:00Z" doc:"The first time of its deliveries."`
 	Kind         string    `json:"kind" enum:"sent,queued,expected" example:"queued" doc:"sent, waiting, or expected from a recurrence."`
 	MessageID    *string   `json:"message_id" format:"uuid" nullable:"true"`
@@ -140,7 +141,8 @@ type calendarDay struct {
 }
 
 type calendarEntry struct {
-	calendarItem
+	CalendarItem
+
 	Excerpt *string `json:"excerpt" nullable:"true" example:"Hello" doc:"The first 100 characters of the text."`
 }
 

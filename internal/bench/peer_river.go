@@ -15,6 +15,8 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"autopost/internal/bench/live"
 )
 
 // riverInsertBatch is the batch size of River's own benchmark.
@@ -152,4 +154,23 @@ func (p *riverPeer) measured(ctx context.Context, work func() error) (t took, er
 		t.processor += ran - before[pid]
 	}
 	return t, err
+}
+
+// backends returns the processor time of each client backend of a database.
+func (s *server) backends(ctx context.Context, database string) (map[int]time.Duration, error) {
+	rows, err := s.admin.Query(ctx, `select a.pid from pg_stat_activity a where a.datname = $1 and a.backend_type = 'client backend'`, database)
+	if err != nil {
+		return nil, err
+	}
+	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil {
+		return nil, err
+	}
+	times := map[int]time.Duration{}
+	for _, pid := range pids {
+		if times[pid], err = live.Running(pid); err != nil {
+			return nil, err
+		}
+	}
+	return times, nil
 }

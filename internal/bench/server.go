@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"autopost/internal/bench/live"
 	"autopost/internal/localpg"
 	"autopost/internal/pg/schema"
 )
@@ -216,25 +215,6 @@ func (b *base) checkpoint(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// backends returns the processor time of each client backend of a database.
-func (s *server) backends(ctx context.Context, database string) (map[int]time.Duration, error) {
-	rows, err := s.admin.Query(ctx, `select a.pid from pg_stat_activity a where a.datname = $1 and a.backend_type = 'client backend'`, database)
-	if err != nil {
-		return nil, err
-	}
-	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
-	if err != nil {
-		return nil, err
-	}
-	times := map[int]time.Duration{}
-	for _, pid := range pids {
-		if times[pid], err = live.Running(pid); err != nil {
-			return nil, err
-		}
-	}
-	return times, nil
 }
 
 // value queries one value as the owner.

@@ -38,11 +38,7 @@ web page instead of a feed, the command prints the feeds that the page names.`,
 				return usageError{errors.New("either a source id or flags like --url must be given: write --url https://…")}
 			}
 			return withConfiguredStore(cmd.Context(), func(ctx context.Context, cfg config.Config, store *pg.Store) error {
-				workspace, err := chooseWorkspace(ctx, store, read.workspace)
-				if err != nil {
-					return err
-				}
-				return trySource(ctx, cfg, store, workspace, args, fields, read.output)
+				return trySource(ctx, cfg, store, read, args, fields)
 			})
 		},
 	}
@@ -52,7 +48,11 @@ web page instead of a feed, the command prints the feeds that the page names.`,
 }
 
 // trySource polls a stored source, or the source of the flags.
-func trySource(ctx context.Context, cfg config.Config, store *pg.Store, workspace string, args []string, fields pg.SourceFields, out output) error {
+func trySource(ctx context.Context, cfg config.Config, store *pg.Store, read readFlags, args []string, fields pg.SourceFields) error {
+	workspace, err := chooseWorkspace(ctx, store, read.workspace)
+	if err != nil {
+		return err
+	}
 	vault, err := daemon.NewVault(cfg, store, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
@@ -71,11 +71,11 @@ func trySource(ctx context.Context, cfg config.Config, store *pg.Store, workspac
 	if found == nil {
 		return unknownSource(id)
 	}
-	if out.asJSON {
+	if read.output.asJSON {
 		if err := printJSON(found); err != nil {
 			return err
 		}
-	} else if err := printTrial(found, out); err != nil {
+	} else if err := printTrial(found, read.output); err != nil {
 		return err
 	}
 	if !found.OK {

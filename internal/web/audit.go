@@ -84,9 +84,9 @@ func (s *server) audit(v *view) {
 func (v *view) verify(list *auditList) error {
 	seq, hash, _ := strings.Cut(list.Kept, ":")
 	if list.Kept != "" {
-		if _, err := strconv.ParseInt(seq, 10, 64); err != nil {
+		if _, wrong := strconv.ParseInt(seq, 10, 64); wrong != nil {
 			list.Fault = v.t("operations.audit.head.wrong")
-			return nil
+			return nil //nolint:nilerr // the fault is shown on the page
 		}
 	}
 	list.Verdict = &api.AuditVerdict{}

@@ -69,9 +69,9 @@ func (v *view) show(status int, id string, whole, part templ.Component) {
 // addressOf returns a path with the parameters that have a value.
 func addressOf(path string, pairs ...string) string {
 	q := url.Values{}
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			q.Set(pairs[i], pairs[i+1])
+	for pair := range slices.Chunk(pairs, 2) {
+		if name, value := pair[0], pair[len(pair)-1]; value != "" {
+			q.Set(name, value)
 		}
 	}
 	if len(q) == 0 {

@@ -25,8 +25,9 @@ type parts struct {
 	left int64
 }
 
+// hasFiles reports whether the form of a post comes with its files. Other forms are read as a whole.
 func hasFiles(r *http.Request) bool {
-	return r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data")
+	return strings.HasPrefix(r.URL.Path, "/compose") && r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data")
 }
 
 func (v *view) hasFiles() bool { return hasFiles(v.r) }

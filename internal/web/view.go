@@ -132,7 +132,7 @@ func (v *view) parse() error {
 	if !strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/form-data") {
 		return v.r.ParseForm()
 	}
-	if err := v.r.ParseMultipartForm(maxForm); err != nil {
+	if err := v.r.ParseMultipartForm(maxForm); err != nil { //nolint:gosec // sound has limited the body
 		return err
 	}
 	for name, uploaded := range v.r.MultipartForm.File {

@@ -189,7 +189,7 @@ func TestReadinessMeansIt(t *testing.T) {
 	status, body := fetch(t, d.URL+"/readyz")
 	require.Equal(t, http.StatusOK, status)
 	require.JSONEq(t, `{"status": "ready", "checks": [{"name": "database", "ok": true}, {"name": "schema", "ok": true}, {"name": "room", "ok": true}, {"name": "clock", "ok": true},
-		{"name": "storage", "ok": true}, {"name": "dispatcher", "ok": true}]}`, body)
+		{"name": "storage", "ok": true}, {"name": "dispatcher", "ok": true}, {"name": "bot", "ok": true}]}`, body)
 	h.Exec(`update autopost.installed_functions set digest = 'another'`)
 	status, body = fetch(t, d.URL+"/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)

@@ -194,8 +194,8 @@ func TestChannelsArePausedAndResumed(t *testing.T) {
 	p := s.owner()
 	page := p.get("/channels").body
 	require.Contains(t, page, "2 channels are not open.")
-	require.Contains(t, page, "/channels?ask=resume&amp;channel=sport")
-	require.Contains(t, p.get("/channels?ask=disable&channel=city").body, "Disable city?")
+	require.Contains(t, page, "/channels/sport?ask=resume")
+	require.Contains(t, p.get("/channels/city?ask=disable").body, "Disable city?")
 	require.Equal(t, http.StatusSeeOther, p.post("/channels/sport/resume").status)
 	require.Equal(t, http.StatusSeeOther, p.post("/channels/night/enable").status)
 	require.Contains(t, p.get("/channels").body, "All channels are open.")

@@ -97,7 +97,7 @@ func (p *person) follow(path string) *followed {
 	for name, value := range p.cookies {
 		r.AddCookie(&http.Cookie{Name: name, Value: value})
 	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r) //nolint:bodyclose // the goroutine below closes it
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	require.NoError(p.s.t, err)
 	require.Equal(p.s.t, "text/event-stream", response.Header.Get("Content-Type"))
 	f := &followed{over: make(chan struct{})}

@@ -41,7 +41,7 @@ func (s *site) setupPaths() []string {
 func (p *person) mayOpen(path string) bool {
 	needs := map[string][]string{"owner": {"/setup/people", "/setup/keys", "/setup/config"}, "operator": {"/setup/alert-targets", "/setup/moderation-chats"}}
 	for role, prefixes := range needs {
-		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) && !(role == "operator" && p.role == "operator") {
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) && (role != "operator" || p.role != "operator") {
 			return false
 		}
 	}
