@@ -33,6 +33,7 @@ var engineOnly = []string{
 	"release_lost", "touch_run", "remove_alert_target", "remove_media_origin", "report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key",
 	"set_event_strictness", "stream_items", "test_alert_target", "touch_api_key",
 	"ready_bot_workspaces", "purge_conversations",
+	"admit_person", "begin_credential_link", "create_workspace", "discover_chats", "end_own_session", "remove_credential", "take_credential_link",
 	"ready_moderation_workspaces", "claim_moderation", "finish_moderation", "list_moderation_chats", "put_moderation_chat", "remove_moderation_chat",
 	"claim_file_source", "end_file_scan", "follow_publish_jobs", "list_file_sources", "put_job_artifact", "record_job_files",
 	// People and their sessions.
@@ -46,13 +47,14 @@ var engineOnly = []string{
 // argument. Each of them returns only workspaces of the caller, or does not use data of
 // workspaces.
 var crossWorkspace = []string{
-	"accept_invitation", "apply_settings", "begin_dispatch", "begin_first_link", "begin_media_removal", "begin_session", "check_installation", "confirm_restore",
-	"confirm_session", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch", "end_media_removal", "end_session", "end_sessions",
-	"ensure_event_partitions", "functions_digest", "get_invitation", "get_login", "list_all_workspaces", "list_daemons", "list_file_sources", "list_master_keys", "list_media_removals",
-	"list_settings", "list_unknown_media", "list_users", "list_workspaces", "note_cluster", "observe_clock", "put_user", "queue_metrics", "raw_kept_since",
-	"ready_act_workspaces", "ready_bot_workspaces", "ready_fanout_workspaces", "ready_moderation_workspaces", "ready_recurrence_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work", "ready_workspaces",
-	"refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_session", "resolve_signed_endpoint", "set_event_strictness", "stream_items", "touch_run",
-	"x_post_metrics",
+	"accept_invitation", "admit_person", "apply_settings", "begin_dispatch", "begin_first_link", "begin_media_removal", "begin_session", "check_installation",
+	"confirm_restore", "confirm_session", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch", "end_media_removal", "end_own_session",
+	"end_session", "end_sessions", "ensure_event_partitions", "functions_digest", "get_invitation", "get_login", "list_all_workspaces", "list_daemons",
+	"list_file_sources", "list_master_keys", "list_media_removals", "list_settings", "list_unknown_media", "list_users", "list_workspaces", "note_cluster",
+	"observe_clock", "put_user", "queue_metrics", "raw_kept_since", "ready_act_workspaces", "ready_bot_workspaces", "ready_fanout_workspaces",
+	"ready_moderation_workspaces", "ready_recurrence_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work",
+	"ready_workspaces", "refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_session", "resolve_signed_endpoint", "set_event_strictness",
+	"stream_items", "take_credential_link", "touch_run", "x_post_metrics",
 }
 
 // One finding is let pass: the implicit cast of a text. In PL/pgSQL a bare literal

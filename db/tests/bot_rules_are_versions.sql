@@ -92,6 +92,7 @@ select is((select r.before ->> 'text' || ' → ' || (r.after ->> 'text') from au
 	'Доставляем по России за 2–5 дней, от 3000 ₽ бесплатно. Самовывоз — в день заказа. → Сами.');
 
 -- The report counts what no rule answers, by its words.
+select test.tick('1 minute');
 select test.says(5, t, 'en') from unnest('{"A blue kettle?","kettle: BLUE, a","socks","payment"}'::text[]) t;
 select is(r.r -> 'kinds', '{"matched": 1, "fallback": 3}'), is(r.r -> 'fallback_rate', '0.7500'),
 	is(jsonb_path_query_array(r.r, '$.unmatched[*].words'), '[["a", "blue", "kettle"], ["socks"]]')

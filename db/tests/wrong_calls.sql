@@ -92,6 +92,7 @@ insert into calls values
 	('next_free_slots', $c$autopost.next_free_slots('w', null, null, 1)$c$, 'channel_id'),
 	('next_free_slots', $c$autopost.next_free_slots('w', 'c', null, null)$c$, 'limit'),
 	('next_free_slots', $c$autopost.next_free_slots('w', 'c', 'infinity', 1)$c$, 'after'),
+	('calendar_days', $c$autopost.calendar_days('w', '2026-06-01', '2026-06-02', 'UTC', null, null)$c$, 'shown'),
 	('calendar', $c$autopost.calendar(null, '2026-06-01', '2026-06-02', null)$c$, 'workspace_id'),
 	('calendar', $c$autopost.calendar('w', null, '2026-06-02', null)$c$, 'from'),
 	('calendar', $c$autopost.calendar('w', '2026-06-01', null, null)$c$, 'until'),

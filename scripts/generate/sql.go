@@ -16,6 +16,7 @@ var stages = []struct{ folder, title string }{
 	{"moderation", "Moderation: decisions about posts"},
 	{"dispatch", "Dispatch: claims, calls, outcomes, credentials"},
 	{"webhooks", "Webhooks: result webhooks"},
+	{"bot", "Shop bot: messages and replies"},
 	{"monitor", "Monitor: recovery, alerts, retention, invariants check"},
 	{"admin", "Admin: configuration, lists, manual actions"},
 }

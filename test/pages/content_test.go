@@ -195,7 +195,7 @@ func TestChannelsArePausedAndResumed(t *testing.T) {
 	page := p.get("/channels").body
 	require.Contains(t, page, "2 channels are not open.")
 	require.Contains(t, page, "/channels/sport?ask=resume")
-	require.Contains(t, p.get("/channels/city?ask=disable").body, "Disable city?")
+	require.Contains(t, p.get("/channels/sport?ask=disable").body, "Disable sport?")
 	require.Equal(t, http.StatusSeeOther, p.post("/channels/sport/resume").status)
 	require.Equal(t, http.StatusSeeOther, p.post("/channels/night/enable").status)
 	require.Contains(t, p.get("/channels").body, "All channels are open.")
