@@ -15,10 +15,10 @@ const mostReplayed = 2000
 
 // botRule is a version of a rule of the bot.
 type botRule struct {
-	RuleID           string    `json:"rule_id" example:"delivery-en"`
-	Version          int       `json:"version" example:"1"`
+	RuleID           string    `json:"rule_id" example:"delivery-en" doc:"The rule."`
+	Version          int       `json:"version" example:"1" doc:"The version of the rule."`
 	Enabled          bool      `json:"enabled" doc:"Whether this version answers now. Of each rule at most one does."`
-	Intent           string    `json:"intent" example:"delivery"`
+	Intent           string    `json:"intent" example:"delivery" doc:"A word for what the customer wants, for reports."`
 	State            *string   `json:"state" nullable:"true" example:"returns_order_en" doc:"The rule applies in this state only; null means in any state."`
 	Keywords         []string  `json:"keywords" nullable:"false" doc:"One of them is contained in the message, whatever its case. None in a rule with a state: any message."`
 	Priority         int       `json:"priority" example:"10" doc:"The higher one wins."`
@@ -26,17 +26,17 @@ type botRule struct {
 	ResponseTemplate string    `json:"response_template" example:"We deliver within 2 days." doc:"The answer. {name} is the customer's name, {text} the message, {STATE} what was said in a state."`
 	Buttons          []any     `json:"buttons" nullable:"true" doc:"Rows of {text, url} or {text, payload}. A pressed payload is matched as text."`
 	NextState        *string   `json:"next_state" nullable:"true" doc:"The state after the answer; null keeps it. In operator a person answers."`
-	CreatedAt        time.Time `json:"created_at"`
+	CreatedAt        time.Time `json:"created_at" doc:"When the version was written."`
 }
 
 // botRuleChange is the documented body of a change of a rule.
 type botRuleChange struct {
 	Enabled          *bool    `json:"enabled,omitempty" doc:"false stores the version as a draft."`
-	Intent           string   `json:"intent,omitempty"`
+	Intent           string   `json:"intent,omitempty" doc:"A word for what the customer wants, for reports."`
 	State            *string  `json:"state,omitempty" doc:"The rule applies in this state only; null means in any state."`
 	Keywords         []string `json:"keywords,omitempty" doc:"Words of which a message contains one."`
 	Priority         *int     `json:"priority,omitempty" doc:"The higher one wins."`
-	MaxTurns         *int     `json:"max_turns,omitempty" minimum:"1" maximum:"1000"`
+	MaxTurns         *int     `json:"max_turns,omitempty" minimum:"1" maximum:"1000" doc:"After so many messages in the states that it leads to, the turn guard ends the scenario."`
 	ResponseTemplate string   `json:"response_template,omitempty" doc:"The answer."`
 	Buttons          []any    `json:"buttons,omitempty" doc:"Rows of {text, url} or {text, payload}."`
 	NextState        *string  `json:"next_state,omitempty" doc:"The state after the answer; null keeps it."`
@@ -46,9 +46,9 @@ type botRuleChange struct {
 // botEnabled is the answer to a choice of a version.
 type botEnabled struct {
 	Applied bool     `json:"applied" doc:"false with the reason unchanged if there was nothing to change."`
-	DryRun  bool     `json:"dry_run"`
+	DryRun  bool     `json:"dry_run" doc:"true if nothing was changed."`
 	Reason  string   `json:"reason,omitempty" enum:"unchanged"`
-	Version int      `json:"version,omitempty" example:"2"`
+	Version int      `json:"version,omitempty" example:"2" doc:"The version of the rule."`
 	Before  int      `json:"before,omitempty" doc:"The version that was enabled; 0 if there was none." example:"1"`
 	_       struct{} `additionalProperties:"true"`
 }
@@ -56,59 +56,59 @@ type botEnabled struct {
 // botDecision is what the bot does with a message.
 type botDecision struct {
 	Kind     string         `json:"kind" enum:"matched,fallback,guarded,escalated,relayed" example:"matched"`
-	RuleID   string         `json:"rule_id,omitempty" example:"delivery-en"`
-	Version  int            `json:"version,omitempty" example:"1"`
-	Intent   string         `json:"intent,omitempty" example:"delivery"`
+	RuleID   string         `json:"rule_id,omitempty" example:"delivery-en" doc:"The rule."`
+	Version  int            `json:"version,omitempty" example:"1" doc:"The version of the rule."`
+	Intent   string         `json:"intent,omitempty" example:"delivery" doc:"A word for what the customer wants, for reports."`
 	Text     string         `json:"text,omitempty" example:"We deliver within 2 days." doc:"The answer; missing if a person answers."`
-	Buttons  []any          `json:"buttons,omitempty"`
-	State    string         `json:"state,omitempty" example:"default"`
+	Buttons  []any          `json:"buttons,omitempty" doc:"Rows of buttons."`
+	State    string         `json:"state,omitempty" example:"default" doc:"The state of the chat."`
 	Context  map[string]any `json:"context,omitempty" doc:"Send it with the state in the next try."`
-	Language string         `json:"language,omitempty" enum:"ru,en" example:"en"`
+	Language string         `json:"language,omitempty" enum:"ru,en" example:"en" doc:"The language of the answer."`
 }
 
 // replayed is a stored message with its answers by the old and the new rules.
 type replayed struct {
-	ID          string         `json:"id" format:"uuid"`
-	TS          time.Time      `json:"ts"`
-	Provider    string         `json:"provider" example:"max"`
-	AuthRef     string         `json:"auth_ref" example:"shop"`
-	ChatID      string         `json:"chat_id" example:"4711"`
+	ID          string         `json:"id" format:"uuid" doc:"The line of the log."`
+	TS          time.Time      `json:"ts" doc:"When it was said."`
+	Provider    string         `json:"provider" example:"max" doc:"The platform of the bot."`
+	AuthRef     string         `json:"auth_ref" example:"shop" doc:"The credential of the bot."`
+	ChatID      string         `json:"chat_id" example:"4711" doc:"The platform's id of the chat."`
 	MessageText *string        `json:"message_text" nullable:"true" doc:"Masked."`
-	Changed     bool           `json:"changed"`
+	Changed     bool           `json:"changed" doc:"Whether the answers differ."`
 	Before      map[string]any `json:"before" doc:"kind, rule_id, version, state and text as they were."`
 	After       map[string]any `json:"after" doc:"The same by the given rules."`
 }
 
 // botChat is a dialog of a bot.
 type botChat struct {
-	Provider  string    `json:"provider" example:"max"`
+	Provider  string    `json:"provider" example:"max" doc:"The platform of the bot."`
 	AuthRef   string    `json:"auth_ref" example:"shop" doc:"The credential of the bot."`
-	ChatID    string    `json:"chat_id" example:"4711"`
-	State     string    `json:"state" example:"default"`
+	ChatID    string    `json:"chat_id" example:"4711" doc:"The platform's id of the chat."`
+	State     string    `json:"state" example:"default" doc:"The state of the chat."`
 	ExpiresAt instant   `json:"expires_at" nullable:"true" doc:"Then the state is default again."`
 	Waiting   int       `json:"waiting" doc:"Messages that wait for their turn."`
 	Failing   int       `json:"failing" doc:"Messages that were given up after five tries."`
 	Unsent    int       `json:"unsent" doc:"Replies that are not sent yet."`
-	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedAt time.Time `json:"updated_at" doc:"When something was said last."`
 }
 
 // botLine is a line of a conversation.
 type botLine struct {
-	ID              string         `json:"id" format:"uuid"`
-	TS              time.Time      `json:"ts"`
+	ID              string         `json:"id" format:"uuid" doc:"The line of the log."`
+	TS              time.Time      `json:"ts" doc:"When it was said."`
 	Kind            string         `json:"kind" enum:"matched,fallback,guarded,escalated,relayed,operator,handed_back,edited" example:"matched"`
 	MessageText     *string        `json:"message_text" nullable:"true" doc:"Masked."`
-	MatchedRuleID   *string        `json:"matched_rule_id" nullable:"true" example:"delivery-en"`
-	RuleVersion     *int           `json:"rule_version" nullable:"true"`
-	StateBefore     *string        `json:"state_before" nullable:"true"`
-	StateAfter      *string        `json:"state_after" nullable:"true"`
+	MatchedRuleID   *string        `json:"matched_rule_id" nullable:"true" example:"delivery-en" doc:"The rule that answered; null without one."`
+	RuleVersion     *int           `json:"rule_version" nullable:"true" doc:"Its version."`
+	StateBefore     *string        `json:"state_before" nullable:"true" doc:"The state before the message."`
+	StateAfter      *string        `json:"state_after" nullable:"true" doc:"The state after it."`
 	ResponsePreview *string        `json:"response_preview" nullable:"true" doc:"Masked."`
-	Meta            map[string]any `json:"meta"`
-	ReplyID         *string        `json:"reply_id" format:"uuid" nullable:"true"`
-	ReplyStatus     *string        `json:"reply_status" nullable:"true" enum:"pending,sending,retry,sent,failed_permanent,dead"`
-	SentAt          instant        `json:"sent_at" nullable:"true"`
-	UnknownOutcomes *int           `json:"unknown_outcomes" nullable:"true"`
-	LastError       map[string]any `json:"last_error" nullable:"true"`
+	Meta            map[string]any `json:"meta" doc:"Trace, language and what the rules saw."`
+	ReplyID         *string        `json:"reply_id" format:"uuid" nullable:"true" doc:"The answer in the queue of the bot."`
+	ReplyStatus     *string        `json:"reply_status" nullable:"true" enum:"pending,sending,retry,sent,failed_permanent,dead" doc:"The state of the answer."`
+	SentAt          instant        `json:"sent_at" nullable:"true" doc:"When the answer was sent."`
+	UnknownOutcomes *int           `json:"unknown_outcomes" nullable:"true" doc:"How many calls of the answer have an unknown outcome."`
+	LastError       map[string]any `json:"last_error" nullable:"true" doc:"The error of the last call."`
 }
 
 // botTranscript is the newest part of a conversation.
@@ -123,15 +123,15 @@ type botReplay struct {
 
 // forgotten is the answer to the erasure of a chat.
 type forgotten struct {
-	Applied bool           `json:"applied"`
-	DryRun  bool           `json:"dry_run"`
+	Applied bool           `json:"applied" doc:"false with a reason if nothing was erased."`
+	DryRun  bool           `json:"dry_run" doc:"true if nothing was changed."`
 	Erased  map[string]int `json:"erased,omitempty" doc:"Erased rows by table."`
 	_       struct{}       `additionalProperties:"true"`
 }
 
 // botReport says how well the rules answer.
 type botReport struct {
-	Since        time.Time      `json:"since"`
+	Since        time.Time      `json:"since" doc:"The beginning of the period."`
 	Messages     int            `json:"messages" doc:"At most the newest 10,000."`
 	Kinds        map[string]int `json:"kinds" doc:"Messages by the kind of their answer."`
 	FallbackRate float64        `json:"fallback_rate" example:"0.25" doc:"Share of the messages that no rule answers, 0 to 1."`
@@ -139,10 +139,10 @@ type botReport struct {
 }
 
 type unmatched struct {
-	Words   []string  `json:"words" nullable:"false"`
-	Count   int       `json:"count"`
+	Words   []string  `json:"words" nullable:"false" doc:"The words that the messages have in common."`
+	Count   int       `json:"count" doc:"How many messages have these words."`
 	Example string    `json:"example" doc:"The newest text, masked."`
-	LastAt  time.Time `json:"last_at"`
+	LastAt  time.Time `json:"last_at" doc:"The time of the newest message."`
 }
 
 type botReportInput struct {
@@ -181,9 +181,9 @@ type tryBotInput struct {
 type replayBotInput struct {
 	Body struct {
 		Rules    json.RawMessage `json:"rules,omitempty" doc:"Rules with rule_id and the fields of a change; without them the enabled ones decide."`
-		Provider string          `json:"provider,omitempty" enum:"telegram,max" example:"max"`
-		AuthRef  string          `json:"auth_ref,omitempty" maxLength:"200"`
-		ChatID   string          `json:"chat_id,omitempty" maxLength:"200"`
+		Provider string          `json:"provider,omitempty" enum:"telegram,max" example:"max" doc:"The platform of the bot."`
+		AuthRef  string          `json:"auth_ref,omitempty" maxLength:"200" doc:"The credential of the bot."`
+		ChatID   string          `json:"chat_id,omitempty" maxLength:"200" doc:"The platform's id of the chat."`
 		Since    *time.Time      `json:"since,omitempty" format:"date-time" doc:"From this instant, with offset."`
 		Until    *time.Time      `json:"until,omitempty" format:"date-time" doc:"Before this instant."`
 		Changed  bool            `json:"changed,omitempty" doc:"Only messages with another answer."`

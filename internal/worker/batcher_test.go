@@ -83,10 +83,13 @@ func TestWaitingCallsAreMerged(t *testing.T) {
 func TestARestMergesLaterCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var sizes []int
 		batches := worker.NewBatcher(t.Context(), worker.Bounds{Most: 9, Timeout: time.Minute, Rest: worker.Rest{Times: 9, Most: time.Second}, Enough: 6},
 			func(_ context.Context, _ string, items []int) ([]int, error) {
 				<-time.After(10 * time.Millisecond)
+				mu.Lock()
+				defer mu.Unlock()
 				sizes = append(sizes, len(items))
 				return items, nil
 			})
@@ -102,6 +105,8 @@ func TestARestMergesLaterCalls(t *testing.T) {
 		at := func(want time.Duration, sizesWant ...int) {
 			<-time.After(time.Until(began.Add(want)))
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			require.Equal(t, sizesWant, sizes, "after %s", want)
 		}
 		do(0, 1)
