@@ -173,6 +173,8 @@ func TestWebhookThatIsTriedByHandAndGoes(t *testing.T) {
 	ok(t, h, "webhook", "set", "crm", "--enabled=true", because)
 	h.Until("the rest is reported", func() bool { ids, _ := received(h, "crm"); return len(ids) >= 2 })
 	require.Greater(t, len(h.Sends(sim.Filter{Chat: "crm"})), refused)
+	// Outcomes are committed together, some time after their calls.
+	h.UntilTrue(`select count(*) >= 3 from autopost.webhook_sends where status = 'delivered'`)
 	shown := items[struct{ Status string }](t, ok(t, h, "webhook", "deliveries", "crm", "--status", "delivered", "--json"))
 	require.GreaterOrEqual(t, len(shown), 3)
 	require.Contains(t, ok(t, h, "webhook", "show", "crm"), "/webhook/crm")
