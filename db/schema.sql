@@ -4150,7 +4150,7 @@ $$;
 CREATE FUNCTION autopost.bot_judge(p_workspace_id text, p_provider text, p_rate_group text, p_chat_id text, p_reply_id uuid, p_error jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: tells the locked rate group of a call's outcome (null error: a success): it ends or counts an
+-- Purpose: applies the outcome of a call to the locked rate group (null error: a success): it ends or counts an
 --          outage, and a wait for the whole platform pauses the group.
 -- Writes:  platform_limits, events (breaker, cooldown), alerts.
 declare

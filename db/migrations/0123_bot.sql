@@ -21,7 +21,7 @@ create table autopost.bot_rules (
 );
 create unique index bot_rules_enabled on autopost.bot_rules (workspace_id, rule_id) where enabled;
 
--- What customers wrote, once each. A received row waits for its answer.
+-- Messages of customers, once each. A received row waits for its answer.
 create table autopost.bot_inbox (
 	workspace_id        text not null references autopost.workspaces (workspace_id),
 	provider            text not null,
@@ -115,7 +115,7 @@ create table autopost.bot_state (
 );
 create index bot_state_expiry on autopost.bot_state (workspace_id, (coalesce(expires_at, updated_at)));
 
--- What was said and decided, with personal data masked.
+-- Messages and decisions, with personal data masked.
 create table autopost.bot_logs (
 	workspace_id                text not null references autopost.workspaces (workspace_id),
 	id                          uuid not null,

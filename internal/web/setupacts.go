@@ -96,6 +96,10 @@ func hours(text string) int {
 var stepUpActs = []string{"remove", "rotate"}
 
 func (v *view) actOnRow(o *resource, id, act string) {
+	if v.or("act."+o.word()+"."+act, v.or("act."+act, "")) == "" { // every act has a word
+		v.fail(errNotFound)
+		return
+	}
 	d, err := v.readRow(o, id)
 	if err != nil {
 		v.fail(err)

@@ -1,4 +1,4 @@
--- What an update says to the bot.
+-- Updates of platforms as messages to the bot.
 
 create or replace function autopost.bot_said_telegram(p_update jsonb) returns jsonb
 language plpgsql immutable parallel safe
