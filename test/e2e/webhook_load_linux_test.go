@@ -105,6 +105,15 @@ func (w *webhookLoad) resident() int {
 	return kib
 }
 
+// p99 is the 99th percentile of sorted delays.
+func p99(delays []time.Duration) time.Duration { return delays[len(delays)*99/100] }
+
+func loadAverage(t *testing.T) string {
+	load, err := os.ReadFile("/proc/loadavg")
+	require.NoError(t, err)
+	return strings.TrimSpace(string(load))
+}
+
 // Up to sixty result webhooks in one workspace end neither the daemon nor the pace of others: quiet and loud blocks
 // alternate, so that both see the same machine. A sample sends a few posts to all webhooks at once.
 func TestManyWebhooksOfOneWorkspace(t *testing.T) {
@@ -118,18 +127,16 @@ func TestManyWebhooksOfOneWorkspace(t *testing.T) {
 	var quiet, loud []time.Duration
 	for n := range blocks {
 		w.add(mostWebhooks * (n + 1) / blocks)
-		quiet = append(quiet, w.run(block, "calm")...)
-		loud = append(loud, w.run(block, "calm", "loud")...)
+		alone, beside := w.run(block, "calm"), w.run(block, "calm", "loud")
+		t.Logf("%d webhooks: p99 %s quiet, %s loud; load %s", w.webhooks, p99(alone), p99(beside), loadAverage(t))
+		quiet, loud = append(quiet, alone...), append(loud, beside...)
 	}
 	slices.Sort(quiet)
 	slices.Sort(loud)
-	p99 := func(delays []time.Duration) time.Duration { return delays[len(delays)*99/100] }
-	load, err := os.ReadFile("/proc/loadavg")
-	require.NoError(t, err)
 	resident := w.resident()
 	calls := len(w.Sends(sim.Filter{Platform: "webhook"}))
 	t.Logf("%d webhooks, %d calls of them; calm posts %d quiet, %d loud: p50 %s, %s; p99 %s, %s; at most %d MiB resident; load %s",
-		w.webhooks, calls, len(quiet), len(loud), quiet[len(quiet)/2], loud[len(loud)/2], p99(quiet), p99(loud), resident>>10, strings.TrimSpace(string(load)))
+		w.webhooks, calls, len(quiet), len(loud), quiet[len(quiet)/2], loud[len(loud)/2], p99(quiet), p99(loud), resident>>10, loadAverage(t))
 	require.GreaterOrEqual(t, calls, mostWebhooks*2)
 	require.Less(t, resident, webhookResident, "KiB")
 	for n := range mostWebhooks {
