@@ -92,12 +92,12 @@ begin
 			x.e -> 'attempt', 'result', x.e -> 'result',
 			'sentence', x.sentence, 'error', x.e -> 'error')) order by x.ts, x.id), '[]')
 		from (
-			select to_jsonb(e) as e, e.ts, e.id, autopost.event_text(e) as sentence
+			select to_jsonb(e) as e, e.ts, e.id, autopost.event_text(row(e.*)::autopost.events) as sentence
 			from autopost.events e
 			where e.workspace_id = p_workspace_id and e.delivery_id = p_delivery.delivery_id
 			and e.ts >= p_delivery.created_at - interval '1 hour'
 			union all
-			select to_jsonb(e), e.ts, e.id, autopost.event_text(e)
+			select to_jsonb(e), e.ts, e.id, autopost.event_text(row(e.*)::autopost.events)
 			from autopost.events e
 			where e.workspace_id = p_workspace_id and e.message_id = p_delivery.message_id and e.delivery_id is null
 			and e.ts between p_delivery.created_at - interval '1 hour' and p_delivery.created_at + interval '1 hour'

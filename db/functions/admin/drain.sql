@@ -36,7 +36,7 @@ begin
 	return (
 		select max(p_from + make_interval(secs => q.window_seconds) * greatest(0,
 			ceil((p_sends * case q.counts when 'posts' then least(p_posts, q.max_sends) else 1 end
-				- greatest(0, autopost.quota_left(q, p_from))) / q.max_sends))::int)
+				- greatest(0, autopost.quota_left(row(q.*)::autopost.quotas, p_from))) / q.max_sends))::int)
 		from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = p_subject);
 end

@@ -30,7 +30,7 @@ begin
 			where l.workspace_id = p_workspace_id and coalesce(l.rate_rps, 0) <> coalesce(p.group_rps, 0)
 			union all
 			select 4, 'template', t.template_id || case t.platform when '*' then '' else '/' || t.platform end,
-				autopost.fields_that_differ(autopost.template_fields(t) - 'enabled', autopost.template_fields(
+				autopost.fields_that_differ(autopost.template_fields(row(t.*)::autopost.moderation_chats) - 'enabled', autopost.template_fields(
 					autopost.template_of(p_workspace_id, t.template_id, t.platform,
 						jsonb_build_object('body', t.body))) - 'body')
 			from (
@@ -42,7 +42,7 @@ begin
 				autopost.default_fields(autopost.channel_rules(f.fields ->> 'auth_ref',
 					autopost.default_rate(p_workspace_id, f.fields))))
 			from (
-				select c.channel_id as id, autopost.channel_fields(c) as fields
+				select c.channel_id as id, autopost.channel_fields(row(c.*)::autopost.channels) as fields
 				from autopost.channels c where c.workspace_id = p_workspace_id) f
 			union all
 			select 6, 'quota', q.subject || '/' || q.window_seconds, 
@@ -65,13 +65,13 @@ begin
 				coalesce(f.fields ->> 'endpoint_id', f.id)),
 				autopost.default_fields(autopost.source_rules(f.id)))
 			from (
-				select s.source_id as id, autopost.source_fields(s) as fields
+				select s.source_id as id, autopost.source_fields(row(s.*)::autopost.pull_sources) as fields
 				from autopost.pull_sources s where s.workspace_id = p_workspace_id) f
 			union all
 			select 10, 'endpoint', f.id, f.fields
 			from (
 				select e.endpoint_id as id, e.enabled,
-					autopost.fields_that_differ(autopost.endpoint_fields(e),
+					autopost.fields_that_differ(autopost.endpoint_fields(row(e.*)::autopost.workspace_endpoints),
 					autopost.default_fields(autopost.endpoint_rules())) as fields
 				from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id) f
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source'
@@ -85,7 +85,7 @@ begin
 			select 12, 'recurrence', f.id, autopost.fields_that_differ(f.fields,
 				autopost.default_fields(autopost.recurrence_rules()))
 			from (
-				select r.recurrence_id::text as id, autopost.recurrence_fields(r) as fields
+				select r.recurrence_id::text as id, autopost.recurrence_fields(row(r.*)::autopost.recurrences) as fields
 				from autopost.recurrences r where r.workspace_id = p_workspace_id) f
 			union all
 			select 13, 'alert_target', t.target_id, autopost.fields_that_differ(

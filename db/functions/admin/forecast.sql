@@ -25,7 +25,7 @@ begin
 					and d.channel_id > found.channel_id
 				order by d.channel_id limit 1) n
 		), counted as materialized (
-			select c.channel_id, c.platform, c.rate_group, c as channel,
+			select c.channel_id, c.platform, c.rate_group, row(c.*)::autopost.channels as channel,
 				q.row, ((q.row ->> 'waiting')::int - (q.row ->> 'held')::int) * (q.row ->> 'cost')::numeric as slots
 			from (select f.channel_id from found f limit 1000) f
 			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = f.channel_id
@@ -45,7 +45,7 @@ begin
 					v_now) as drain
 			from shared s
 			left join lateral (
-				select l from autopost.platform_limits l
+				select row(l.*)::autopost.platform_limits from autopost.platform_limits l
 				where l.workspace_id = p_workspace_id and l.platform = s.platform and l.rate_group = s.rate_group
 					limit 1) l (row) on true
 		)

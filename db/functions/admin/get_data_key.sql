@@ -10,7 +10,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('version', p_version is not null);
 	return (
-		select autopost.shown_data_key(k) from autopost.data_keys k
+		select autopost.shown_data_key(row(k.*)::autopost.data_keys) from autopost.data_keys k
 		where k.workspace_id = p_workspace_id and k.version = p_version);
 end
 $$;

@@ -14,7 +14,7 @@ begin
 	return (
 		select coalesce(jsonb_agg(autopost.shown_sealed(s.row) order by (s.row).auth_ref, (s.row).version), '[]')
 		from (
-			select x as row from autopost.sealed_secrets x
+			select row(x.*)::autopost.sealed_secrets as row from autopost.sealed_secrets x
 			where x.workspace_id = p_workspace_id and x.key_id <> p_not_key_id
 			order by x.auth_ref, x.version
 			limit p_limit) s);

@@ -11,7 +11,7 @@ begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.check_read(p_filter, '{email,after}', p_limit);
 	return query
-	select autopost.user_shown(u) || jsonb_build_object('created_at', u.created_at, 'roles', (
+	select autopost.user_shown(row(u.*)::autopost.users) || jsonb_build_object('created_at', u.created_at, 'roles', (
 		select coalesce(jsonb_object_agg(m.workspace_id, m.role), '{}') from autopost.memberships m
 		where m.user_id = u.user_id and autopost.may_access(m.workspace_id)))
 	from autopost.users u

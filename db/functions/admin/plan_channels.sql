@@ -76,9 +76,9 @@ as $$
 -- Reads:   channels, channel_gates, deliveries.
 begin
 	return query
-	select f.channel, d, g.inflight
+	select f.channel, row(d.*)::autopost.deliveries, g.inflight
 	from (
-		select c.channel_id, c as channel from autopost.channels c
+		select c.channel_id, row(c.*)::autopost.channels as channel from autopost.channels c
 		where c.workspace_id = p_workspace_id
 		order by c.channel_id limit 1000) f
 	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = f.channel_id
@@ -118,7 +118,7 @@ as $$
 begin
 	return (
 		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
-			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, l, p_due_at,
+			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, row(l.*)::autopost.platform_limits, p_due_at,
 				p_due_at, p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);

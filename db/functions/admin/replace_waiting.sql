@@ -7,10 +7,10 @@ as $$
 -- Reads:   deliveries, channels, post_acts.
 begin
 	return query
-	select d, c, autopost.move_obstacle(d), (
+	select row(d.*)::autopost.deliveries, row(c.*)::autopost.channels, autopost.move_obstacle(row(d.*)::autopost.deliveries), (
 		select a.due_at from autopost.post_acts a
 		where a.workspace_id = p_workspace_id and a.delivery_id = d.delivery_id and a.status = 'queued'
-			and autopost.came_with_its_post(a)
+			and autopost.came_with_its_post(row(a.*)::autopost.post_acts)
 		limit 1)
 	from autopost.deliveries d
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id

@@ -11,7 +11,7 @@ begin
 	perform autopost.enter_all_workspaces();
 	select jsonb_build_object('workspace_id', k.workspace_id, 'key_id', k.key_id, 'name', k.name, 'role', k.role,
 		'scopes', k.scopes,
-		'unseen', autopost.is_unseen(k)) into v_answer
+		'unseen', autopost.is_unseen(row(k.*)::autopost.api_keys)) into v_answer
 	from autopost.secret_lookup l
 	join autopost.api_keys k on k.workspace_id = l.workspace_id and k.key_id = l.subject_id::uuid
 	where l.kind = 'api_key' and l.secret_hash = p_secret_hash and k.enabled

@@ -152,7 +152,7 @@ begin
 		select distinct w.value ->> 'workspace_id' from jsonb_array_elements(p_watched) w order by 1
 	loop
 		continue when not autopost.may_access(v_workspace_id);
-		v_events := array(select e from autopost.events e
+		v_events := array(select row(e.*)::autopost.events from autopost.events e
 			where e.workspace_id = v_workspace_id and e.ts > v_from
 			order by e.ts, e.id limit v_most + 1);
 		v_items := array(select i.item from autopost.submission_items(v_workspace_id, v_from, v_most + 1) i);

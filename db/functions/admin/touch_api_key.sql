@@ -13,7 +13,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('key_id', p_key_id is not null);
 	perform 1 from autopost.api_keys k
-	where k.workspace_id = p_workspace_id and k.key_id = p_key_id and autopost.is_unseen(k)
+	where k.workspace_id = p_workspace_id and k.key_id = p_key_id and autopost.is_unseen(row(k.*)::autopost.api_keys)
 	for no key update of k skip locked;
 	v_found := found;
 	if v_found then

@@ -29,7 +29,7 @@ language sql stable
 as $$
 -- Purpose: the last message with a code to the present address of a target; null if none was sent.
 -- Reads:   alert_messages.
-select m from autopost.alert_messages m
+select row(m.*)::autopost.alert_messages from autopost.alert_messages m
 where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id and m.kind = 'confirm'
 and m.status in ('sending', 'sent', 'unknown') and m.body ->> 'address' = p_target.address
 order by m.created_at desc limit 1

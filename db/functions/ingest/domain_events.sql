@@ -252,7 +252,7 @@ begin
 	where h.workspace_id = p_workspace_id and h.event_type = p_type and h.hash = p_hash
 	for no key update of h;
 	if v_holder <> p_submission_id and not exists (select 1 from autopost.submissions s
-			where s.workspace_id = p_workspace_id and s.submission_id = v_holder and autopost.has_failed(s))
+			where s.workspace_id = p_workspace_id and s.submission_id = v_holder and autopost.has_failed(row(s.*)::autopost.submissions))
 		and not exists (select 1 from autopost.event_hashes h where h.workspace_id = p_workspace_id
 			and h.event_type = p_type and h.hash = p_hash and h.expires_at <= autopost.now_ts()) then
 		return v_holder;

@@ -65,13 +65,13 @@ begin
 	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
 		order by c.channel_id desc limit 1));
 	with routed as materialized (
-		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl, autopost.rendering_of(v_payload, c) as rendering
+		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl, autopost.rendering_of(v_payload, row(c.*)::autopost.channels) as rendering
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id
 		and c.channel_id > p_after
 		and c.channel_id between coalesce(v_first, '') and v_last
 		and case when v_fixed then c.channel_id = any (v_include)
-			else autopost.is_routed(c, v_tags, v_include, v_exclude) end
+			else autopost.is_routed(row(c.*)::autopost.channels, v_tags, v_include, v_exclude) end
 		and (v_decided or not c.moderated)
 		order by c.channel_id
 		limit p_limit

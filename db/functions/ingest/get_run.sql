@@ -16,7 +16,7 @@ begin
 				jsonb_build_object('submission_id', s.submission_id, 'submission_status', s.status, 'attempt',
 					s.attempt, 'last_error', s.last_error)
 					|| coalesce((s.answer - 'deliveries' - 'run_id'), '{}'), '{}')
-				|| case when j.job_id is null then '{}' else autopost.fanout_counts(j)
+				|| case when j.job_id is null then '{}' else autopost.fanout_counts(row(j.*)::autopost.fanout_jobs)
 					|| jsonb_build_object('fanout', j.status, 'planned', j.planned, 'fanout_error', j.last_error) end
 						order by i.ordinality), '[]')
 			from jsonb_array_elements(r.items) with ordinality i

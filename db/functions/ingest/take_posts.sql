@@ -30,7 +30,7 @@ begin
 			p_item -> 'raw' ->> 'source_ref', p_run_id,
 		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now, v_moderated, p_item ->> 'author');
 	if v_moderated and autopost.unfetched_media(p_item -> 'raw') then
-		perform autopost.store_plan(s, autopost.submission_plan(s)) from autopost.submissions s
+		perform autopost.store_plan(row(s.*)::autopost.submissions, autopost.submission_plan(row(s.*)::autopost.submissions)) from autopost.submissions s
 		where s.workspace_id = p_workspace_id and s.submission_id = v_id;
 	elsif v_moderated then
 		perform autopost.await_decision(p_workspace_id, v_id, p_item -> 'raw');

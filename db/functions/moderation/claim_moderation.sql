@@ -102,7 +102,7 @@ begin
 	set status = 'closed', closed_at = p_now
 	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
 	and (m.status = 'pending' or m.status = 'open' and m.provider_ids = '{}')
-	and not autopost.is_asked(m, p_chat.enabled);
+	and not autopost.is_asked(row(m.*)::autopost.moderation_messages, p_chat.enabled);
 end
 $$;
 

@@ -24,7 +24,7 @@ begin
 				or j.prepared is not null)
 			and (j.status = 'approved' or j.files_at is distinct from j.updated_at or j.prepared is not null
 				or (j.status = 'unknown' and j.delivery_id is null)
-				or autopost.job_status_of(d) <> j.status and d.delivery_id is not null)
+				or autopost.job_status_of(row(d.*)::autopost.deliveries) <> j.status and d.delivery_id is not null)
 		order by j.job_id, j.platform
 		limit p_limit
 		for no key update of j skip locked

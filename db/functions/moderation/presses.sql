@@ -63,7 +63,7 @@ begin
 		status = case m.status when 'closed' then 'open' else m.status end
 	where m.workspace_id = p_workspace_id and m.message_id = v_message.message_id and m.auth_ref = p_auth_ref
 	and p_press ? 'message_id' and p_press ->> 'message_id' <> all (m.provider_ids)
-	and autopost.is_press_of(m, p_auth_ref, p_press);
+	and autopost.is_press_of(row(m.*)::autopost.moderation_messages, p_auth_ref, p_press);
 end
 $$;
 

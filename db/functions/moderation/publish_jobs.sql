@@ -270,7 +270,7 @@ language sql stable
 as $$
 -- Purpose: the channel of a job by the configuration of its source; null if it has none.
 -- Reads:   pull_sources, channels.
-select c from autopost.pull_sources s
+select row(c.*)::autopost.channels from autopost.pull_sources s
 join autopost.channels c on c.workspace_id = s.workspace_id
 	and c.channel_id = s.config_json -> 'channels' ->> p_job.platform and c.platform = p_job.platform
 where s.workspace_id = p_job.workspace_id and s.source_id = p_job.source_id

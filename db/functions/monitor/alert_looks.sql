@@ -79,7 +79,7 @@ begin
 	select o.due_at, g.channel_id into v_oldest
 	from autopost.late_gates(p_workspace_id, autopost.late_before(p_level, p_now)) g
 	cross join lateral (
-		select c from autopost.channels c
+		select row(c.*)::autopost.channels from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
 	cross join lateral (
 		select d.due_at from autopost.deliveries d
@@ -262,7 +262,7 @@ as $$
 -- Reads:   channels, channel_auth, credential_health, pull_sources, pull_cursors.
 begin
 	return query select f.* from (
-		select autopost.current_auth_ref(p_workspace_id, c) as auth_ref, c.platform, count(*) as n
+		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref, c.platform, count(*) as n
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.enabled and c.credential_missing_at is not null
 		-- between two looks a claim is in flight

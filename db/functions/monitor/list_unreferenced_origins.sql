@@ -24,7 +24,7 @@ begin
 		from (
 			(select o.blob_ref, o.origin_url, o.size_bytes, o.last_seen_at, o.deleted_at from autopost.media_origin o
 			where o.workspace_id = p_workspace_id and o.deleted_at is null and o.ref_count = 0 and o.last_seen_at < v_before
-			and o.last_seen_at < autopost.origin_kept_from(o)
+			and o.last_seen_at < autopost.origin_kept_from(row(o.*)::autopost.media_origin)
 			and not autopost.origin_in_use(p_workspace_id, o.blob_ref)
 			order by o.last_seen_at
 			limit p_limit)

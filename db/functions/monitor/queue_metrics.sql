@@ -69,7 +69,7 @@ begin
 	), judged as materialized (
 		select k.workspace_id, c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,
 			case when k.waiting = 0 then 'sending'
-				else autopost.gate_of(w.status, c, l.row, g, k.oldest, v_now) end as gate
+				else autopost.gate_of(w.status, row(c.*)::autopost.channels, l.row, row(g.*)::autopost.channel_gates, k.oldest, v_now) end as gate
 		from (
 			select u.workspace_id, u.channel_id, sum(u.waiting)::bigint as waiting, sum(u.due)::bigint as due,
 				sum(u.in_flight)::bigint as in_flight, min(u.oldest) as oldest
@@ -79,7 +79,7 @@ begin
 		join autopost.channels c on c.workspace_id = k.workspace_id and c.channel_id = k.channel_id
 		join autopost.channel_gates g on g.workspace_id = k.workspace_id and g.channel_id = k.channel_id
 		left join lateral (
-			select l from autopost.platform_limits l
+			select row(l.*)::autopost.platform_limits from autopost.platform_limits l
 			where l.workspace_id = k.workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
 				limit 1) l (row) on true
 		where v_all or autopost.may_access(k.workspace_id)

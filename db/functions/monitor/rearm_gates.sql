@@ -27,7 +27,7 @@ begin
 			c.posting_window,
 			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until,
 				case when c.effective_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before,
-			autopost.is_held(c, g.ready_at, autopost.now_ts()) as held
+			autopost.is_held(row(c.*)::autopost.channels, g.ready_at, autopost.now_ts()) as held
 		from autopost.channel_gates g
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = g.channel_id
 		where g.workspace_id = p_workspace_id and g.channel_id = any (v_doubtful)

@@ -23,7 +23,7 @@ begin
 				then extract(epoch from v."postedAt" - v."createdAt") end as seconds
 		from autopost.x_post_events_rows v
 		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id"
-		left join lateral autopost.event_delivery(s) d on v.status = 'failed') x
+		left join lateral autopost.event_delivery(row(s.*)::autopost.submissions) d on v.status = 'failed') x
 	group by x.type, x.status, x.reason, x.backfill;
 end
 $$;

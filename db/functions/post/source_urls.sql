@@ -38,7 +38,7 @@ begin
 	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, coalesce(a.auth_ref, c.auth_ref), m.value ->> 'type',
 		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
 	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
-	join autopost.platforms p on autopost.upload_policy(p, m.value ->> 'type') = 'url_allowed'
+	join autopost.platforms p on autopost.upload_policy(row(p.*)::autopost.platforms, m.value ->> 'type') = 'url_allowed'
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
 	left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 	where p_post -> 'urls' ? (m.value ->> 'blob_ref')

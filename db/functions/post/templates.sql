@@ -79,7 +79,7 @@ as $$
 -- Purpose: refuses an invalid template and any change of a stored version except enabled.
 -- Raises:  AP001.
 declare
-	v_faults jsonb := autopost.template_faults(new);
+	v_faults jsonb := autopost.template_faults(row(new.*)::autopost.templates);
 begin
 	if tg_op = 'UPDATE' and (to_jsonb(new) - 'enabled') is distinct from (to_jsonb(old) - 'enabled') then
 		raise exception 'version % of template % must not change', old.version, old.template_id

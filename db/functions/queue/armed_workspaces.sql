@@ -38,7 +38,7 @@ begin
 	select grp.platform, grp.rate_group, autopost.group_ready_at(grp.ready_at, l.row, v_ahead)
 	from grp
 	left join lateral (
-		select l from autopost.platform_limits l
+		select row(l.*)::autopost.platform_limits from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = grp.platform
 			and l.rate_group = grp.rate_group limit 1) l (row) on true;
 end
@@ -91,7 +91,7 @@ begin
 	from grp
 	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
 	left join lateral (
-		select l from autopost.platform_limits l
+		select row(l.*)::autopost.platform_limits from autopost.platform_limits l
 		where l.workspace_id = grp.workspace_id and l.platform = grp.platform
 			and l.rate_group = grp.rate_group limit 1) l (row) on true
 	where w.status = 'active' and (p_capacity = '[]'

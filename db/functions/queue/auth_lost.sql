@@ -41,7 +41,7 @@ as $$
 begin
 	perform 1 from autopost.credential_health h
 	where h.workspace_id = p_workspace_id and h.auth_ref in (
-		select autopost.current_auth_ref(p_workspace_id, c) from autopost.deliveries d
+		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = d.workspace_id and c.channel_id = d.channel_id
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
 	order by h.auth_ref
@@ -93,7 +93,7 @@ begin
 		where c.workspace_id = p_workspace_id and c.platform = p_channel.platform and c.channel_id is distinct
 			from p_channel.channel_id
 		and not (c.auth_held and c.paused_until > v_now)
-		and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref
+		and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = p_auth_ref
 		limit 2000
 		for no key update of c skip locked) l;
 	update autopost.channels c
@@ -129,7 +129,7 @@ begin
 			case when r.refused then c.auth_lost_at else c.credential_missing_at end as since
 			from (select c.auth_held and coalesce(c.paused_until > v_now, false) as refused) r) h
 		cross join lateral (
-			select d as delivery from autopost.deliveries d
+			select row(d.*)::autopost.deliveries as delivery from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
 				and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at < 'infinity'

@@ -77,7 +77,7 @@ as $$
 begin
 	return array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = any (p_auth_refs)
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = any (p_auth_refs)
 		order by c.channel_id);
 end
 $$;
@@ -90,11 +90,11 @@ as $$
 --          next attempt.
 -- Reads:   deliveries, channels, channel_auth, platforms, budgets.
 select u.n, d.delivery_id, d.attempt, d.channel_id, b.auth_ref, case when b.auth_ref is not null
-	then autopost.post_price(f, d.rendered_text, d.render_meta) end
+	then autopost.post_price(row(f.*)::autopost.platforms, d.rendered_text, d.render_meta) end
 from unnest(p_ids) with ordinality u (id, n)
 cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id
 	and d.delivery_id = u.id limit 1) d
-cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, c) as auth_ref
+cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref
 	from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 join autopost.platforms f on f.platform = c.platform
 left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
@@ -213,7 +213,7 @@ begin
 		from autopost.budgets b
 		join autopost.platforms f on f.platform = p_channel.platform
 		where b.workspace_id = p_workspace_id and b.auth_ref = v_ref
-		and autopost.spent_this_month(p_workspace_id, v_ref, p_now) + autopost.post_price(f, p_rendered_text,
+		and autopost.spent_this_month(p_workspace_id, v_ref, p_now) + autopost.post_price(row(f.*)::autopost.platforms, p_rendered_text,
 			p_meta) > b.month_micros);
 end
 $$;

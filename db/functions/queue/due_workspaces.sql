@@ -162,7 +162,7 @@ declare
 begin
 	return query
 	select d.workspace_id from (
-		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(c,
+		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(row(c.*)::autopost.moderation_chats,
 			p_by)
 		union
 		select p.workspace_id from autopost.moderation_presses p
@@ -311,7 +311,7 @@ begin
 			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
 				or j.prepared is not null)
 			and (j.files_at is distinct from j.updated_at or j.prepared is not null or j.status = 'approved'
-				and j.error is null or d.delivery_id is not null and autopost.job_status_of(d) <> j.status))
+				and j.error is null or d.delivery_id is not null and autopost.job_status_of(row(d.*)::autopost.deliveries) <> j.status))
 		then '-infinity' else coalesce(c.next_poll_at, '-infinity') end
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'

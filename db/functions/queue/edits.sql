@@ -162,7 +162,7 @@ begin
 	v_payload := autopost.normalize_payload(autopost.edited_payload(v_payload, p_changes));
 	select array_agg(w.way::text), coalesce(jsonb_agg(autopost.rendering_choice(w.way)), '[]') into v_keys, v_choices
 	from (
-		select distinct autopost.rendering_of(v_payload, c) as way from autopost.deliveries d
+		select distinct autopost.rendering_of(v_payload, row(c.*)::autopost.channels) as way from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)) w;
 	select s.* into v_show from autopost.show_post(p_workspace_id, v_payload, v_tags, v_choices) s;
@@ -173,7 +173,7 @@ begin
 			when p.takes = 'videos' and x.meta @? '$.steps[*] ? (@.comment == true)' and p_changes ? 'first_comment'
 				then jsonb_build_object('refusal', format('%s takes no edit of a first comment: edit it there by hand',
 					p.platform))
-			when autopost.delivery_layout(x.meta, p) <> autopost.delivery_layout(d.render_meta, p)
+			when autopost.delivery_layout(x.meta, row(p.*)::autopost.platforms) <> autopost.delivery_layout(d.render_meta, row(p.*)::autopost.platforms)
 				then '{"refusal": "the new text does not fit the sent messages: keep their number and form, or delete the post and send it again"}'
 			when not x.meta @? '$.steps[*] ? (@.text == true)'
 				then '{"refusal": "the post has no text to edit: delete it and send it again"}'
@@ -185,7 +185,7 @@ begin
 		from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		join autopost.platforms p on p.platform = c.platform
-		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, c)::text) as n) n
+		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, row(c.*)::autopost.channels)::text) as n) n
 		cross join lateral (select case when d.render_meta ? 'comment_failed'
 			then autopost.without_comment(v_show.metas[n.n]) else v_show.metas[n.n] end as meta) x
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));

@@ -133,7 +133,7 @@ begin
 		select g.channel_id
 		from autopost.channel_gates g
 		cross join lateral (
-			select c from autopost.channels c
+			select row(c.*)::autopost.channels from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
 		cross join lateral (
 			select (select count(*) filter (where f.status = 'sending') from (

@@ -98,7 +98,7 @@ begin
 	return array(
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.credential_missing_at is not null
-		and autopost.current_auth_ref(p_workspace_id, c) = any (p_auth_refs)
+		and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = any (p_auth_refs)
 		order by c.channel_id);
 end
 $$;

@@ -80,7 +80,7 @@ begin
 	v_now := autopost.now_ts();
 	select coalesce(jsonb_object_agg(s.subject, s.n), '{}') into v_left
 	from (
-		select q.subject, greatest(0, min(autopost.quota_left(q, v_now))) as n
+		select q.subject, greatest(0, min(autopost.quota_left(row(q.*)::autopost.quotas, v_now))) as n
 		from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
 		group by q.subject
@@ -121,7 +121,7 @@ begin
 		return;
 	end if;
 	with free as materialized (
-		select q as quota, q.subject, q.window_seconds, autopost.quota_left(q, v_now) as n
+		select row(q.*)::autopost.quotas as quota, q.subject, q.window_seconds, autopost.quota_left(row(q.*)::autopost.quotas, v_now) as n
 		from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = any (p_subjects) and q.counts = 'posts'
 	), claimed as materialized (
@@ -159,12 +159,12 @@ begin
 		cross join lateral (
 			select s.used_at
 			from (
-				select u.used_at, sum(autopost.quota_weight(q, u.posts))
+				select u.used_at, sum(autopost.quota_weight(row(q.*)::autopost.quotas, u.posts))
 					over (order by u.used_at desc rows unbounded preceding) as n
 				from autopost.quota_uses u
 				where u.workspace_id = p_workspace_id and u.subject = p_subject
 					and u.used_at > p_now - make_interval(secs => q.window_seconds)) s
-			where s.n > q.max_sends - autopost.quota_weight(q, p_posts)
+			where s.n > q.max_sends - autopost.quota_weight(row(q.*)::autopost.quotas, p_posts)
 			order by s.used_at desc
 			limit 1) u
 		where q.workspace_id = p_workspace_id and q.subject = p_subject);
@@ -211,7 +211,7 @@ language sql stable
 as $$
 -- Purpose: the rows of list_quotas.
 -- Reads:   quotas, quota_uses.
-select q.subject, q.window_seconds, q.max_sends, q.counts, q.max_sends - autopost.quota_left(q, n.at),
+select q.subject, q.window_seconds, q.max_sends, q.counts, q.max_sends - autopost.quota_left(row(q.*)::autopost.quotas, n.at),
 	autopost.quota_free_at(p_workspace_id, q.subject, 1, n.at)
 from autopost.quotas q
 cross join (select autopost.now_ts() as at) n

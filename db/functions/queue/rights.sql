@@ -10,7 +10,7 @@ begin
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.platform = p_chat.platform
 		and lower(split_part(c.target_id, ':', 1)) in (p_chat.target_id, '@' || lower(p_chat.username))
-		and autopost.current_auth_ref(p_workspace_id, c) = p_chat.auth_ref
+		and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = p_chat.auth_ref
 		order by c.channel_id);
 end
 $$;

@@ -55,7 +55,7 @@ declare
 	v_subjects text[];
 	v_refs text[];
 begin
-	select array_agg(distinct s.subject), array_agg(distinct autopost.current_auth_ref(p_workspace_id, c))
+	select array_agg(distinct s.subject), array_agg(distinct autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels))
 	into v_subjects, v_refs
 	from autopost.channels c
 	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform,
@@ -202,7 +202,7 @@ begin
 	if not found then
 		return p_at;
 	end if;
-	select v_left - coalesce(sum(autopost.post_price(f, d.rendered_text, d.render_meta)), 0) into v_left
+	select v_left - coalesce(sum(autopost.post_price(row(f.*)::autopost.platforms, d.rendered_text, d.render_meta)), 0) into v_left
 	from autopost.channels c
 	join autopost.platforms f on f.platform = c.platform
 	cross join lateral (
@@ -212,7 +212,7 @@ begin
 			and d.due_at < v_month + interval '1 month' and (d.due_at >= v_month or v_month <= p_now)
 			and d.delivery_id <> all (p_without)
 		offset 0) d
-	where c.workspace_id = p_channel.workspace_id and autopost.current_auth_ref(p_channel.workspace_id, c) = v_ref;
+	where c.workspace_id = p_channel.workspace_id and autopost.current_auth_ref(p_channel.workspace_id, row(c.*)::autopost.channels) = v_ref;
 	return case when v_left >= p_price then p_at else v_month + interval '1 month' end;
 end
 $$;
@@ -264,7 +264,7 @@ begin
 	where c.workspace_id = p_delivery.workspace_id and c.channel_id = p_delivery.channel_id;
 	return autopost.free_slot(v_channel, case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		autopost.posts_claimed(p_delivery.render_meta), (
-			select autopost.post_price(f, p_delivery.rendered_text, p_delivery.render_meta) from autopost.platforms f
+			select autopost.post_price(row(f.*)::autopost.platforms, p_delivery.rendered_text, p_delivery.render_meta) from autopost.platforms f
 			where f.platform = v_channel.platform), p_without || p_delivery.delivery_id);
 end
 $$;
@@ -280,7 +280,7 @@ as $$
 -- Writes:  deliveries.
 declare
 	v_new autopost.deliveries[] := array(
-		select d from autopost.deliveries d
+		select row(d.*)::autopost.deliveries from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.delivery_id between p_first and p_last and d.status = 'queued'
 		order by d.delivery_id);
 	v_rest uuid[] := array(select n.delivery_id from unnest(v_new) n);

@@ -23,7 +23,7 @@ begin
 	perform autopost.require_argument('limit', p_limit > 0);
 	v_now := autopost.now_ts();
 	v_webhooks := array(
-		select w from autopost.result_webhooks w
+		select row(w.*)::autopost.result_webhooks from autopost.result_webhooks w
 		where w.workspace_id = p_workspace_id and w.enabled
 		and exists (
 			select 1 from autopost.webhook_sends s

@@ -175,7 +175,7 @@ begin
 		from wanted w
 		join unnest(p_events) e on e.ts = w.ts and e.id = w.id
 		left join lateral (
-			select c from autopost.channels c
+			select row(c.*)::autopost.channels from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c (channel) on true
 	)
 	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
@@ -310,7 +310,7 @@ declare
 begin
 	if p_ids is null and not p_failed_only then
 		v_events := array(
-			select e from autopost.events e
+			select row(e.*)::autopost.events from autopost.events e
 			where e.workspace_id = p_workspace_id and e.ts >= lower(p_when) and e.ts < upper(p_when)
 			order by e.ts, e.id
 			limit 5000);

@@ -42,9 +42,9 @@ as $$
 -- Reads:   events.
 begin
 	return array(
-		select e from autopost.events e
+		select row(e.*)::autopost.events from autopost.events e
 		where e.workspace_id = p_workspace_id and e.ts >= p_at and (e.ts, e.id) > (p_at, p_id)
-		and autopost.result_type(e) is not null
+		and autopost.result_type(row(e.*)::autopost.events) is not null
 		order by e.ts, e.id
 		limit p_most);
 end

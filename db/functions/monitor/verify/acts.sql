@@ -43,7 +43,7 @@ where a.workspace_id = p_workspace_id and a.created_at >= (select autopost.verif
 and (coalesce(t.calls, 0) <> coalesce(t.calls_apart, 0)
 	or coalesce(t.calls, 0) <> a.attempt - (a.status = 'sending')::int
 	or t.ends is distinct from case when a.status in ('done', 'failed', 'void') then array['act_' || a.status] end
-	or coalesce(t.requests, 0) <> (not autopost.came_with_its_post(a))::int)
+	or coalesce(t.requests, 0) <> (not autopost.came_with_its_post(row(a.*)::autopost.post_acts))::int)
 union all
 select jsonb_build_object('act_id', t.act_id, 'delivery_id', t.delivery_id, 'what', 'act unknown')
 from logged t
@@ -65,7 +65,7 @@ left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.deliver
 where a.workspace_id = p_workspace_id
 and (d.message_id is distinct from a.message_id or d.channel_id is distinct from a.channel_id
 	or d.status <> 'sent' and (a.attempt > 0 or a.started_at is not null or a.status in ('sending', 'done')
-		or not autopost.came_with_its_post(a))
+		or not autopost.came_with_its_post(row(a.*)::autopost.post_acts))
 	or a.started_at < d.finished_at)
 $$;
 

@@ -13,7 +13,7 @@ from (
 			then 'it does not follow the row before it'
 		when l.hash <> autopost.audit_hash(l.line) then 'it was changed' end as what
 	from (
-		select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, x as line,
+		select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, row(x.*)::autopost.admin_audit_log as line,
 			lag(x.seq) over (order by x.seq) as seq_before, lag(x.hash) over (order by x.seq) as hash_before
 		from autopost.admin_audit_log x
 		where x.workspace_id = p_workspace_id) l

@@ -35,7 +35,7 @@ from (
 		and d.trace_id = s.trace_id
 	where s.workspace_id = p_workspace_id and s.kind = 'file'
 	and (d.status in ('queued', 'claimed', 'sending', 'retry', 'sent')
-		or d.status in ('failed_permanent', 'dead') and autopost.job_status_of(d) = 'unknown')
+		or d.status in ('failed_permanent', 'dead') and autopost.job_status_of(row(d.*)::autopost.deliveries) = 'unknown')
 	group by s.source_ref having count(*) > 1) x
 union all
 select jsonb_build_object('what', 'a nonce counts twice', 'subject', a.subject, 'platform', a.platform, 'file_digest',

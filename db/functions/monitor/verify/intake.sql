@@ -34,7 +34,7 @@ with logged as (
 	select e.message_id, e.meta ->> 'trace_id' as trace_id, e.meta as said from autopost.events e
 	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
 	union all
-	select j.message_id, j.trace_id::text, autopost.fanout_counts(j) from autopost.fanout_jobs j
+	select j.message_id, j.trace_id::text, autopost.fanout_counts(row(j.*)::autopost.fanout_jobs) from autopost.fanout_jobs j
 	where j.workspace_id = p_workspace_id and j.status = 'running'
 )
 select jsonb_build_object('what', 'answered, but lost', 'run_id', r.run_id, 'item', i.value - 'deliveries')

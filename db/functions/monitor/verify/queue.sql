@@ -170,7 +170,7 @@ from (
 	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
 	left join autopost.quota_uses r on r.workspace_id = p_workspace_id and r.delivery_id = e.delivery_id
 		and r.attempt = e.attempt and r.subject = q.subject
-	cross join lateral generate_series(1, autopost.quota_weight(q, greatest(1, r.posts)))
+	cross join lateral generate_series(1, autopost.quota_weight(row(q.*)::autopost.quotas, greatest(1, r.posts)))
 	where c.workspace_id = p_workspace_id
 	and (q.counts = 'calls' or exists (
 		select 1 from autopost.events o
