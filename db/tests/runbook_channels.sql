@@ -115,7 +115,7 @@ select is((select array_agg(channel_id order by channel_id) from autopost.channe
 	where paused_until = autopost.now_ts() + interval '10 minutes' and enabled), '{a,b}', 'of this platform alone');
 select is((test.logged()).subject, 'group:telegram/bot');
 select is(test.note('channel_paused') -> 'meta' ->> 'rate_group', 'bot');
-select is((select shown ->> 'paused' from autopost.configuration_of('w', 'group') where id = 'telegram/bot'), '2',
+select is((select shown ->> 'paused' from autopost.configuration_of('w', 'group', null, '', 1000) where id = 'telegram/bot'), '2',
 	'the list of groups counts them');
 select is((autopost.pause_group('w', 'max', 'nobody', 600, 'o', 'r', false)) ->> 'reason', 'unknown_group');
 select autopost.enable_group('w', 'telegram', 'bot', 'olga', 'over', false);

@@ -29,7 +29,7 @@ select ok(test.written('{"upload_policy_max": {"image": "url_allowed"}, "max_att
 select is(test.stored() ->> 'image', 'url_allowed');
 select is((select array_agg(array[l.operator, l.after #>> '{value,image}']) from autopost.admin_audit_log l
 	where l.subject = 'setting:upload_policy_max'), '{{ann,url_allowed}}');
-select is((select l.shown -> 'value' ->> 'image' from autopost.configuration_of('w', 'setting') l
+select is((select l.shown -> 'value' ->> 'image' from autopost.configuration_of('w', 'setting', null, '', 1000) l
 	where l.id = 'upload_policy_max'), 'url_allowed', 'the API shows it');
 select is(test.written('{"upload_policy_max": {"image": "url_allowed"}}'), null, 'once');
 select alike(test.written('{"upload_policy_max": {"video": "url_allowed"}}'),

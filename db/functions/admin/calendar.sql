@@ -12,43 +12,49 @@ $$;
 
 create or replace function autopost.expected_posts(p_workspace_id text, p_from timestamptz, p_until timestamptz,
 	p_channel_id text) returns table (at timestamptz, recurrence_id uuid, channels bigint)
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: posts of recurrences that are not made yet, for one channel or for all (null). Their posts are
 --          taken in turn, and each goes to the channels that would get it now.
 -- Reads:   recurrences, occurrences, channels.
-with turns as materialized (
-	select o.at, o.recurrence_id, r.payloads, ((r.taken + row_number() over (partition by o.recurrence_id order by o.at,
-		o.occurrence_id) - 1) % jsonb_array_length(r.payloads))::int as turn
-	from autopost.recurrences r
-	join autopost.occurrences o on o.workspace_id = p_workspace_id and o.recurrence_id = r.recurrence_id
-		and o.status = 'expected'
-	where r.workspace_id = p_workspace_id and r.enabled
-	and exists (select 1 from autopost.occurrences i where i.workspace_id = p_workspace_id
-		and i.recurrence_id = r.recurrence_id and i.status = 'expected' and i.at >= p_from and i.at < p_until)
-), due as materialized (
-	select t.* from turns t where t.at >= p_from and t.at < p_until
-), routed as materialized (
-	select d.recurrence_id, d.turn, autopost.channels_of(p_workspace_id, d.payloads -> d.turn) as ids
-	from (select distinct x.recurrence_id, x.turn, x.payloads from due x) d
-)
-select d.at, d.recurrence_id, case when p_channel_id is null then coalesce(cardinality(r.ids), 0) else 1 end::bigint
-from due d
-join routed r using (recurrence_id, turn)
-where p_channel_id is null or p_channel_id = any (r.ids)
+begin
+	return query
+	with turns as materialized (
+		select o.at, o.recurrence_id, r.payloads, ((r.taken + row_number() over (partition by o.recurrence_id order by o.at,
+			o.occurrence_id) - 1) % jsonb_array_length(r.payloads))::int as turn
+		from autopost.recurrences r
+		join autopost.occurrences o on o.workspace_id = p_workspace_id and o.recurrence_id = r.recurrence_id
+			and o.status = 'expected'
+		where r.workspace_id = p_workspace_id and r.enabled
+		and exists (select 1 from autopost.occurrences i where i.workspace_id = p_workspace_id
+			and i.recurrence_id = r.recurrence_id and i.status = 'expected' and i.at >= p_from and i.at < p_until)
+	), due as materialized (
+		select t.* from turns t where t.at >= p_from and t.at < p_until
+	), routed as materialized (
+		select d.recurrence_id, d.turn, autopost.channels_of(p_workspace_id, d.payloads -> d.turn) as ids
+		from (select distinct x.recurrence_id, x.turn, x.payloads from due x) d
+	)
+	select d.at, d.recurrence_id, case when p_channel_id is null then coalesce(cardinality(r.ids), 0) else 1 end::bigint
+	from due d
+	join routed r using (recurrence_id, turn)
+	where p_channel_id is null or p_channel_id = any (r.ids);
+end
 $$;
 
 create or replace function autopost.recurrences_of(p_workspace_id text, p_message_ids uuid[])
 	returns table (message_id uuid, recurrence_id uuid)
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the recurrences of those messages that one made.
 -- Reads:   messages, occurrences.
-select m.message_id, o.recurrence_id
-from autopost.messages m
-join autopost.occurrences o on o.workspace_id = p_workspace_id
-	and o.occurrence_id = substring(m.source_ref from '^occurrence:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
-where m.workspace_id = p_workspace_id and m.message_id = any (p_message_ids)
+begin
+	return query
+	select m.message_id, o.recurrence_id
+	from autopost.messages m
+	join autopost.occurrences o on o.workspace_id = p_workspace_id
+		and o.occurrence_id = substring(m.source_ref from '^occurrence:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
+	where m.workspace_id = p_workspace_id and m.message_id = any (p_message_ids);
+end
 $$;
 
 create or replace function autopost.calendar_rows(p_workspace_id text, p_from timestamptz, p_until timestamptz,

@@ -115,22 +115,24 @@ select 'write them as in api.example.com or api.example.com:8443 (autopost crede
 $$;
 
 create or replace function autopost.source_host_errors(p_workspace_id text, p_after jsonb) returns jsonb
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: checks that the credential of a source may be sent to its address. The fetcher checks it
 --          again before each poll, as the credential may change.
 -- Returns: an array of {field, reason, remedy}.
 -- Reads:   credential_bindings.
-select coalesce(jsonb_agg(e.value), '[]')
-from autopost.credential_bindings b
-cross join lateral (select substring(lower(p_after #>> '{config_json,url}') from
-	'^https?://(?:[^/?#]*@)?([^/?#]+)') as host) u
-cross join lateral jsonb_array_elements(autopost.field_error('config_json.auth_ref',
-	format('%s must not be sent to %s', b.auth_ref, u.host),
-	format('use an address of %s; an operator of the installation adds hosts: autopost credential set %s --host %s',
-		array_to_string(b.hosts, ', '), b.auth_ref, u.host))) e
-where b.workspace_id = p_workspace_id and p_after ->> 'kind' = 'api' and b.platform = 'http'
-and b.auth_ref = p_after #>> '{config_json,auth_ref}' and u.host <> all (b.hosts)
+begin
+	return (select coalesce(jsonb_agg(e.value), '[]')
+	from autopost.credential_bindings b
+	cross join lateral (select substring(lower(p_after #>> '{config_json,url}') from
+		'^https?://(?:[^/?#]*@)?([^/?#]+)') as host) u
+	cross join lateral jsonb_array_elements(autopost.field_error('config_json.auth_ref',
+		format('%s must not be sent to %s', b.auth_ref, u.host),
+		format('use an address of %s; an operator of the installation adds hosts: autopost credential set %s --host %s',
+			array_to_string(b.hosts, ', '), b.auth_ref, u.host))) e
+	where b.workspace_id = p_workspace_id and p_after ->> 'kind' = 'api' and b.platform = 'http'
+	and b.auth_ref = p_after #>> '{config_json,auth_ref}' and u.host <> all (b.hosts));
+end
 $$;
 
 create or replace function autopost.split_id(p_id text) returns text[]

@@ -243,15 +243,17 @@ end
 $$;
 
 create or replace function autopost.next_endpoint_id(p_workspace_id text, p_endpoint_id text) returns text
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the first free id among "site-2", "site-3", … for "site" or one of them.
 -- Reads:   workspace_endpoints.
-select i.id
-from generate_series(2, 10000) n
-cross join lateral (select regexp_replace(p_endpoint_id, '-\d+$', '') || '-' || n as id) i
-where not exists (select 1 from autopost.workspace_endpoints e
-	where e.workspace_id = p_workspace_id and e.endpoint_id = i.id)
-order by n
-limit 1
+begin
+	return (select i.id
+	from generate_series(2, 10000) n
+	cross join lateral (select regexp_replace(p_endpoint_id, '-\d+$', '') || '-' || n as id) i
+	where not exists (select 1 from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.endpoint_id = i.id)
+	order by n
+	limit 1);
+end
 $$;

@@ -22,9 +22,9 @@ begin
 			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, retry_policy, webhook, alert, alert_target, avatar, moderation_chat or setting');
 	end if;
 	return query
-	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
-	where (not p_filter ? 'id' or l.id = p_filter ->> 'id') and (not p_filter ? 'after' or l.id > p_filter ->> 'after')
-	order by l.id
-	limit p_limit;
+	select l.shown
+	from autopost.configuration_of(p_workspace_id, p_kind,
+		case when p_filter ? 'id' then coalesce(p_filter ->> 'id', '') end, coalesce(p_filter ->> 'after', ''), p_limit) l
+	order by l.id;
 end
 $$;

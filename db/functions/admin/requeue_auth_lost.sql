@@ -11,12 +11,12 @@ begin
 			d.delivery_id)), '[]'))
 		from autopost.deliveries d
 		cross join lateral (
-			select row(c.*)::autopost.channels from autopost.channels c
+			select row(c.*)::autopost.channels as channel from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) x
 		cross join lateral (
 			select autopost.requeue_obstacle(p_workspace_id, row(d.*)::autopost.deliveries,
-				case when d.channel_id = any (p_resumed) then jsonb_populate_record(x.c, autopost.resumed())
-					else x.c end) as reason) o
+				case when d.channel_id = any (p_resumed) then jsonb_populate_record(x.channel, autopost.resumed())
+					else x.channel end) as reason) o
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
 end
 $$;

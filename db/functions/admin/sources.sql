@@ -22,16 +22,18 @@ select '{
 $$;
 
 create or replace function autopost.source_fields(p_source autopost.pull_sources) returns jsonb
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the fields of a stored source; null without a source. endpoint_id is null without an
 --          endpoint.
 -- Reads:   list_sources (view).
-select case when p_source.source_id is not null then
-	jsonb_build_object('kind', p_source.kind, 'config_json', p_source.config_json, 'enabled', p_source.enabled,
-		'endpoint_id', (
-		select v.endpoint_id from autopost.list_sources_rows v
-			where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end
+begin
+	return case when p_source.source_id is not null then
+		jsonb_build_object('kind', p_source.kind, 'config_json', p_source.config_json, 'enabled', p_source.enabled,
+			'endpoint_id', (
+			select v.endpoint_id from autopost.list_sources_rows v
+				where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end;
+end
 $$;
 
 create or replace function autopost.source_fields_to_put(p_source_id text, p_before jsonb, p_fields jsonb) returns jsonb

@@ -31,91 +31,105 @@ $$;
 
 create or replace function autopost.event_items(p_workspace_id text, p_events autopost.events[])
 	returns table (item jsonb)
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the deliveries of some events, each with its present state and last event, and the posts
 --          that got deliveries.
 -- Reads:   deliveries.
-select jsonb_build_object('kind', 'delivery', 'id', d.delivery_id, 'at', l.ts, 'data', jsonb_build_object(
-	'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id', d.channel_id, 'status', d.status,
-	'attempt', d.attempt, 'action', l.action))
-from (select distinct on (e.delivery_id) e.delivery_id, e.ts, e.action
+begin
+	return query
+	select jsonb_build_object('kind', 'delivery', 'id', d.delivery_id, 'at', l.ts, 'data', jsonb_build_object(
+		'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id', d.channel_id, 'status', d.status,
+		'attempt', d.attempt, 'action', l.action))
+	from (select distinct on (e.delivery_id) e.delivery_id, e.ts, e.action
+		from unnest(p_events) e
+		where e.delivery_id is not null
+		order by e.delivery_id, e.ts desc, e.id desc) l
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = l.delivery_id
+	union all
+	select jsonb_build_object('kind', 'post', 'id', e.id, 'at', e.ts, 'data', jsonb_build_object('message_id', e.message_id,
+		'enqueued', e.meta -> 'enqueued', 'deduped', e.meta -> 'deduped', 'invalid', e.meta -> 'invalid'))
 	from unnest(p_events) e
-	where e.delivery_id is not null
-	order by e.delivery_id, e.ts desc, e.id desc) l
-join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = l.delivery_id
-union all
-select jsonb_build_object('kind', 'post', 'id', e.id, 'at', e.ts, 'data', jsonb_build_object('message_id', e.message_id,
-	'enqueued', e.meta -> 'enqueued', 'deduped', e.meta -> 'deduped', 'invalid', e.meta -> 'invalid'))
-from unnest(p_events) e
-where e.action = 'enqueue' and e.delivery_id is null
+	where e.action = 'enqueue' and e.delivery_id is null;
+end
 $$;
 
 create or replace function autopost.submission_items(p_workspace_id text, p_from timestamptz, p_most int)
 	returns table (item jsonb)
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the submissions that changed after an instant, at most p_most, the oldest change first.
 -- Reads:   submissions.
-select jsonb_build_object('kind', 'submission', 'id', s.submission_id, 'at', s.updated_at, 'data', jsonb_build_object(
-	'submission_id', s.submission_id, 'kind', s.kind, 'status', s.status, 'message_id', s.message_id, 'decision',
-	s.decision, 'decided_by', s.decided_by, 'event_type', s.event_type))
-from autopost.submissions s
-where s.workspace_id = p_workspace_id and s.updated_at > p_from
-order by s.updated_at
-limit p_most
+begin
+	return query
+	select jsonb_build_object('kind', 'submission', 'id', s.submission_id, 'at', s.updated_at, 'data', jsonb_build_object(
+		'submission_id', s.submission_id, 'kind', s.kind, 'status', s.status, 'message_id', s.message_id, 'decision',
+		s.decision, 'decided_by', s.decided_by, 'event_type', s.event_type))
+	from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.updated_at > p_from
+	order by s.updated_at
+	limit p_most;
+end
 $$;
 
 create or replace function autopost.alert_items(p_workspace_id text, p_from timestamptz, p_most int)
 	returns table (item jsonb)
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the alerts that were raised, acknowledged or ended after an instant, at most p_most.
 -- Reads:   alerts.
-select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', greatest(a.raised_at, a.acknowledged_at, a.ended_at),
-	'data', jsonb_build_object('alert_id', a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity,
-	'what', a.what, 'state', case when a.ended_at is not null then 'ended' when a.acknowledged_at is not null
-		then 'acknowledged' else 'open' end))
-from autopost.alerts a
-where a.workspace_id = p_workspace_id and a.ended_at is null and greatest(a.raised_at, a.acknowledged_at) > p_from
-union all
-select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', a.ended_at, 'data', jsonb_build_object('alert_id',
-	a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity, 'what', a.what, 'state', 'ended'))
-from autopost.alerts a
-where a.workspace_id = p_workspace_id and a.ended_at > p_from
-limit p_most
+begin
+	return query
+	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', greatest(a.raised_at, a.acknowledged_at, a.ended_at),
+		'data', jsonb_build_object('alert_id', a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity,
+		'what', a.what, 'state', case when a.ended_at is not null then 'ended' when a.acknowledged_at is not null
+			then 'acknowledged' else 'open' end))
+	from autopost.alerts a
+	where a.workspace_id = p_workspace_id and a.ended_at is null and greatest(a.raised_at, a.acknowledged_at) > p_from
+	union all
+	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', a.ended_at, 'data', jsonb_build_object('alert_id',
+		a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity, 'what', a.what, 'state', 'ended'))
+	from autopost.alerts a
+	where a.workspace_id = p_workspace_id and a.ended_at > p_from
+	limit p_most;
+end
 $$;
 
 create or replace function autopost.change_items(p_workspace_id text, p_from timestamptz, p_most int)
 	returns table (item jsonb)
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: operator actions after an instant, at most p_most, the oldest first.
 -- Reads:   admin_audit_log.
-select jsonb_build_object('kind', 'change', 'id', a.id, 'at', a.ts, 'data', jsonb_build_object('action', a.action,
-	'subject', a.subject))
-from autopost.admin_audit_log a
-where a.workspace_id = p_workspace_id and a.id >= autopost.first_id_at(p_from) and a.ts > p_from
-order by a.id
-limit p_most
+begin
+	return query
+	select jsonb_build_object('kind', 'change', 'id', a.id, 'at', a.ts, 'data', jsonb_build_object('action', a.action,
+		'subject', a.subject))
+	from autopost.admin_audit_log a
+	where a.workspace_id = p_workspace_id and a.id >= autopost.first_id_at(p_from) and a.ts > p_from
+	order by a.id
+	limit p_most;
+end
 $$;
 
 create or replace function autopost.ended_readers(p_watched jsonb) returns jsonb
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: ids of watched keys and sessions that are not valid any more.
 -- Reads:   api_keys, sessions, users, settings.
-select coalesce(jsonb_agg(distinct coalesce(w.value -> 'key_id', w.value -> 'session_id')), '[]')
-from jsonb_array_elements(p_watched) w
-where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
-	where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
-	and (k.expires_at is null or k.expires_at > autopost.now_ts()))
-or w.value ->> 'session_id' is not null and not exists (select 1 from autopost.sessions s
-	join autopost.users u on u.user_id = s.user_id and u.enabled
-	join autopost.memberships m on m.user_id = s.user_id and m.workspace_id = w.value ->> 'workspace_id'
-	where s.session_id = (w.value ->> 'session_id')::uuid and s.expires_at > autopost.now_ts()
-	and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > autopost.now_ts()
-	and s.created_at + autopost.setting_interval('session_max_hours') > autopost.now_ts())
+begin
+	return (select coalesce(jsonb_agg(distinct coalesce(w.value -> 'key_id', w.value -> 'session_id')), '[]')
+	from jsonb_array_elements(p_watched) w
+	where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
+		where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
+		and (k.expires_at is null or k.expires_at > autopost.now_ts()))
+	or w.value ->> 'session_id' is not null and not exists (select 1 from autopost.sessions s
+		join autopost.users u on u.user_id = s.user_id and u.enabled
+		join autopost.memberships m on m.user_id = s.user_id and m.workspace_id = w.value ->> 'workspace_id'
+		where s.session_id = (w.value ->> 'session_id')::uuid and s.expires_at > autopost.now_ts()
+		and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > autopost.now_ts()
+		and s.created_at + autopost.setting_interval('session_max_hours') > autopost.now_ts()));
+end
 $$;
 
 create or replace function autopost.stream_items(p_watched jsonb, p_position jsonb) returns jsonb

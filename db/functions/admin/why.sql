@@ -53,29 +53,31 @@ end
 $$;
 
 create or replace function autopost.why_over(p_delivery autopost.deliveries, p_channel autopost.channels) returns jsonb
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: describes a delivery that does not wait: in flight or ended, with a possible remedy.
-select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_delivery.status
-	when 'claimed' then jsonb_build_object('sentence', format('claimed by run %s', p_delivery.claimed_by))
-	when 'sending' then jsonb_build_object('sentence', case when autopost.call_started_at(p_delivery) is null
-			then format('claimed by run %s, its call has not begun', p_delivery.claimed_by)
-				else format('being sent by run %s', p_delivery.claimed_by) end
-			|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
-		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
-	when 'sent' then jsonb_build_object('sentence',
-		format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
-		|| case when p_delivery.render_meta ? 'comment_failed' then ', without its first comment: '
-			|| autopost.failure_text(p_delivery.render_meta -> 'comment_failed') else '' end
-		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
-			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id
-				and a.kind = 'delete' and a.status = 'done' limit 1), ''))
-	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
-	else jsonb_build_object('sentence', coalesce('ended with ' || autopost.messages_made(p_delivery.render_meta)
-			|| ' sent: ', 'ended without being sent: ') || autopost.failure_text(p_delivery.last_error),
-		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts()
-			then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
-	end
+begin
+	return jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_delivery.status
+		when 'claimed' then jsonb_build_object('sentence', format('claimed by run %s', p_delivery.claimed_by))
+		when 'sending' then jsonb_build_object('sentence', case when autopost.call_started_at(p_delivery) is null
+				then format('claimed by run %s, its call has not begun', p_delivery.claimed_by)
+					else format('being sent by run %s', p_delivery.claimed_by) end
+				|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
+			'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
+		when 'sent' then jsonb_build_object('sentence',
+			format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+			|| case when p_delivery.render_meta ? 'comment_failed' then ', without its first comment: '
+				|| autopost.failure_text(p_delivery.render_meta -> 'comment_failed') else '' end
+			|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
+				where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id
+					and a.kind = 'delete' and a.status = 'done' limit 1), ''))
+		when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
+		else jsonb_build_object('sentence', coalesce('ended with ' || autopost.messages_made(p_delivery.render_meta)
+				|| ' sent: ', 'ended without being sent: ') || autopost.failure_text(p_delivery.last_error),
+			'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts()
+				then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
+		end;
+end
 $$;
 
 create or replace function autopost.why_no_delivery(p_workspace_id text, p_id uuid) returns jsonb

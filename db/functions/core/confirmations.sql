@@ -25,12 +25,17 @@ end
 $$;
 
 create or replace function autopost.last_confirmation(p_target autopost.alert_targets) returns autopost.alert_messages
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the last message with a code to the present address of a target; null if none was sent.
 -- Reads:   alert_messages.
-select row(m.*)::autopost.alert_messages from autopost.alert_messages m
-where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id and m.kind = 'confirm'
-and m.status in ('sending', 'sent', 'unknown') and m.body ->> 'address' = p_target.address
-order by m.created_at desc limit 1
+declare
+	v_last autopost.alert_messages;
+begin
+	select m.* into v_last from autopost.alert_messages m
+	where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id and m.kind = 'confirm'
+	and m.status in ('sending', 'sent', 'unknown') and m.body ->> 'address' = p_target.address
+	order by m.created_at desc limit 1;
+	return v_last;
+end
 $$;

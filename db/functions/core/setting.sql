@@ -15,10 +15,12 @@ end
 $$;
 
 create or replace function autopost.setting_is_on(p_key text) returns boolean
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the value of a boolean setting.
-select s.value = 'true' from autopost.settings s where s.key = p_key
+begin
+	return (select s.value = 'true' from autopost.settings s where s.key = p_key);
+end
 $$;
 
 create or replace function autopost.setting_interval(p_key text) returns interval

@@ -115,21 +115,23 @@ select encode(sha256(convert_to(coalesce(autopost.canonical_url(p_medium ->> 'ur
 $$;
 
 create or replace function autopost.event_values(p_workspace_id text, p_event jsonb, p_hash text) returns jsonb
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the template variables of an event: the top-level scalars of the payload, and for built-in
 --          events the names of 004.
 -- Reads:   avatars.
-select (select coalesce(jsonb_object_agg(v.key, v.value), '{}') from jsonb_each(p.payload) v
-		where jsonb_typeof(v.value) in ('string', 'number', 'boolean') and v.value <> '""')
-	|| jsonb_strip_nulls(jsonb_build_object(
-		'short_hash', left(p_hash, 8),
-		'avatar_name', coalesce(nullif(btrim(p.payload ->> 'avatarName'), ''), (select a.name from autopost.avatars a
-			where a.workspace_id = p_workspace_id and a.avatar_id = p.payload ->> 'avatarId'),
-			left(p.payload ->> 'avatarId', 8)),
-		'winner_name', p.payload #> '{winner,name}', 'loser_name', p.payload #> '{loser,name}',
-		'summary', p.payload -> 'summaryText'))
-from (select p_event -> 'payload' as payload) p
+begin
+	return (select (select coalesce(jsonb_object_agg(v.key, v.value), '{}') from jsonb_each(p.payload) v
+			where jsonb_typeof(v.value) in ('string', 'number', 'boolean') and v.value <> '""')
+		|| jsonb_strip_nulls(jsonb_build_object(
+			'short_hash', left(p_hash, 8),
+			'avatar_name', coalesce(nullif(btrim(p.payload ->> 'avatarName'), ''), (select a.name from autopost.avatars a
+				where a.workspace_id = p_workspace_id and a.avatar_id = p.payload ->> 'avatarId'),
+				left(p.payload ->> 'avatarId', 8)),
+			'winner_name', p.payload #> '{winner,name}', 'loser_name', p.payload #> '{loser,name}',
+			'summary', p.payload -> 'summaryText'))
+	from (select p_event -> 'payload' as payload) p);
+end
 $$;
 
 create or replace function autopost.event_post(p_template autopost.templates, p_values jsonb) returns jsonb

@@ -6,15 +6,17 @@ select coalesce(current_setting('autopost.planning', true), '') = 'on'
 $$;
 
 create or replace function autopost.source_of(p_workspace_id text, p_run_id uuid, p_fields jsonb) returns jsonb
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: messages.source: {"kind", "endpoint_id", "source_id"} of the run, and "fields": the
 --          unknown fields of the post, if it has any.
 -- Reads:   ingest_runs.
-select jsonb_build_object('kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id)
-	|| case when jsonb_typeof(p_fields) = 'object' then jsonb_build_object('fields', p_fields) else '{}' end
-from autopost.ingest_runs r
-where r.workspace_id = p_workspace_id and r.run_id = p_run_id
+begin
+	return (select jsonb_build_object('kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id)
+		|| case when jsonb_typeof(p_fields) = 'object' then jsonb_build_object('fields', p_fields) else '{}' end
+	from autopost.ingest_runs r
+	where r.workspace_id = p_workspace_id and r.run_id = p_run_id);
+end
 $$;
 
 create or replace function autopost.upsert_message(p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamptz)

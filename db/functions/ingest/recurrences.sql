@@ -1,13 +1,15 @@
 -- Posts that repeat. A rule becomes local times in the daemon, and instants and posts here.
 
 create or replace function autopost.lead_of(p_workspace_id text, p_endpoint_id text) returns interval
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: how long before its instant an occurrence becomes a post: a minute, to fetch media; a day if
 --          people decide about it.
-select case when e.moderated then interval '1 day' else interval '1 minute' end
-from autopost.workspace_endpoints e
-where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id
+begin
+	return (select case when e.moderated then interval '1 day' else interval '1 minute' end
+	from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id);
+end
 $$;
 
 create or replace function autopost.arm_recurrence(p_workspace_id text, p_recurrence_id uuid) returns void

@@ -40,10 +40,12 @@ end
 $$;
 
 create or replace function autopost.approvals_needed(p_workspace_id text) returns int
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: how many people must approve a post.
-select w.approvals_needed from autopost.workspaces w where w.workspace_id = p_workspace_id
+begin
+	return (select w.approvals_needed from autopost.workspaces w where w.workspace_id = p_workspace_id);
+end
 $$;
 
 create or replace function autopost.approve_submission(p_submission autopost.submissions, p_approval jsonb, p_by jsonb)

@@ -266,14 +266,19 @@ select case when jsonb_typeof(p_job.payload #> '{publish_config,tags}') = 'array
 $$;
 
 create or replace function autopost.job_channel(p_job autopost.publish_jobs) returns autopost.channels
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the channel of a job by the configuration of its source; null if it has none.
 -- Reads:   pull_sources, channels.
-select row(c.*)::autopost.channels from autopost.pull_sources s
-join autopost.channels c on c.workspace_id = s.workspace_id
-	and c.channel_id = s.config_json -> 'channels' ->> p_job.platform and c.platform = p_job.platform
-where s.workspace_id = p_job.workspace_id and s.source_id = p_job.source_id
+declare
+	v_channel autopost.channels;
+begin
+	select c.* into v_channel from autopost.pull_sources s
+	join autopost.channels c on c.workspace_id = p_job.workspace_id
+		and c.channel_id = s.config_json -> 'channels' ->> p_job.platform and c.platform = p_job.platform
+	where s.workspace_id = p_job.workspace_id and s.source_id = p_job.source_id;
+	return v_channel;
+end
 $$;
 
 create or replace function autopost.follow_job(p_job autopost.publish_jobs) returns autopost.publish_jobs

@@ -2,34 +2,36 @@ create or replace function autopost.gate_of(
 	p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_gate autopost.channel_gates,
 		p_oldest_due_at timestamptz, p_now timestamptz
 ) returns text
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the one wait reason of the oldest waiting delivery of a channel; ready if the next claim
 --          takes it. It uses only the rows of the channel; why lists all reasons.
 -- Reads:   quotas, quota_uses, budgets.
-select case
-	when p_status <> 'active' then 'workspace'
-	when p_channel.auth_held then 'auth_lost'
-	when not p_channel.enabled then 'channel_disabled'
-	when p_oldest_due_at = 'infinity' then 'unknown_outcome'
-	when greatest(p_channel.paused_until, p_channel.held_until) > p_now then 'channel_paused'
-	when p_channel.credential_until > p_now then 'credential_missing'
-	when p_oldest_due_at > p_now then 'not_due'
-	when p_limit.breaker_opened_at is not null then 'breaker'
-	when p_channel.cooldown_until > p_now then 'channel_cooldown'
-	when p_limit.cooldown_until > p_now then 'group_cooldown'
-	when p_limit.quota_until > p_now then 'group_quota'
-	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, p_now) > p_now
-		then 'window'
-	when p_limit.rate_rps > 0 and p_limit.next_allowed_at > p_now then 'group_rate'
-	when p_channel.effective_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
-	when p_gate.inflight >= p_channel.max_parallel then 'max_parallel'
-	when p_gate.ready_at <= p_now then 'ready'
-	when autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id, 1, p_now) is not null
-		then 'channel_quota'
-	when exists (select 1 from autopost.budgets b where b.workspace_id = p_channel.workspace_id
-		and b.auth_ref = autopost.current_auth_ref(p_channel.workspace_id, p_channel)) then 'budget'
-	else 'gate' end
+begin
+	return case
+		when p_status <> 'active' then 'workspace'
+		when p_channel.auth_held then 'auth_lost'
+		when not p_channel.enabled then 'channel_disabled'
+		when p_oldest_due_at = 'infinity' then 'unknown_outcome'
+		when greatest(p_channel.paused_until, p_channel.held_until) > p_now then 'channel_paused'
+		when p_channel.credential_until > p_now then 'credential_missing'
+		when p_oldest_due_at > p_now then 'not_due'
+		when p_limit.breaker_opened_at is not null then 'breaker'
+		when p_channel.cooldown_until > p_now then 'channel_cooldown'
+		when p_limit.cooldown_until > p_now then 'group_cooldown'
+		when p_limit.quota_until > p_now then 'group_quota'
+		when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, p_now) > p_now
+			then 'window'
+		when p_limit.rate_rps > 0 and p_limit.next_allowed_at > p_now then 'group_rate'
+		when p_channel.effective_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
+		when p_gate.inflight >= p_channel.max_parallel then 'max_parallel'
+		when p_gate.ready_at <= p_now then 'ready'
+		when autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id, 1, p_now) is not null
+			then 'channel_quota'
+		when exists (select 1 from autopost.budgets b where b.workspace_id = p_channel.workspace_id
+			and b.auth_ref = autopost.current_auth_ref(p_channel.workspace_id, p_channel)) then 'budget'
+		else 'gate' end;
+end
 $$;
 
 create or replace function autopost.queue_metrics()

@@ -1,16 +1,19 @@
 create or replace function autopost.subscribed_bots(p_workspace_id text)
 	returns table (endpoint_id text, platform text, auth_ref text)
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the endpoints that must have a subscription: enabled ones, and those that await a secret
 --          from it.
 -- Reads:   workspace_endpoints, credential_bindings.
-select distinct on (b.auth_ref) e.endpoint_id, b.platform, b.auth_ref
-from autopost.workspace_endpoints e
-join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
-	and b.platform in ('telegram', 'max')
-where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
-order by b.auth_ref, e.created_at desc, e.endpoint_id desc
+begin
+	return query
+	select distinct on (b.auth_ref) e.endpoint_id, b.platform, b.auth_ref
+	from autopost.workspace_endpoints e
+	join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
+		and b.platform in ('telegram', 'max')
+	where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+	order by b.auth_ref, e.created_at desc, e.endpoint_id desc;
+end
 $$;
 
 create or replace function autopost.subscription_fault(p_subscription autopost.bot_subscriptions, p_secret_hash text,

@@ -350,39 +350,45 @@ select case when jsonb_typeof(p_value) = p_type then p_value when p_type = 'arra
 $$;
 
 create or replace function autopost.variant_warnings(p_workspace_id text, p_variants jsonb) returns setof text
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: variants for unknown platforms and channels, and unknown fields of variants. One lookup
 --          each, for any number of channels.
 -- Reads:   platforms, channels.
-select 'variants.' || v.key from jsonb_object_keys(p_variants) v (key)
-where not exists (select 1 from autopost.platforms p where p.platform = v.key)
-and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
-	and c.channel_id = v.key) is null
-union all
-select 'variants.' || v.key || '.' || f.key
-from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
-where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview', 'thread', 'first_comment')
-and not exists (
-	select 1 from autopost.platforms p
-	where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end)
-		and p.platform in (v.key, (
-		select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
+begin
+	return query
+	select 'variants.' || v.key from jsonb_object_keys(p_variants) v (key)
+	where not exists (select 1 from autopost.platforms p where p.platform = v.key)
+	and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
+		and c.channel_id = v.key) is null
+	union all
+	select 'variants.' || v.key || '.' || f.key
+	from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
+	where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview', 'thread', 'first_comment')
+	and not exists (
+		select 1 from autopost.platforms p
+		where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end)
+			and p.platform in (v.key, (
+			select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)));
+end
 $$;
 
 create or replace function autopost.routing_warnings(p_workspace_id text, p_routing jsonb) returns setof text
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: unknown fields of a post's routing, and unknown channels in it. One lookup each, for any
 --          number of channels.
 -- Reads:   channels.
-select 'routing.' || f.key from jsonb_object_keys(p_routing) f (key)
-	where f.key not in ('include_channels', 'exclude_channels')
-union
-select 'routing.' || f.key || '.' || n.id
-from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
-where f.key in ('include_channels', 'exclude_channels')
-and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id) is null
+begin
+	return query
+	select 'routing.' || f.key from jsonb_object_keys(p_routing) f (key)
+		where f.key not in ('include_channels', 'exclude_channels')
+	union
+	select 'routing.' || f.key || '.' || n.id
+	from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
+	where f.key in ('include_channels', 'exclude_channels')
+	and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id) is null;
+end
 $$;
 
 create or replace function autopost.part_warnings(p_raw jsonb) returns setof text

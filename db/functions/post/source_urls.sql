@@ -6,18 +6,20 @@ select p_platform.upload_policy ->> case p_type when 'animation' then 'other' el
 $$;
 
 create or replace function autopost.source_urls(p_raw jsonb) returns jsonb
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the source URLs of the media of a post that platforms may fetch: {"urls": {blob_ref:
 --          url}}; {} if the upload policy of every platform requires uploads.
 -- Reads:   platforms.
-select case when p_raw -> 'media' @? '$[*] ? (exists (@.url) && exists (@.blob_ref))'
-	and exists (select 1 from autopost.platforms p where p.upload_policy @? '$.* ? (@ == "url_allowed")')
-	then (
-		select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')), '{}')
-		from jsonb_array_elements(p_raw -> 'media') m
-		where m.value ?& '{url,blob_ref}' and length(m.value ->> 'url') <= 2048)
-	else '{}' end
+begin
+	return case when p_raw -> 'media' @? '$[*] ? (exists (@.url) && exists (@.blob_ref))'
+		and exists (select 1 from autopost.platforms p where p.upload_policy @? '$.* ? (@ == "url_allowed")')
+		then (
+			select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')), '{}')
+			from jsonb_array_elements(p_raw -> 'media') m
+			where m.value ?& '{url,blob_ref}' and length(m.value ->> 'url') <= 2048)
+		else '{}' end;
+end
 $$;
 
 create or replace function autopost.record_source_urls(p_workspace_id text, p_post jsonb, p_ids text[]) returns void

@@ -63,13 +63,15 @@ select p_act.kind = 'delete' and p_act.operator = 'the post' and p_act.reason = 
 $$;
 
 create or replace function autopost.was_deleted(p_workspace_id text, p_delivery_id uuid) returns boolean
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: true if a post change deleted the sent post.
 -- Reads:   post_acts.
-select exists (
-	select 1 from autopost.post_acts a
-	where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id and a.kind = 'delete' and a.status = 'done')
+begin
+	return exists (
+		select 1 from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id and a.kind = 'delete' and a.status = 'done');
+end
 $$;
 
 create or replace function autopost.act_obstacle_until(p_channel autopost.channels, p_limit autopost.platform_limits,

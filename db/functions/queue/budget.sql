@@ -40,21 +40,24 @@ $$;
 
 create or replace function autopost.budgets_shown(p_workspace_id text)
 returns table (auth_ref text, month_usd numeric, spent_usd numeric, uses jsonb, ends_at timestamptz)
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the rows of list_budgets.
 -- Reads:   budgets, charges.
-select b.auth_ref, autopost.dollars(b.month_micros), autopost.dollars(coalesce(sum(h.micros), 0)::bigint),
-	coalesce(jsonb_object_agg(h.use, autopost.dollars(h.micros)) filter (where h.use is not null), '{}'),
-		m.began + interval '1 month'
-from autopost.budgets b
-cross join lateral (select autopost.month_begin(autopost.now_ts()) as began) m
-left join lateral (
-	select c.use, sum(c.micros)::bigint as micros from autopost.charges c
-	where c.workspace_id = p_workspace_id and c.auth_ref = b.auth_ref and c.charged_at >= m.began
-	group by c.use) h on true
-where b.workspace_id = p_workspace_id
-group by b.auth_ref, b.month_micros, m.began
+begin
+	return query
+	select b.auth_ref, autopost.dollars(b.month_micros), autopost.dollars(coalesce(sum(h.micros), 0)::bigint),
+		coalesce(jsonb_object_agg(h.use, autopost.dollars(h.micros)) filter (where h.use is not null), '{}'),
+			m.began + interval '1 month'
+	from autopost.budgets b
+	cross join lateral (select autopost.month_begin(autopost.now_ts()) as began) m
+	left join lateral (
+		select c.use, sum(c.micros)::bigint as micros from autopost.charges c
+		where c.workspace_id = p_workspace_id and c.auth_ref = b.auth_ref and c.charged_at >= m.began
+		group by c.use) h on true
+	where b.workspace_id = p_workspace_id
+	group by b.auth_ref, b.month_micros, m.began;
+end
 $$;
 
 create or replace function autopost.lock_budgets(p_workspace_id text, p_auth_refs text[]) returns void
@@ -84,21 +87,24 @@ $$;
 
 create or replace function autopost.priced_posts(p_workspace_id text, p_ids uuid[])
 returns table (n bigint, delivery_id uuid, attempt int, channel_id text, auth_ref text, price bigint)
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: for these deliveries, in order: the credential if it has a budget, and the price of the
 --          next attempt.
 -- Reads:   deliveries, channels, channel_auth, platforms, budgets.
-select u.n, d.delivery_id, d.attempt, d.channel_id, b.auth_ref, case when b.auth_ref is not null
-	then autopost.post_price(row(f.*)::autopost.platforms, d.rendered_text, d.render_meta) end
-from unnest(p_ids) with ordinality u (id, n)
-cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id
-	and d.delivery_id = u.id limit 1) d
-cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref
-	from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-join autopost.platforms f on f.platform = c.platform
-left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
-order by u.n
+begin
+	return query
+	select u.n, d.delivery_id, d.attempt, d.channel_id, b.auth_ref, case when b.auth_ref is not null
+		then autopost.post_price(row(f.*)::autopost.platforms, d.rendered_text, d.render_meta) end
+	from unnest(p_ids) with ordinality u (id, n)
+	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id
+		and d.delivery_id = u.id limit 1) d
+	cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref
+		from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+	join autopost.platforms f on f.platform = c.platform
+	left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
+	order by u.n;
+end
 $$;
 
 create or replace function autopost.within_budget(

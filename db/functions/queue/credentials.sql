@@ -186,15 +186,17 @@ end
 $$;
 
 create or replace function autopost.credential_of(p_workspace_id text, p_auth_ref text) returns jsonb
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the answer of get_credential.
 -- Reads:   credential_bindings, credential_health, sealed_secrets.
-select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts', b.hosts,
-	'last_version', h.last_version, 'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(row(s.*)::autopost.sealed_secrets)))
-from autopost.credential_bindings b
-join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
-left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
-	and s.retired_at is null
-where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref
+begin
+	return (select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts', b.hosts,
+		'last_version', h.last_version, 'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(row(s.*)::autopost.sealed_secrets)))
+	from autopost.credential_bindings b
+	join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
+	left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
+		and s.retired_at is null
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+end
 $$;

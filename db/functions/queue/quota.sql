@@ -207,15 +207,18 @@ $$;
 
 create or replace function autopost.quotas_shown(p_workspace_id text)
 returns table (subject text, window_seconds int, max_sends int, counts text, used int, free_at timestamptz)
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the rows of list_quotas.
 -- Reads:   quotas, quota_uses.
-select q.subject, q.window_seconds, q.max_sends, q.counts, q.max_sends - autopost.quota_left(row(q.*)::autopost.quotas, n.at),
-	autopost.quota_free_at(p_workspace_id, q.subject, 1, n.at)
-from autopost.quotas q
-cross join (select autopost.now_ts() as at) n
-where q.workspace_id = p_workspace_id
+begin
+	return query
+	select q.subject, q.window_seconds, q.max_sends, q.counts, q.max_sends - autopost.quota_left(row(q.*)::autopost.quotas, n.at),
+		autopost.quota_free_at(p_workspace_id, q.subject, 1, n.at)
+	from autopost.quotas q
+	cross join (select autopost.now_ts() as at) n
+	where q.workspace_id = p_workspace_id;
+end
 $$;
 
 create or replace function autopost.spend_quota(

@@ -1,23 +1,25 @@
 create or replace function autopost.allowed_rate(p_workspace_id text, p_channel autopost.channels, p_until timestamptz)
 	returns numeric
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the highest rate, in slots a second, that the platform allowed a channel up to p_until,
 --          the end of the wait that it states now. Only posts since the last limit count, of the
 --          last hundred. Null without such posts.
 -- Reads:   deliveries.
-select max(s.slots / greatest(0.001, extract(epoch from p_until - s.sent_at)))
-from (
-	select r.sent_at, sum(greatest(1, jsonb_array_length(jsonb_path_query_array(r.render_meta, '$.steps[*].items[*]'))))
-		over (order by r.sent_at desc, r.delivery_id desc) as slots
+begin
+	return (select max(s.slots / greatest(0.001, extract(epoch from p_until - s.sent_at)))
 	from (
-		select d.delivery_id, d.sent_at, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel.channel_id
-		and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead')
-		order by d.delivery_id desc
-		limit 100) r
-	where r.sent_at > autopost.now_ts() - interval '1 day'
-	and (p_channel.limited_rps is null or r.sent_at > p_channel.last_limited_at)) s
+		select r.sent_at, sum(greatest(1, jsonb_array_length(jsonb_path_query_array(r.render_meta, '$.steps[*].items[*]'))))
+			over (order by r.sent_at desc, r.delivery_id desc) as slots
+		from (
+			select d.delivery_id, d.sent_at, d.render_meta from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = p_channel.channel_id
+			and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead')
+			order by d.delivery_id desc
+			limit 100) r
+		where r.sent_at > autopost.now_ts() - interval '1 day'
+		and (p_channel.limited_rps is null or r.sent_at > p_channel.last_limited_at)) s);
+end
 $$;
 
 create or replace function autopost.slow_down(p_workspace_id text, p_channel autopost.channels, p_until timestamptz)

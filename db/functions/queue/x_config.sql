@@ -39,34 +39,38 @@ select least(p_value, nullif(autopost.setting(p_key), 0)::int)
 $$;
 
 create or replace function autopost.x_config(p_workspace_id text) returns jsonb
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the effective configuration of Global X as flat fields: the stored one over the defaults,
 --          under the settings global_x_….
 -- Reads:   x_post_config, settings.
-select f.fields || jsonb_build_object(
-	'moderation.enabled', (f.fields -> 'moderation.enabled')::boolean
-		or autopost.setting_is_on('global_x_moderation_enabled'),
-	'rate.perHour', autopost.x_ceiling('global_x_posting_rate_per_hour', (f.fields ->> 'rate.perHour')::int),
-	'rate.perDay', autopost.x_ceiling('global_x_posting_rate_per_day', (f.fields ->> 'rate.perDay')::int),
-	'held', f.fields ->> 'mode' = 'hold' or not autopost.setting_is_on('global_x_posting_enabled'))
-from (
-	select autopost.x_defaults() || coalesce((select autopost.flat_fields(c.config) from autopost.x_post_config c
-		where c.workspace_id = p_workspace_id and c.key = 'global'), '{}') as fields) f
+begin
+	return (select f.fields || jsonb_build_object(
+		'moderation.enabled', (f.fields -> 'moderation.enabled')::boolean
+			or autopost.setting_is_on('global_x_moderation_enabled'),
+		'rate.perHour', autopost.x_ceiling('global_x_posting_rate_per_hour', (f.fields ->> 'rate.perHour')::int),
+		'rate.perDay', autopost.x_ceiling('global_x_posting_rate_per_day', (f.fields ->> 'rate.perDay')::int),
+		'held', f.fields ->> 'mode' = 'hold' or not autopost.setting_is_on('global_x_posting_enabled'))
+	from (
+		select autopost.x_defaults() || coalesce((select autopost.flat_fields(c.config) from autopost.x_post_config c
+			where c.workspace_id = p_workspace_id and c.key = 'global'), '{}') as fields) f);
+end
 $$;
 
 create or replace function autopost.x_channels(p_workspace_id text) returns text[]
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the configured channel of Global X, else all X channels with the avatar of the setting.
 -- Reads:   x_post_config, settings, channels.
-select array(select c.channel_id from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.platform = 'x' and case when x.configured is not null
-		then c.channel_id = x.configured
-		else c.settings ->> 'avatar_id' = (select nullif(s.value #>> '{}', '') from autopost.settings s
-			where s.key = 'global_x_account_avatar_id') end)
-from (select (select c.config ->> 'channel_id' from autopost.x_post_config c
-	where c.workspace_id = p_workspace_id and c.key = 'global') as configured) x
+begin
+	return (select array(select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = 'x' and case when x.configured is not null
+			then c.channel_id = x.configured
+			else c.settings ->> 'avatar_id' = (select nullif(s.value #>> '{}', '') from autopost.settings s
+				where s.key = 'global_x_account_avatar_id') end)
+	from (select (select c.config ->> 'channel_id' from autopost.x_post_config c
+		where c.workspace_id = p_workspace_id and c.key = 'global') as configured) x);
+end
 $$;
 
 create or replace function autopost.x_channel(p_workspace_id text) returns text
@@ -205,15 +209,18 @@ end
 $$;
 
 create or replace function autopost.event_delivery(p_submission autopost.submissions) returns setof autopost.deliveries
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: the delivery that an enqueued event made; no row if it made none.
 -- Reads:   deliveries.
-select d.* from autopost.deliveries d -- all columns: the row type is the answer
-where d.workspace_id = p_submission.workspace_id and d.message_id = p_submission.message_id
-	and d.ingest_run_id = p_submission.run_id
-order by d.delivery_id
-limit 1
+begin
+	return query
+	select d.* from autopost.deliveries d -- all columns: the row type is the answer
+	where d.workspace_id = p_submission.workspace_id and d.message_id = p_submission.message_id
+		and d.ingest_run_id = p_submission.run_id
+	order by d.delivery_id
+	limit 1;
+end
 $$;
 
 create or replace function autopost.follow_x_channel() returns trigger
