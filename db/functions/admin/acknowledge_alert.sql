@@ -13,6 +13,7 @@ declare
 	v_act jsonb;
 	v_alert autopost.alerts;
 	v_after jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -26,7 +27,8 @@ begin
 	end if;
 	v_after := jsonb_build_object('acknowledged_by', p_operator);
 	if not p_dry_run then
-		update autopost.alerts a set acknowledged_at = autopost.now_ts(), acknowledged_by = p_operator
+		v_now := autopost.now_ts();
+		update autopost.alerts a set acknowledged_at = v_now, acknowledged_by = p_operator
 		where a.workspace_id = p_workspace_id and a.alert_id = p_alert_id;
 		perform autopost.audit(p_workspace_id, 'acknowledge_alert',
 			format('alert:%s/%s', v_alert.kind, v_alert.subject), v_act, '{}', v_after);

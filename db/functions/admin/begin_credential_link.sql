@@ -15,6 +15,7 @@ declare
 	v_act jsonb;
 	v_until timestamptz := autopost.now_ts() + interval '10 minutes';
 	v_bound text;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, false);
@@ -29,8 +30,9 @@ begin
 	if v_bound <> p_fields ->> 'platform' then
 		return jsonb_build_object('applied', false, 'reason', 'other_platform', 'platform', v_bound);
 	end if;
+	v_now := autopost.now_ts();
 	delete from autopost.credential_links l
-	where l.workspace_id = p_workspace_id and l.expires_at <= autopost.now_ts();
+	where l.workspace_id = p_workspace_id and l.expires_at <= v_now;
 	insert into autopost.credential_links (workspace_id, state_hash, auth_ref, platform, redirect, sealed, requeue,
 		operator, reason, expires_at)
 	values (p_workspace_id, p_fields ->> 'state_hash', p_auth_ref, p_fields ->> 'platform', p_fields ->> 'redirect',

@@ -9,12 +9,14 @@ as $$
 -- Writes:  first_links.
 declare
 	v_until timestamptz := autopost.now_ts() + interval '7 days';
+	v_now timestamptz;
 begin
 	perform autopost.check_token_hash(p_token_hash);
 	if exists (select 1 from autopost.users u) then
 		return '{"applied": false, "reason": "users_exist"}';
 	end if;
-	delete from autopost.first_links l where l.expires_at <= autopost.now_ts();
+	v_now := autopost.now_ts();
+	delete from autopost.first_links l where l.expires_at <= v_now;
 	insert into autopost.first_links (token_hash, expires_at) values (p_token_hash, v_until)
 	on conflict (token_hash) do update set expires_at = excluded.expires_at;
 	return jsonb_build_object('applied', true, 'expires_at', v_until);

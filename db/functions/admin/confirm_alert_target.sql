@@ -14,6 +14,7 @@ declare
 	v_target autopost.alert_targets;
 	v_sent autopost.alert_messages;
 	v_reason text;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -36,7 +37,8 @@ begin
 	if v_reason is not null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_reason);
 	elsif not p_dry_run then
-		update autopost.alert_targets t set confirmed_at = autopost.now_ts(), next_try_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.alert_targets t set confirmed_at = v_now, next_try_at = v_now
 		where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
 		perform pg_notify('autopost_wake', 'alerts');
 		perform autopost.audit(p_workspace_id, 'confirm_alert_target', 'alert_target:' || p_target_id, v_act, '{}',

@@ -7,13 +7,14 @@ as $$
 declare
 	v_channel autopost.channels;
 	v_now timestamptz := autopost.now_ts();
+	v_token text := autopost.new_id();
 begin
 	select c.* into v_channel from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
 	if p_delivery.status <> 'sending' then
 		update autopost.deliveries d
 		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = 'restore',
-			claim_token = autopost.new_id()::text, sending_started_at = v_now, sending_lease_until = v_now,
+			claim_token = v_token, sending_started_at = v_now, sending_lease_until = v_now,
 			call_begun_at = null, updated_at = v_now
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
 		returning d.* into p_delivery;
@@ -71,6 +72,7 @@ declare
 	v_ids uuid[];
 	v_delivery autopost.deliveries;
 	v_count int := 0;
+	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -100,8 +102,9 @@ begin
 		end if;
 	end loop;
 	if not p_dry_run and v_count <= 1000 then
+		v_now := autopost.now_ts();
 		update autopost.cluster_identity i
-		set system_identifier = autopost.this_cluster(), noticed_at = null, confirmed_at = autopost.now_ts();
+		set system_identifier = autopost.this_cluster(), noticed_at = null, confirmed_at = v_now;
 		if v_log is not null then
 			perform autopost.enter_workspace(v_log);
 			perform autopost.audit(v_log, 'confirm_restore', 'installation', v_act, '{}',

@@ -12,6 +12,7 @@ declare
 	v_act jsonb;
 	v_old autopost.api_keys;
 	v_new autopost.api_keys;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -28,8 +29,9 @@ begin
 	v_new := v_old;
 	v_new.enabled := false;
 	if not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.api_keys k
-		set enabled = false, updated_at = autopost.now_ts()
+		set enabled = false, updated_at = v_now
 		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
 		perform autopost.audit(p_workspace_id, 'disable_api_key', 'api_key:' || p_key_id, v_act,
 			autopost.api_key_shown(v_old), autopost.api_key_shown(v_new));

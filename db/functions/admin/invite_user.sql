@@ -13,6 +13,7 @@ declare
 	v_act jsonb;
 	v_email text;
 	v_row autopost.invitations;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, false);
@@ -25,8 +26,9 @@ begin
 		where m.workspace_id = p_workspace_id and u.email = v_email) then
 		return '{"applied": false, "reason": "already_member"}';
 	end if;
+	v_now := autopost.now_ts();
 	delete from autopost.invitations i where i.workspace_id = p_workspace_id
-		and (i.email = v_email or i.expires_at <= autopost.now_ts());
+		and (i.email = v_email or i.expires_at <= v_now);
 	insert into autopost.invitations (workspace_id, invitation_id, email, role, token_hash, invited_by, created_at,
 		expires_at)
 	values (p_workspace_id, autopost.new_id(), v_email, p_fields ->> 'role', p_token_hash, p_operator,

@@ -79,6 +79,7 @@ declare
 	v_results jsonb := '[]';
 	v_count int := 0;
 	v_before jsonb := '{}';
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('operator', p_operator <> ''),
@@ -93,10 +94,11 @@ begin
 			where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
 		v_reason := autopost.requeue_obstacle(p_workspace_id, v_delivery, v_channel);
 		if v_reason is null then
+			v_now := autopost.now_ts();
 			update autopost.deliveries d
-			set status = 'retry', next_retry_at = autopost.now_ts(), granted_attempts = d.granted_attempts + 1,
+			set status = 'retry', next_retry_at = v_now, granted_attempts = d.granted_attempts + 1,
 				unknown_allowance = greatest(d.unknown_allowance, d.unknown_outcomes + 1), finished_at = null,
-					updated_at = autopost.now_ts()
+					updated_at = v_now
 			where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
 			perform autopost.emit_event(p_workspace_id, 'manual_requeue', 'ok', v_delivery, null,
 				jsonb_build_object('operator', p_operator, 'reason', p_reason, 'manual', true, 'from_status',

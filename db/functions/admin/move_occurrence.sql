@@ -14,6 +14,7 @@ declare
 	v_occurrence autopost.occurrences;
 	v_before jsonb;
 	v_after jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -34,8 +35,9 @@ begin
 	v_after := case when p_at is null then jsonb_build_object('at', autopost.utc(v_occurrence.at), 'status', 'skipped')
 		else jsonb_build_object('at', autopost.utc(p_at), 'status', 'expected') end;
 	if not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.occurrences o
-		set at = coalesce(p_at, o.at), moved = o.moved or p_at is not null, updated_at = autopost.now_ts(),
+		set at = coalesce(p_at, o.at), moved = o.moved or p_at is not null, updated_at = v_now,
 			status = case when p_at is null then 'skipped' else o.status end,
 			reason = case when p_at is null then 'person' end
 		where o.workspace_id = p_workspace_id and o.occurrence_id = p_occurrence_id;

@@ -14,6 +14,7 @@ declare
 	v_source autopost.list_sources_rows;
 	v_before jsonb;
 	v_after jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -32,8 +33,9 @@ begin
 	v_before := jsonb_build_object('next_poll_at', v_source.next_poll_at);
 	v_after := jsonb_build_object('next_poll_at', autopost.now_ts());
 	if not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.pull_cursors c
-		set next_poll_at = autopost.now_ts()
+		set next_poll_at = v_now
 		where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 		perform autopost.audit(p_workspace_id, 'poll_source_now', 'source:' || p_source_id, v_act, v_before, v_after);
 	end if;

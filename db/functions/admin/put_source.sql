@@ -20,6 +20,7 @@ declare
 	v_new autopost.pull_sources;
 	v_put jsonb;
 	v_answer jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -51,8 +52,9 @@ begin
 		insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id)
 		values (p_workspace_id, v_put -> 'after' ->> 'endpoint_id', 'pull_source', p_source_id)
 		on conflict (workspace_id, endpoint_id) do nothing;
+		v_now := autopost.now_ts();
 		update autopost.pull_cursors c
-		set next_poll_at = least(c.next_poll_at, autopost.now_ts()), failures = 0
+		set next_poll_at = least(c.next_poll_at, v_now), failures = 0
 		where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 		perform autopost.audit(p_workspace_id, 'put_source', 'source:' || p_source_id, v_act, v_answer -> 'before',
 			v_answer -> 'after');

@@ -60,6 +60,7 @@ declare
 	v_new autopost.users;
 	v_refused text;
 	v_before jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.take_turn('people') where not p_dry_run;
@@ -82,10 +83,11 @@ begin
 	if not p_dry_run and p_user_id is null then
 		v_new := autopost.add_user(v_new.email, v_new.name, v_new.password_hash, v_new.installation_owner);
 	elsif not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.users u
 		set email = v_new.email, name = v_new.name, language = v_new.language, enabled = v_new.enabled,
 			installation_owner = v_new.installation_owner, password_hash = v_new.password_hash,
-			updated_at = autopost.now_ts()
+			updated_at = v_now
 		where u.user_id = p_user_id;
 		delete from autopost.sessions s where s.user_id = p_user_id
 			and (not v_new.enabled or v_new.password_hash is distinct from v_old.password_hash);

@@ -61,6 +61,7 @@ declare
 	v_given jsonb := autopost.flat_fields(case when jsonb_typeof(p_fields) = 'object' then p_fields else '{}' end);
 	v_defaults jsonb := autopost.x_defaults() || (select jsonb_object_agg('templates.' || b.template_id, b.body)
 		from autopost.x_default_templates(p_workspace_id) b);
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -74,8 +75,9 @@ begin
 	v_answer := autopost.put_answer(v_put, autopost.x_config_errors(p_workspace_id, v_given), p_dry_run) - 'created';
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
 		perform autopost.ensure_x_config(p_workspace_id);
+		v_now := autopost.now_ts();
 		update autopost.x_post_config c
-		set updated_at = autopost.now_ts(), config = autopost.nested_fields((
+		set updated_at = v_now, config = autopost.nested_fields((
 			select coalesce(jsonb_object_agg(f.key, f.value), '{}')
 			from jsonb_each(autopost.flat_fields(c.config) || v_given) f
 			where f.value <> 'null' and f.key not like 'templates.%'))

@@ -10,6 +10,7 @@ as $$
 -- Writes:  credential_health.
 declare
 	v_health autopost.credential_health;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('check', jsonb_typeof(p_check) = 'object');
@@ -20,8 +21,9 @@ begin
 	if v_health.auth_ref is null then
 		return '{"applied": false, "reason": "unknown"}';
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.credential_health h
-	set checked_at = autopost.now_ts(), account = coalesce(p_check ->> 'account', h.account),
+	set checked_at = v_now, account = coalesce(p_check ->> 'account', h.account),
 		rights = coalesce(p_check -> 'rights', h.rights),
 		error = case when p_check ? 'error' then autopost.normalised_error(p_check -> 'error') when h.lost_at is null
 			and h.failures = 0 then null else h.error end

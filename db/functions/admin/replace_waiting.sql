@@ -92,11 +92,13 @@ as $$
 -- Writes:  deliveries, events (manual_skip).
 declare
 	v_delivery autopost.deliveries;
+	v_now timestamptz;
 begin
 	select d.* into v_delivery from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	v_now := autopost.now_ts();
 	update autopost.deliveries d
-	set status = 'dead', next_retry_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
+	set status = 'dead', next_retry_at = null, finished_at = v_now, updated_at = v_now,
 		last_error = autopost.normalised_error(jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
 			'code', 'manual_skip', 'known', true, 'message', p_meta ->> 'reason'))
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
@@ -200,6 +202,7 @@ declare
 	v_old autopost.submissions;
 	v_id uuid;
 	v_results jsonb := '[]';
+	v_now timestamptz;
 begin
 	for v_old in
 		select s.* from autopost.submissions s
@@ -210,8 +213,9 @@ begin
 			autopost.timestamp_of(v_old.raw_payload ->> 'scheduled_for'),
 				autopost.timestamp_of(v_old.raw_payload ->> 'remove_at')),
 			v_old.channels, p_meta ->> 'operator', p_run_id);
+		v_now := autopost.now_ts();
 		update autopost.submissions s
-		set status = 'skipped', updated_at = autopost.now_ts()
+		set status = 'skipped', updated_at = v_now
 		where s.workspace_id = p_workspace_id and s.submission_id = v_old.submission_id;
 		perform autopost.note_submission(v_old, 'submission_skipped', p_meta || jsonb_build_object('replaced_by',
 			v_id));

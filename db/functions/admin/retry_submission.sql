@@ -83,6 +83,7 @@ declare
 	v_answer jsonb;
 	v_unsent boolean; -- an event that was enqueued, but made no delivery
 	v_after constant jsonb := '{"status": "fetching", "attempt": 0}';
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -115,9 +116,10 @@ begin
 	end if;
 	v_before := jsonb_build_object('status', v_submission.status, 'attempt', v_submission.attempt);
 	if not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.submissions s
-		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
-			updated_at = autopost.now_ts(), digest = null, answer = null, message_id = case when not v_unsent
+		set status = 'fetching', attempt = 0, next_attempt_at = v_now, last_error = null,
+			updated_at = v_now, digest = null, answer = null, message_id = case when not v_unsent
 			then s.message_id end
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 		returning s.* into v_submission;

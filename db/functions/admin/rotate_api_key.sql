@@ -18,6 +18,7 @@ declare
 	v_old autopost.api_keys;
 	v_new autopost.api_keys;
 	v_reason text;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -40,8 +41,9 @@ begin
 	v_new.expires_at := least(v_old.expires_at, autopost.now_ts() + make_interval(secs => p_overlap_seconds));
 	if not p_dry_run then
 		v_new.replaced_by := autopost.add_key(v_old, p_secret_hash);
+		v_now := autopost.now_ts();
 		update autopost.api_keys k
-		set expires_at = v_new.expires_at, replaced_by = v_new.replaced_by, updated_at = autopost.now_ts()
+		set expires_at = v_new.expires_at, replaced_by = v_new.replaced_by, updated_at = v_now
 		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
 		perform autopost.audit(p_workspace_id, 'rotate_api_key', 'api_key:' || p_key_id, v_act,
 			autopost.api_key_shown(v_old), autopost.api_key_shown(v_new));

@@ -17,6 +17,7 @@ declare
 	v_reason text;
 	v_results jsonb := '[]';
 	v_skipped jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -28,8 +29,9 @@ begin
 		v_reason := case when v_delivery.delivery_id is null then 'unknown_delivery'
 			when v_delivery.status not in ('queued', 'retry') then 'not_waiting' end;
 		if v_reason is null and not p_dry_run then
+			v_now := autopost.now_ts();
 			update autopost.deliveries d
-			set status = 'dead', next_retry_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
+			set status = 'dead', next_retry_at = null, finished_at = v_now, updated_at = v_now,
 				last_error = autopost.normalised_error(jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
 					'code', 'manual_skip', 'known', true, 'message', p_reason))
 			where d.workspace_id = p_workspace_id and d.delivery_id = v_id;

@@ -10,11 +10,13 @@ as $$
 -- Writes:  credential_links.
 declare
 	v_link autopost.credential_links;
+	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.check_token_hash(p_state_hash);
+	v_now := autopost.now_ts();
 	delete from autopost.credential_links l
-	where l.state_hash = p_state_hash and l.expires_at > autopost.now_ts() and autopost.may_access(l.workspace_id)
+	where l.state_hash = p_state_hash and l.expires_at > v_now and autopost.may_access(l.workspace_id)
 	and (l.operator not like 'user:%' or l.operator = p_operator)
 	returning l.* into v_link;
 	return case when v_link.state_hash is not null then

@@ -15,6 +15,7 @@ declare
 	v_target autopost.alert_targets;
 	v_message autopost.alert_messages;
 	v_id uuid;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -48,7 +49,8 @@ begin
 	if v_id is null then
 		return '{"applied": false, "dry_run": false, "reason": "busy"}';
 	end if;
-	update autopost.alert_targets t set next_try_at = autopost.now_ts()
+	v_now := autopost.now_ts();
+	update autopost.alert_targets t set next_try_at = v_now
 		where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
 	perform autopost.audit(p_workspace_id, 'test_alert_target', 'alert_target:' || p_target_id, v_act, '{}', '{}');
 	return jsonb_build_object('applied', true, 'dry_run', false, 'message_id', v_id);

@@ -9,6 +9,7 @@ as $$
 -- Writes:  api_keys.
 declare
 	v_found boolean;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('key_id', p_key_id is not null);
@@ -17,8 +18,9 @@ begin
 	for no key update of k skip locked;
 	v_found := found;
 	if v_found then
+		v_now := autopost.now_ts();
 		update autopost.api_keys k
-		set last_used_at = autopost.now_ts()
+		set last_used_at = v_now
 		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
 	end if;
 	return jsonb_build_object('applied', v_found);

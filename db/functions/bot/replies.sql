@@ -270,6 +270,7 @@ declare
 	v_slots record := autopost.bot_group_slots(p_workspace_id, p_provider, v_group, p_limit);
 	v_limit autopost.platform_limits := autopost.bot_limit(p_workspace_id, p_provider, v_group);
 	v_now timestamptz := autopost.now_ts();
+	v_token text; -- of one claim
 	v_horizon interval := autopost.slot_horizon();
 	v_lease timestamptz := v_now + autopost.setting_interval('sending_lease_seconds');
 	v_step interval := autopost.slot_step(v_limit.rate_rps, 1);
@@ -302,9 +303,10 @@ begin
 			where o.workspace_id = p_workspace_id and o.reply_id = v_row.reply_id;
 			continue;
 		end if;
+		v_token := gen_random_uuid();
 		update autopost.bot_outbox o
 		set status = 'sending', attempt = o.attempt + 1, next_at = v_lease, claimed_by = p_run_id, claimed_at = v_now,
-			claim_token = gen_random_uuid()::text, send_at = v_slot, started_at = null
+			claim_token = v_token, send_at = v_slot, started_at = null
 		where o.workspace_id = p_workspace_id and o.reply_id = v_row.reply_id;
 		v_ids := v_ids || v_row.reply_id;
 		v_next := case when v_step is not null then greatest(v_next, v_now) + v_step else v_next end;

@@ -192,8 +192,10 @@ language plpgsql
 as $$
 -- Purpose: ends the open alert of a kind and subject.
 -- Writes:  alerts.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
-	update autopost.alerts a set ended_at = autopost.now_ts()
+	update autopost.alerts a set ended_at = v_now
 	where a.workspace_id = p_workspace_id and a.kind = p_kind and a.subject = p_subject and a.ended_at is null;
 	if found then
 		perform pg_notify('autopost_wake', 'alerts');

@@ -36,6 +36,8 @@ as $$
 --          still running.
 -- Reads:   fanout_jobs.
 -- Writes:  ingest_runs.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.ingest_runs r
 	set stats_json = (
@@ -51,7 +53,7 @@ begin
 		finished_at = case when not exists (
 			select 1 from autopost.fanout_jobs j
 			where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running')
-				then autopost.now_ts() end
+				then v_now end
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
 end
 $$;

@@ -54,6 +54,7 @@ declare
 	v_setting record;
 	v_changes jsonb := '[]';
 	v_bad text;
+	v_now timestamptz;
 begin
 	select v.key into v_bad from jsonb_object_keys(p_values) v (key)
 	where not exists (select 1 from autopost.all_settings() s where s.key = v.key) order by 1 limit 1;
@@ -70,7 +71,8 @@ begin
 		order by s.key
 	loop
 		continue when v_setting.after = v_setting.before;
-		update autopost.settings s set value = v_setting.after, updated_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.settings s set value = v_setting.after, updated_at = v_now
 			where s.key = v_setting.key;
 		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before,
 			'after', v_setting.after);

@@ -17,6 +17,7 @@ declare
 	v_slot timestamptz;
 	v_lease timestamptz;
 	v_holds boolean;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('delivery_id', p_delivery_id is not null),
@@ -40,9 +41,10 @@ begin
 		v_lease := case when v_holds then greatest(v_delivery.sending_lease_until,
 			greatest(v_slot, autopost.now_ts()) + autopost.setting_interval('sending_lease_seconds'))
 				else v_delivery.sending_lease_until end;
+		v_now := autopost.now_ts();
 		update autopost.deliveries d
 		set render_meta = autopost.with_progress(d.render_meta, v_step), sending_lease_until = v_lease,
-			updated_at = autopost.now_ts()
+			updated_at = v_now
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	end if;
 	if not coalesce(v_holds, false) then

@@ -15,6 +15,7 @@ declare
 	v_delivery autopost.deliveries;
 	v_missing jsonb;
 	v_meta jsonb := jsonb_build_object('operator', p_operator, 'reason', p_reason, 'verdict', p_verdict);
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('delivery_id', p_delivery_id is not null),
@@ -51,8 +52,9 @@ begin
 		perform set_config('autopost.manual_act', '', true);
 		return '{"applied": true, "status": "sent"}';
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.deliveries d
-	set next_retry_at = autopost.now_ts(), updated_at = autopost.now_ts()
+	set next_retry_at = v_now, updated_at = v_now
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	perform autopost.rearm_gate(p_workspace_id, v_delivery.channel_id, 0);
 	return '{"applied": true, "status": "retry"}';

@@ -37,11 +37,12 @@ declare
 		or (v_error ->> 'code' = 'media_fetch_404' and p_submission.last_error ->> 'code' = 'media_fetch_404');
 	v_next timestamptz := autopost.now_ts() + autopost.retry_delay(v_policy,
 		p_submission.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.submissions s
 	set status = case when v_final then 'failed' else s.status end,
 		attempt = s.attempt - (not v_policy.costs_attempt)::int, claim_token = null, lease_until = null,
-		next_attempt_at = v_next, last_error = v_error, updated_at = autopost.now_ts()
+		next_attempt_at = v_next, last_error = v_error, updated_at = v_now
 	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
 	if v_final then
 		perform autopost.emit_note(p_submission.workspace_id, 'submission_failed', 'error', null, null, v_error,
@@ -63,6 +64,7 @@ as $$
 -- Writes:  submissions, ingest_runs; as enqueue_posts.
 declare
 	v_answer jsonb := autopost.without_x_channel(p_submission);
+	v_now timestamptz;
 begin
 	if v_answer is not null then
 		return autopost.fail_submission(p_submission, v_answer);
@@ -73,10 +75,11 @@ begin
 		return autopost.fail_submission(p_submission,
 			jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.submissions s
 	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
 		answer = v_answer - 'deliveries', last_error = null,
-		raw_payload = autopost.without_urls(p_submission.raw_payload), updated_at = autopost.now_ts()
+		raw_payload = autopost.without_urls(p_submission.raw_payload), updated_at = v_now
 	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
 	perform autopost.close_run(p_submission.workspace_id, p_submission.run_id,
 		autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);

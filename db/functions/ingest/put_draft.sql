@@ -15,6 +15,7 @@ as $$
 declare
 	v_draft autopost.drafts;
 	v_errors jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if jsonb_typeof(p_fields) is distinct from 'object' or p_fields - '{payload,endpoint_id,version}'::text[] <> '{}' then
@@ -35,8 +36,9 @@ begin
 	elsif coalesce((p_fields ->> 'version')::numeric <> v_draft.version, false) then
 		return jsonb_build_object('applied', false, 'reason', 'changed', 'version', v_draft.version);
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.drafts d
-	set payload = coalesce(p_fields -> 'payload', d.payload), version = d.version + 1, updated_at = autopost.now_ts(),
+	set payload = coalesce(p_fields -> 'payload', d.payload), version = d.version + 1, updated_at = v_now,
 		endpoint_id = case when p_fields ? 'endpoint_id' then p_fields ->> 'endpoint_id' else d.endpoint_id end
 	where d.workspace_id = p_workspace_id and d.draft_id = p_draft_id;
 	return jsonb_build_object('applied', true, 'draft_id', p_draft_id, 'version', v_draft.version + 1);

@@ -9,6 +9,7 @@ as $$
 -- Writes:  media_origin.
 declare
 	v_free boolean := true;
+	v_now timestamptz;
 begin
 	if not p_hashed and exists (select 1 from autopost.media_origin o
 		where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null) then
@@ -16,7 +17,8 @@ begin
 	end if;
 	perform autopost.enter_all_workspaces();
 	if p_hashed then
-		update autopost.media_origin o set deleted_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.media_origin o set deleted_at = v_now
 		from autopost.workspaces w
 		where o.workspace_id = w.workspace_id and w.workspace_id <> p_workspace_id and o.blob_ref = p_blob_ref
 		and not o.hashed and o.deleted_at is null;

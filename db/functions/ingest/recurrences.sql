@@ -36,10 +36,11 @@ as $$
 -- Writes:  occurrences, events (occurrence_skipped).
 declare
 	v_meta jsonb;
+	v_now timestamptz := autopost.now_ts();
 begin
 	with skipped as (
 		update autopost.occurrences o
-		set status = 'skipped', reason = p_reason, updated_at = autopost.now_ts()
+		set status = 'skipped', reason = p_reason, updated_at = v_now
 		where o.workspace_id = p_recurrence.workspace_id and o.recurrence_id = p_recurrence.recurrence_id
 			and o.status = 'expected' and o.at < p_until
 		returning o.at

@@ -17,6 +17,7 @@ declare
 	v_limit int;
 	v_message text;
 	v_state text;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('limit', p_limit > 0);
@@ -38,11 +39,12 @@ begin
 	exception when others then
 		-- No error may stop the posts after this one. last_error keeps it.
 		get stacked diagnostics v_state = returned_sqlstate, v_message = message_text;
+		v_now := autopost.now_ts();
 		update autopost.fanout_jobs j
-		set attempt = j.attempt + 1, next_attempt_at = autopost.now_ts() + least(300,
+		set attempt = j.attempt + 1, next_attempt_at = v_now + least(300,
 			2 ^ least(j.attempt, 10)) * interval '1 second',
 			last_error = autopost.redact(jsonb_build_object('code', v_state, 'message', v_message)),
-				updated_at = autopost.now_ts()
+				updated_at = v_now
 		where j.workspace_id = p_workspace_id and j.job_id = v_id
 		returning j.* into v_job;
 	end;

@@ -15,6 +15,7 @@ declare
 	v_error jsonb;
 	v_state text;
 	v_message text;
+	v_now timestamptz;
 begin
 	begin
 		v_answer := autopost.take_request(autopost.known_endpoint(p_recurrence.workspace_id, p_recurrence.endpoint_id),
@@ -25,10 +26,11 @@ begin
 		get stacked diagnostics v_state = returned_sqlstate, v_message = message_text;
 		v_error := jsonb_build_object('code', v_state, 'message', v_message);
 	end;
+	v_now := autopost.now_ts();
 	update autopost.occurrences o
 	set status = case when v_error is null then 'enqueued' else 'skipped' end, error = autopost.redact(v_error),
 		reason = case when v_error is not null then 'rejected' end, message_id = (v_answer ->> 'message_id')::uuid,
-		submission_id = (v_answer ->> 'submission_id')::uuid, updated_at = autopost.now_ts()
+		submission_id = (v_answer ->> 'submission_id')::uuid, updated_at = v_now
 	where o.workspace_id = p_recurrence.workspace_id and o.occurrence_id = p_occurrence.occurrence_id;
 	update autopost.recurrences r
 	set taken = r.taken + 1

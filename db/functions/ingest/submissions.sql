@@ -91,12 +91,14 @@ as $$
 -- Writes:  submissions, approvals.
 declare
 	v_digest text := autopost.plan_digest(p_plan);
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.submissions s
-	set plan = p_plan, digest = v_digest, updated_at = autopost.now_ts()
+	set plan = p_plan, digest = v_digest, updated_at = v_now
 	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
+	v_now := autopost.now_ts();
 	update autopost.approvals a
-	set voided_at = autopost.now_ts()
+	set voided_at = v_now
 	where a.workspace_id = p_submission.workspace_id and a.subject = 'submission:' || p_submission.submission_id
 		and a.voided_at is null and a.digest is distinct from v_digest;
 	return v_digest;
@@ -128,16 +130,18 @@ as $$
 declare
 	v_submission autopost.submissions;
 	v_plan jsonb;
+	v_now timestamptz;
 begin
 	update autopost.submissions s
 	set raw_payload = p_raw
 	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 	returning s.* into v_submission;
 	v_plan := autopost.submission_plan(v_submission);
+	v_now := autopost.now_ts();
 	update autopost.submissions s
 	set status = 'pending', claim_token = null, lease_until = null, last_error = null, plan = v_plan,
-		digest = autopost.plan_digest(v_plan), updated_at = autopost.now_ts(),
-		expires_at = autopost.now_ts() + autopost.setting_interval('submission_expire_hours')
+		digest = autopost.plan_digest(v_plan), updated_at = v_now,
+		expires_at = v_now + autopost.setting_interval('submission_expire_hours')
 	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 	returning s.* into v_submission;
 	perform autopost.note_submission(v_submission, 'submission_pending', jsonb_build_object('digest',

@@ -12,6 +12,7 @@ as $$
 declare
 	v_draft autopost.drafts;
 	v_answer jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_draft := autopost.own_draft(p_workspace_id, p_draft_id, p_author);
@@ -23,8 +24,9 @@ begin
 	v_answer := autopost.submit_post(p_workspace_id, v_draft.endpoint_id, p_kind, v_draft.payload, p_author)
 		|| jsonb_build_object('draft_id', p_draft_id);
 	if v_answer ->> 'status' <> 'rejected' then
+		v_now := autopost.now_ts();
 		update autopost.drafts d
-		set submitted_at = autopost.now_ts(), answer = v_answer
+		set submitted_at = v_now, answer = v_answer
 		where d.workspace_id = p_workspace_id and d.draft_id = p_draft_id;
 	end if;
 	return v_answer;

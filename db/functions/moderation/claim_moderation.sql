@@ -62,25 +62,25 @@ as $$
 -- Writes:  moderation_presses.
 declare
 	v_lease interval := least(autopost.setting_interval('alert_lease_seconds'), interval '45 seconds');
+	v_now timestamptz := autopost.now_ts();
+	v_ids uuid[];
+	v_tokens text[];
 begin
-	return query
-	with due as (
+	v_ids := array(
 		select p.press_id from autopost.moderation_presses p
-		where p.workspace_id = p_workspace_id and p.status in ('pending', 'sending') and p.due_at <= autopost.now_ts()
+		where p.workspace_id = p_workspace_id and p.status in ('pending', 'sending') and p.due_at <= v_now
 		order by p.due_at, p.press_id
 		limit p_limit
-		for no key update of p skip locked
-	), leased as (
-		update autopost.moderation_presses p
-		set status = 'sending', attempt = p.attempt + 1, claim_token = autopost.new_id()::text,
-			lease_until = autopost.now_ts() + v_lease, due_at = autopost.now_ts() + v_lease
-		from due d
-		where p.workspace_id = p_workspace_id and p.press_id = d.press_id
-		returning p.*
-	)
-	select jsonb_build_object('kind', 'answer', 'id', l.press_id, 'token', l.claim_token, 'platform', l.platform,
-		'auth_ref', l.auth_ref, 'callback_id', l.callback_id, 'text', l.answer)
-	from leased l;
+		for no key update of p skip locked);
+	v_tokens := array(select autopost.new_id()::text from unnest(v_ids));
+	return query
+	update autopost.moderation_presses p
+	set status = 'sending', attempt = p.attempt + 1, claim_token = d.token, lease_until = v_now + v_lease,
+		due_at = v_now + v_lease
+	from unnest(v_ids, v_tokens) d (press_id, token)
+	where p.workspace_id = p_workspace_id and p.press_id = d.press_id
+	returning jsonb_build_object('kind', 'answer', 'id', p.press_id, 'token', p.claim_token, 'platform', p.platform,
+		'auth_ref', p.auth_ref, 'callback_id', p.callback_id, 'text', p.answer);
 end
 $$;
 
@@ -115,6 +115,7 @@ as $$
 declare
 	v_void uuid := autopost.oldest_void_message(p_chat);
 	v_message autopost.moderation_messages;
+	v_token text := autopost.new_id();
 begin
 	select m.* into v_message from autopost.moderation_messages m
 	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
@@ -127,7 +128,7 @@ begin
 	end if;
 	update autopost.moderation_messages m
 	set status = 'closing', attempt = case m.status when 'closing' then m.attempt + 1 else 1 end,
-		claim_token = autopost.new_id()::text,
+		claim_token = v_token,
 		lease_until = p_now + autopost.setting_interval('alert_lease_seconds')
 	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
 	returning m.* into v_message;
@@ -145,6 +146,7 @@ as $$
 -- Writes:  moderation_messages.
 declare
 	v_message autopost.moderation_messages;
+	v_token text := autopost.new_id();
 	v_submission autopost.submissions;
 	v_platform text := (select b.platform from autopost.credential_bindings b
 		where b.workspace_id = p_chat.workspace_id and b.auth_ref = p_chat.auth_ref);
@@ -167,7 +169,7 @@ begin
 		returning * into v_message;
 	end if;
 	update autopost.moderation_messages m
-	set status = 'sending', attempt = m.attempt + 1, claim_token = autopost.new_id()::text,
+	set status = 'sending', attempt = m.attempt + 1, claim_token = v_token,
 		lease_until = p_now + autopost.setting_interval('alert_lease_seconds'), auth_ref = p_chat.auth_ref,
 		target_id = p_chat.target_id
 	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id

@@ -63,6 +63,7 @@ declare
 	v_needed int := autopost.approvals_needed(p_submission.workspace_id);
 	v_given int;
 	v_answer jsonb;
+	v_now timestamptz;
 begin
 	if p_submission.digest is null or autopost.plan_changed(p_submission.plan, v_plan) then
 		perform autopost.store_plan(p_submission, v_plan);
@@ -80,10 +81,11 @@ begin
 	if v_given < v_needed then
 		return jsonb_build_object('applied', true, 'status', v_submission.status, 'approvals', v_given, 'needed', v_needed);
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.submissions s
-	set decision = 'approve', decided_by = p_by ->> 'operator', decided_at = autopost.now_ts(),
+	set decision = 'approve', decided_by = p_by ->> 'operator', decided_at = v_now,
 		decision_source = p_approval ->> 'source', status = case when s.status = 'pending' then 'new' else s.status end,
-		updated_at = autopost.now_ts()
+		updated_at = v_now
 	where s.workspace_id = v_submission.workspace_id and s.submission_id = v_submission.submission_id
 	returning s.* into v_submission;
 	perform autopost.note_submission(v_submission, 'submission_approved', p_by || jsonb_build_object('digest',
@@ -131,6 +133,7 @@ declare
 	v_approval jsonb := coalesce(p_approval, '{}');
 	v_submission autopost.submissions;
 	v_answer jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, false);
@@ -154,10 +157,11 @@ begin
 		end if;
 	else
 		perform autopost.record_approval(v_submission, 'reject', v_approval, v_act);
+		v_now := autopost.now_ts();
 		update autopost.submissions s
-		set status = 'rejected', decision = 'reject', decided_by = p_operator, decided_at = autopost.now_ts(),
+		set status = 'rejected', decision = 'reject', decided_by = p_operator, decided_at = v_now,
 			decision_source = v_approval ->> 'source', decision_reason = autopost.redact(p_reason), claim_token = null,
-			lease_until = null, updated_at = autopost.now_ts()
+			lease_until = null, updated_at = v_now
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 		perform autopost.note_submission(v_submission, 'submission_rejected', v_act || jsonb_build_object('source',
 			v_approval -> 'source'));

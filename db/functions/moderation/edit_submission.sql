@@ -16,6 +16,7 @@ declare
 	v_new autopost.submissions;
 	v_errors jsonb;
 	v_base jsonb := jsonb_build_object('dry_run', p_dry_run);
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -47,12 +48,14 @@ begin
 	v_new.plan := autopost.submission_plan(v_new);
 	v_new.digest := autopost.plan_digest(v_new.plan);
 	if not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.submissions s
 		set raw_payload = v_new.raw_payload, status = v_new.status, plan = v_new.plan, digest = v_new.digest, attempt = 0,
-			edited_by = p_operator, next_attempt_at = autopost.now_ts(), updated_at = autopost.now_ts(),
-			expires_at = autopost.now_ts() + autopost.setting_interval('submission_expire_hours')
+			edited_by = p_operator, next_attempt_at = v_now, updated_at = v_now,
+			expires_at = v_now + autopost.setting_interval('submission_expire_hours')
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
-		update autopost.approvals a set voided_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.approvals a set voided_at = v_now
 		where a.workspace_id = p_workspace_id and a.subject = 'submission:' || p_submission_id and a.voided_at is null;
 		perform autopost.note_submission(v_new, 'submission_edited', v_act || jsonb_build_object('digest',
 			v_new.digest));

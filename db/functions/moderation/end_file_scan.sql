@@ -8,14 +8,17 @@ as $$
 -- Locks:   pull_cursors.
 -- Reads:   pull_sources.
 -- Writes:  pull_cursors, file_refusals.
+declare
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.file_source(p_workspace_id, p_source_id);
 	perform autopost.require_argument('refused', p_refused is not null);
+	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
-	set failures = 0, last_error = null, updated_at = autopost.now_ts(), last_poll_at = autopost.now_ts(), leased_by
+	set failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now, leased_by
 		= null,
-		leased_until = null, next_poll_at = autopost.now_ts() + autopost.poll_interval(p_workspace_id, p_source_id,
+		leased_until = null, next_poll_at = v_now + autopost.poll_interval(p_workspace_id, p_source_id,
 			null)
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	delete from autopost.file_refusals r

@@ -8,6 +8,7 @@ as $$
 declare
 	v_submission autopost.submissions;
 	v_count int := 0;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	for v_submission in
@@ -17,8 +18,9 @@ begin
 		limit 500
 		for no key update of s skip locked
 	loop
+		v_now := autopost.now_ts();
 		update autopost.submissions s
-		set status = 'expired', updated_at = autopost.now_ts()
+		set status = 'expired', updated_at = v_now
 		where s.workspace_id = p_workspace_id and s.submission_id = v_submission.submission_id;
 		perform autopost.note_submission(v_submission, 'submission_expired', '{}');
 		v_count := v_count + 1;

@@ -80,6 +80,7 @@ declare
 	v_unknown boolean := p_error -> 'known' is not distinct from 'false';
 	v_refused boolean := p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = 'delivery';
 	v_status text;
+	v_now timestamptz;
 begin
 	select c.* into v_chat from autopost.moderation_chats c
 	where c.workspace_id = p_workspace_id and c.chat_id = (
@@ -100,14 +101,15 @@ begin
 		when p_error is null or v_unknown and v_message.unknowns >= 1 then 'open'
 		when v_refused then 'failed'
 		else 'pending' end;
+	v_now := autopost.now_ts();
 	update autopost.moderation_messages m
 	set status = v_status, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error),
 		provider_ids = case when m.status = 'sending' and p_provider_id is not null
 			and p_provider_id <> all (m.provider_ids)
 			then m.provider_ids || p_provider_id else m.provider_ids end,
 		unknowns = m.unknowns + (m.status = 'sending' and v_unknown)::int,
-		sent_at = case when v_status = 'open' then autopost.now_ts() else m.sent_at end,
-		closed_at = case when v_status = 'closed' then autopost.now_ts() end
+		sent_at = case when v_status = 'open' then v_now else m.sent_at end,
+		closed_at = case when v_status = 'closed' then v_now end
 	where m.workspace_id = p_workspace_id and m.message_id = p_id;
 	perform autopost.note_chat_result(v_chat, v_message, p_error);
 	return jsonb_build_object('applied', true, 'status', v_status);

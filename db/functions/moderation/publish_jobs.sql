@@ -136,15 +136,17 @@ declare
 	v_job autopost.publish_jobs := p_job;
 	v_rejection autopost.approvals;
 	v_given int;
+	v_now timestamptz;
 begin
 	if v_job.digest is null or v_job.status <> 'waiting' then
 		return v_job;
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.approvals a
 	set digest = v_job.digest
 	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
 		and a.digest is null and a.voided_at is null and coalesce(a.payload_digest = v_job.payload_digest, true)
-		and coalesce(a.expires_at > autopost.now_ts(), true);
+		and coalesce(a.expires_at > v_now, true);
 	select a.* into v_rejection from autopost.approvals a
 	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
 		and a.digest = v_job.digest and a.voided_at is null and a.decision = 'reject'
@@ -188,9 +190,11 @@ as $$
 -- Writes:  approvals; as settle_job.
 declare
 	v_job autopost.publish_jobs := p_job;
+	v_now timestamptz;
 begin
 	if v_job.status = 'failed' then
-		update autopost.approvals a set voided_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.approvals a set voided_at = v_now
 		where a.workspace_id = p_approval.workspace_id and a.subject = p_approval.subject
 			and a.platform = p_approval.platform and a.voided_at is null;
 		v_job.status := 'waiting';

@@ -6,8 +6,9 @@ as $$
 -- Writes:  approvals; as save_job and settle_job.
 declare
 	v_job autopost.publish_jobs := p_job;
+	v_now timestamptz := autopost.now_ts();
 begin
-	update autopost.approvals a set voided_at = autopost.now_ts()
+	update autopost.approvals a set voided_at = v_now
 	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
 		and a.voided_at is null and a.digest is distinct from p_new.digest and a.digest is not null;
 	v_job.payload := p_new.payload;

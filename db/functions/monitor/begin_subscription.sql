@@ -16,6 +16,7 @@ declare
 	v_endpoint autopost.workspace_endpoints;
 	v_row autopost.bot_subscriptions;
 	v_why text;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('wanted', p_wanted ->> 'url' <> ''
@@ -32,7 +33,8 @@ begin
 	v_row := autopost.subscription_row(p_workspace_id, p_endpoint_id);
 	v_why := autopost.subscription_fault(v_row, v_endpoint.secret_hash, p_wanted, p_seen);
 	if v_why is null then
-		update autopost.bot_subscriptions s set checked_at = autopost.now_ts(), url = p_wanted ->> 'url', failures = 0,
+		v_now := autopost.now_ts();
+		update autopost.bot_subscriptions s set checked_at = v_now, url = p_wanted ->> 'url', failures = 0,
 			error = null
 		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
 		perform autopost.end_alert(p_workspace_id, 'subscription', 'endpoint:' || p_endpoint_id);

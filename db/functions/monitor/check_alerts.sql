@@ -12,20 +12,22 @@ as $$
 declare
 	v_level jsonb := autopost.alert_levels();
 	v_now timestamptz;
+	v_kept_from timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if not autopost.is_looking(p_workspace_id, 'workspace') then
 		return '{"raised": 0, "ended": 0, "open": 0}';
 	end if;
 	v_now := autopost.now_ts();
+	v_kept_from := autopost.kept_from('alert_retention_days');
 	delete from autopost.alerts a
 	where a.workspace_id = p_workspace_id and a.alert_id = any (array(
 		select x.alert_id from autopost.alerts x
-		where x.workspace_id = p_workspace_id and x.ended_at < autopost.kept_from('alert_retention_days')
+		where x.workspace_id = p_workspace_id and x.ended_at < v_kept_from
 			order by x.ended_at limit 100));
 	delete from autopost.alert_messages m
 	where m.workspace_id = p_workspace_id and m.status not in ('pending', 'sending')
-		and m.ended_at < autopost.kept_from('alert_retention_days');
+		and m.ended_at < v_kept_from;
 	update autopost.alerts a set ended_at = v_now
 	where a.workspace_id = p_workspace_id and a.kind = 'platform_wait' and a.ended_at is null
 	and not exists (

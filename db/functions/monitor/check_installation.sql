@@ -12,18 +12,20 @@ as $$
 declare
 	v_workspace_id text;
 	v_findings jsonb[];
+	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
 	v_workspace_id := autopost.operator_workspace();
 	if v_workspace_id is null or not autopost.is_looking('', 'installation') then
 		return '{"raised": 0, "ended": 0, "open": 0}';
 	end if;
-	delete from autopost.monitor_duties d where d.reported_at < autopost.now_ts() - interval '2 days';
+	v_now := autopost.now_ts();
+	delete from autopost.monitor_duties d where d.reported_at < v_now - interval '2 days';
 	delete from autopost.dispatch_runs r where r.run_id = any (array(
-		select x.run_id from autopost.dispatch_runs x where x.seen_at < autopost.now_ts() - interval '30 days' limit 1000));
+		select x.run_id from autopost.dispatch_runs x where x.seen_at < v_now - interval '30 days' limit 1000));
 	-- while all workspaces are visible
 	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f);
-	update autopost.alerts a set ended_at = autopost.now_ts() -- alerts of a previous operator's workspace
+	update autopost.alerts a set ended_at = v_now -- alerts of a previous operator's workspace
 	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id;
 	perform autopost.enter_workspace(v_workspace_id);
 	return autopost.settle_alerts(v_workspace_id, 'installation', v_findings);

@@ -13,6 +13,7 @@ as $$
 declare
 	v_origin autopost.media_origin;
 	v_removal jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('blob_ref', p_blob_ref <> '');
@@ -29,7 +30,8 @@ begin
 		elsif autopost.origin_in_use(p_workspace_id, p_blob_ref) then
 			return '{"applied": false, "reason": "referenced"}';
 		end if;
-		update autopost.media_origin o set deleted_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.media_origin o set deleted_at = v_now
 			where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref;
 		delete from autopost.media_blobs b where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref;
 	end if;

@@ -11,6 +11,7 @@ as $$
 -- Writes:  bot_subscriptions.
 declare
 	v_due jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
@@ -20,16 +21,17 @@ begin
 	insert into autopost.bot_subscriptions (workspace_id, endpoint_id)
 	select p_workspace_id, b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b
 	on conflict do nothing;
+	v_now := autopost.now_ts();
 	with due as (
 		select s.endpoint_id from autopost.bot_subscriptions s
-		where s.workspace_id = p_workspace_id and s.next_check_at <= autopost.now_ts()
+		where s.workspace_id = p_workspace_id and s.next_check_at <= v_now
 		and s.endpoint_id in (select b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b)
 		order by s.next_check_at, s.endpoint_id
 		limit p_limit
 		for no key update of s skip locked
 	), leased as (
 		update autopost.bot_subscriptions s
-			set next_check_at = autopost.now_ts() + autopost.setting_interval('subscription_check_seconds')
+			set next_check_at = v_now + autopost.setting_interval('subscription_check_seconds')
 		from due d
 		where s.workspace_id = p_workspace_id and s.endpoint_id = d.endpoint_id
 		returning s.endpoint_id

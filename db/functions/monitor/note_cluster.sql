@@ -5,10 +5,13 @@ as $$
 --          seen. A daemon calls it at its start. Only the engine may call it.
 -- Returns: {"restored": true if the copy sends nothing until confirm_restore}.
 -- Writes:  cluster_identity.
+declare
+	v_now timestamptz;
 begin
 	insert into autopost.cluster_identity (system_identifier) values (autopost.this_cluster())
 	on conflict (only_row) do nothing;
-	update autopost.cluster_identity i set noticed_at = autopost.now_ts()
+	v_now := autopost.now_ts();
+	update autopost.cluster_identity i set noticed_at = v_now
 	where i.noticed_at is null and autopost.is_restored();
 	return jsonb_build_object('restored', autopost.is_restored());
 end

@@ -7,13 +7,15 @@ as $$
 -- Writes:  sealed_secrets.
 declare
 	v_purged int;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	v_now := autopost.now_ts();
 	delete from autopost.sealed_secrets s
 	using (
 		select x.auth_ref, x.version from autopost.sealed_secrets x
 		-- so that an operator can restore it
-		where x.workspace_id = p_workspace_id and x.retired_at <= autopost.now_ts() - interval '24 hours'
+		where x.workspace_id = p_workspace_id and x.retired_at <= v_now - interval '24 hours'
 		limit 1000
 		for update of x skip locked) old
 	where s.workspace_id = p_workspace_id and s.auth_ref = old.auth_ref and s.version = old.version;

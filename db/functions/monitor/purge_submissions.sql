@@ -14,6 +14,7 @@ declare
 	v_before timestamptz;
 	v_receipt timestamptz;
 	v_ids uuid[];
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_before := autopost.kept_from('delivery_retention_days');
@@ -26,16 +27,17 @@ begin
 		order by s.updated_at
 		limit 5000
 		for update skip locked) x;
+	v_now := autopost.now_ts();
 	delete from autopost.event_hashes h
-	where h.workspace_id = p_workspace_id and h.expires_at <= autopost.now_ts();
+	where h.workspace_id = p_workspace_id and h.expires_at <= v_now;
 	delete from autopost.drafts d
 	where d.workspace_id = p_workspace_id
-	and d.submitted_at < autopost.now_ts() - autopost.setting_interval('receipt_ttl_hours');
+	and d.submitted_at < v_now - autopost.setting_interval('receipt_ttl_hours');
 	delete from autopost.occurrences o
 	where o.workspace_id = p_workspace_id and o.status <> 'expected' and o.updated_at < v_before;
 	delete from autopost.moderation_presses p
 	where p.workspace_id = p_workspace_id and p.submission_id is null
-	and p.pressed_at < autopost.now_ts() - interval '1 day';
+	and p.pressed_at < v_now - interval '1 day';
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',

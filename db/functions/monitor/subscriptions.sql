@@ -61,14 +61,16 @@ as $$
 -- Writes:  bot_subscriptions, alerts.
 declare
 	v_policy autopost.retry_policies;
+	v_now timestamptz;
 begin
 	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
 		from autopost.workspace_endpoints e
 		join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
 		where e.workspace_id = p_workspace_id and e.endpoint_id = p_row.endpoint_id);
+	v_now := autopost.now_ts();
 	update autopost.bot_subscriptions s
-	set checked_at = autopost.now_ts(), failures = s.failures + 1, error = autopost.normalised_error(p_error),
-		next_check_at = autopost.now_ts() + coalesce(autopost.retry_delay(v_policy,
+	set checked_at = v_now, failures = s.failures + 1, error = autopost.normalised_error(p_error),
+		next_check_at = v_now + coalesce(autopost.retry_delay(v_policy,
 			s.failures + 1, (p_error ->> 'retry_after_ms')::numeric, random()::numeric),
 			autopost.setting_interval('subscription_check_seconds'))
 	where s.workspace_id = p_workspace_id and s.endpoint_id = p_row.endpoint_id;

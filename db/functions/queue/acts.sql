@@ -107,6 +107,7 @@ declare
 	v_delivery autopost.deliveries;
 	v_now timestamptz;
 	v_slot timestamptz;
+	v_token text := gen_random_uuid();
 	v_later timestamptz;
 	v_cost int;
 begin
@@ -182,7 +183,7 @@ begin
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
 		and v_limit.rate_rps > 0;
 	update autopost.post_acts a
-	set status = 'sending', attempt = a.attempt + 1, claim_token = gen_random_uuid()::text, claimed_by = p_run_id,
+	set status = 'sending', attempt = a.attempt + 1, claim_token = v_token, claimed_by = p_run_id,
 		updated_at = v_now, started_at = null,
 		next_at = v_now + autopost.setting_interval('sending_lease_seconds'),
 		send_at = case when v_channel.effective_rps > 0 or v_limit.rate_rps > 0 then v_slot end
@@ -321,10 +322,12 @@ language plpgsql
 as $$
 -- Purpose: cancels a locked post change that is not in flight.
 -- Writes:  post_acts, events (act_void).
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.post_acts a
-	set status = 'void', claim_token = null, claimed_by = null, send_at = null, finished_at = autopost.now_ts(),
-		updated_at = autopost.now_ts()
+	set status = 'void', claim_token = null, claimed_by = null, send_at = null, finished_at = v_now,
+		updated_at = v_now
 	where a.workspace_id = p_act.workspace_id and a.act_id = p_act.act_id;
 	perform autopost.emit_act(p_act, 'act_void', 'ok', null,
 		jsonb_build_object('why', p_why) || coalesce(p_meta, '{}'));

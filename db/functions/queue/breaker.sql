@@ -139,6 +139,7 @@ as $$
 -- Writes:  platform_limits, events (breaker).
 declare
 	v_before autopost.platform_limits;
+	v_now timestamptz;
 begin
 	select l.* into v_before from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
@@ -146,9 +147,10 @@ begin
 	if not found then
 		return;
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.platform_limits l
 	set failing_channels = '{}', breaker_opened_at = null, probe_id = null, probe_at = null, probes = 0,
-		updated_at = autopost.now_ts()
+		updated_at = v_now
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
 	if v_before.breaker_opened_at is not null then
 		perform autopost.emit_note(p_workspace_id, 'breaker', 'ok', null, null, null,

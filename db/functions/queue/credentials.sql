@@ -24,6 +24,8 @@ as $$
 --          running renewal comes too late.
 -- Locks:   credential_health.
 -- Writes:  credential_health, sealed_secrets, alerts.
+declare
+	v_now timestamptz;
 begin
 	update autopost.credential_health h
 	set last_version = h.last_version + 1, valid_until = null, refreshed_at = null, next_refresh_at = null,
@@ -31,7 +33,8 @@ begin
 		checked_at = null, account = null, rights = '[]', error = null, lost_at = null, lost_version = null,
 			lost_source = null, warned_until = null
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
-	update autopost.sealed_secrets s set retired_at = autopost.now_ts()
+	v_now := autopost.now_ts();
+	update autopost.sealed_secrets s set retired_at = v_now
 	where s.workspace_id = p_workspace_id and s.auth_ref = p_auth_ref and s.retired_at is null;
 	perform autopost.end_alert(p_workspace_id, 'auth_lost', 'credential:' || p_auth_ref);
 end
@@ -108,11 +111,13 @@ as $$
 -- Writes:  credential_health, events (auth_lost), alerts.
 declare
 	v_meta jsonb := jsonb_build_object('auth_ref', p_health.auth_ref);
+	v_now timestamptz;
 begin
 	if p_health.auth_ref is null or p_health.lost_at is not null then
 		return false;
 	end if;
-	update autopost.credential_health h set lost_at = autopost.now_ts(), error = autopost.normalised_error(p_error)
+	v_now := autopost.now_ts();
+	update autopost.credential_health h set lost_at = v_now, error = autopost.normalised_error(p_error)
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_health.auth_ref;
 	perform autopost.emit_note(p_workspace_id, 'auth_lost', 'error', null, null, p_error, v_meta);
 	perform autopost.raise_alert(p_workspace_id, 'auth_lost', 'credential:' || p_health.auth_ref, p_error, v_meta);
@@ -126,11 +131,13 @@ as $$
 -- Purpose: clears the refusal of a credential that works again or gets another try.
 -- Locks:   credential_health.
 -- Writes:  credential_health, alerts.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.credential_health h
 	set lost_at = null, lost_version = null, lost_source = null, failures = 0, error = null,
 		next_refresh_at = case when h.failures > 0
-			then least(h.next_refresh_at, autopost.now_ts()) else h.next_refresh_at end
+			then least(h.next_refresh_at, v_now) else h.next_refresh_at end
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref and (h.lost_at is not null or h.failures > 0);
 	perform autopost.end_alert(p_workspace_id, 'auth_lost', 'credential:' || p_auth_ref);
 end

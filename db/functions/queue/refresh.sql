@@ -61,14 +61,16 @@ as $$
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_policy autopost.retry_policies;
+	v_delay interval;
 begin
 	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
 		from autopost.credential_bindings b
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_health.auth_ref);
+	v_delay := autopost.retry_delay(v_policy, p_health.failures + 1, (p_error ->> 'retry_after_ms')::numeric,
+		random()::numeric);
 	update autopost.credential_health h
 	set failures = h.failures + 1, error = autopost.normalised_error(p_error), lease_token = null, lease_until = null,
-		next_refresh_at = v_now + autopost.retry_delay(v_policy, h.failures + 1,
-			(p_error ->> 'retry_after_ms')::numeric, random()::numeric)
+		next_refresh_at = v_now + v_delay
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_health.auth_ref;
 end
 $$;

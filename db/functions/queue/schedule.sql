@@ -28,9 +28,11 @@ as $$
 -- Purpose: the only change of the time of a delivery that waits. due_at follows; the caller opens
 --          the gate. p_not_before: of the delivery that it replaces; null keeps its own.
 -- Writes:  deliveries.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.deliveries d
-	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = autopost.now_ts()
+	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = v_now
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
 		and d.phase in ('active', 'retry') and d.status <> 'sending';
 end

@@ -129,6 +129,7 @@ declare
 	v_on_unknown text := p_channel.on_unknown;
 	v_next timestamptz;
 	v_answer jsonb;
+	v_now timestamptz;
 begin
 	select f.* into v_platform from autopost.platforms f where f.platform = p_channel.platform;
 	if v_on_unknown = 'reconcile' and v_platform.idempotent then
@@ -141,8 +142,9 @@ begin
 		p_delivery.call_begun_at := p_delivery.claimed_at;
 	end if;
 	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
+	v_now := autopost.now_ts();
 	update autopost.deliveries d
-	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()
+	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = v_now
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 	perform autopost.emit_event(p_workspace_id, 'unknown_outcome', 'error', v_delivery, v_error,
 		jsonb_build_object('policy', v_on_unknown));

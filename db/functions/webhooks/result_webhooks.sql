@@ -233,12 +233,13 @@ declare
 	v_leases jsonb := (
 		select jsonb_object_agg(w.webhook_id, w.timeout_seconds + 15) from autopost.result_webhooks w
 		where w.workspace_id = p_workspace_id);
+	v_tokens text[] := array(select autopost.new_id()::text from unnest(p_event_ids));
 begin
 	return query
 	update autopost.webhook_sends s
-	set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id(), attempted_at = p_now,
+	set status = 'sending', attempt = s.attempt + 1, claim_token = k.token, attempted_at = p_now,
 		due_at = p_now + make_interval(secs => (v_leases -> s.webhook_id)::int)
-	from unnest(p_webhook_ids, p_event_ids) k (webhook_id, event_id)
+	from unnest(p_webhook_ids, p_event_ids, v_tokens) k (webhook_id, event_id, token)
 	where s.workspace_id = p_workspace_id and s.webhook_id = k.webhook_id and s.event_id = k.event_id
 	returning s.webhook_id, s.event_at, s.event_id, s.claim_token, s.body;
 end
@@ -277,8 +278,10 @@ as $$
 -- Purpose: disables a locked webhook on behalf of the engine. Its waiting calls stay and are sent
 --          after it is enabled again.
 -- Writes:  result_webhooks, alerts, admin_audit_log.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
-	update autopost.result_webhooks w set enabled = false, disabled_reason = p_reason, updated_at = autopost.now_ts()
+	update autopost.result_webhooks w set enabled = false, disabled_reason = p_reason, updated_at = v_now
 	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
 	perform autopost.raise_alert(p_workspace_id, 'webhook_disabled', 'webhook:' || p_webhook_id,
 		jsonb_build_object('code', 'webhook_' || p_reason, 'message', p_error),
