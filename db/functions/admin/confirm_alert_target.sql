@@ -30,8 +30,9 @@ begin
 			or (v_sent.body ->> 'tries')::int >= 10 then 'no_code'
 		when v_sent.body ->> 'code' <> lower(btrim(p_code)) then 'wrong_code' end;
 	if v_reason = 'wrong_code' then
+		v_sent.body := jsonb_set(v_sent.body, '{tries}', to_jsonb((v_sent.body ->> 'tries')::int + 1));
 		update autopost.alert_messages m
-		set body = jsonb_set(m.body, '{tries}', to_jsonb((m.body ->> 'tries')::int + 1))
+		set body = v_sent.body
 		where m.workspace_id = p_workspace_id and m.message_id = v_sent.message_id;
 	end if;
 	if v_reason is not null then

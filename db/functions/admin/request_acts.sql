@@ -132,16 +132,16 @@ begin
 				where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 			where not v_refused ? u.id::text
 			order by u.n
-			returning act_id, delivery_id, message_id, channel_id, (select x.attempt from autopost.deliveries x
-				where x.workspace_id = p_workspace_id and x.delivery_id = post_acts.delivery_id) as attempt
+			returning act_id, delivery_id, message_id, channel_id
 		), logged as (
 			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt,
 				result, meta)
 			select p_workspace_id, autopost.new_id(), m.delivery_id, m.message_id, m.channel_id, v_now, 'act_requested',
-				m.attempt, 'ok',
+				d.attempt, 'ok',
 				autopost.redact(jsonb_strip_nulls(v_meta || jsonb_build_object('act_id', m.act_id, 'kind', p_kind, 'at',
 					p_at)))
 			from made m
+			join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = m.delivery_id
 		)
 		select coalesce(jsonb_object_agg(m.delivery_id, m.act_id), '{}') into v_acts from made m;
 		perform pg_notify('autopost_wake', 'acts') where v_acts <> '{}' and v_due <= v_now;

@@ -235,6 +235,7 @@ declare
 	-- the integrity check runs once a day
 	v_calm interval := case when p_look <> 'integrity'
 		then autopost.setting_interval('alert_calm_seconds') else '0' end;
+	v_calm_from timestamptz := v_now - v_calm;
 begin
 	p_findings := array_remove(p_findings, null);
 	perform 1 from autopost.alerts a
@@ -255,7 +256,7 @@ begin
 	end loop;
 	update autopost.alerts a
 	set calm_since = coalesce(a.calm_since, v_now),
-		ended_at = case when coalesce(a.calm_since, v_now) <= v_now - v_calm then v_now end
+		ended_at = case when coalesce(a.calm_since, v_now) <= v_calm_from then v_now end
 	where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null
 	and not exists (select 1 from unnest(p_findings) f (value) where f.value ->> 'kind' = a.kind
 		and f.value ->> 'subject' = a.subject);

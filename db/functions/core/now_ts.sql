@@ -6,6 +6,16 @@ as $$
 select clock_timestamp()
 $$;
 
+create or replace function autopost.instant_of(p_text text) returns timestamptz
+language plpgsql immutable parallel safe
+as $$
+-- Purpose: the instant of a text with an offset, as in jsonb. Unlike a cast it may use columns in UPDATE
+--          on a cluster.
+begin
+	return p_text::timestamptz;
+end
+$$;
+
 create or replace function autopost.utc(p_at timestamptz) returns text
 language sql immutable parallel safe
 as $$

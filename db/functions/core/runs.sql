@@ -38,22 +38,23 @@ as $$
 -- Writes:  ingest_runs.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_stats jsonb := (select r.stats_json from autopost.ingest_runs r
+		where r.workspace_id = p_workspace_id and r.run_id = p_run_id for no key update of r);
+	v_running boolean := exists (
+		select 1 from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running');
 begin
+	v_stats := (
+		select coalesce(jsonb_object_agg(k.key, case when jsonb_typeof(k.value) = 'number'
+			then to_jsonb(k.total) else k.value end), '{}')
+		from (
+			select s.key, (array_agg(s.value))[1] as value,
+				sum(case when jsonb_typeof(s.value) = 'number' then (s.value #>> '{}')::numeric end) as total
+			from (select * from jsonb_each(v_stats) union all select * from jsonb_each(coalesce(p_stats, '{}'))) s
+			group by s.key) k);
 	update autopost.ingest_runs r
-	set stats_json = (
-			select coalesce(jsonb_object_agg(k.key, case when jsonb_typeof(k.value) = 'number'
-				then to_jsonb(k.total) else k.value end), '{}')
-			from (
-				select s.key, (array_agg(s.value))[1] as value,
-					sum(case when jsonb_typeof(s.value) = 'number' then (s.value #>> '{}')::numeric end) as total
-				from (select * from jsonb_each(r.stats_json) union all select *
-					from jsonb_each(coalesce(p_stats, '{}'))) s
-				group by s.key) k),
-		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
-		finished_at = case when not exists (
-			select 1 from autopost.fanout_jobs j
-			where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running')
-				then v_now end
+	set stats_json = v_stats, finished_at = case when not v_running then v_now end,
+		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
 end
 $$;

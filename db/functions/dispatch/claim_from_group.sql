@@ -254,7 +254,7 @@ begin
 			when c.effective_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
 	update autopost.channel_gates g
 	set inflight = g.inflight + (p_visited -> g.channel_id ->> 0)::int,
-		ready_at = (v_ready ->> g.channel_id)::timestamptz
+		ready_at = autopost.instant_of(v_ready ->> g.channel_id)
 	where g.workspace_id = p_workspace_id
 	and g.channel_id = any (v_channels);
 end

@@ -149,7 +149,7 @@ begin
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c) r;
 	update autopost.channel_gates g
 	set inflight = g.inflight - (p_freed -> g.channel_id ->> 0)::int,
-		ready_at = (v_ready ->> g.channel_id)::timestamptz,
+		ready_at = autopost.instant_of(v_ready ->> g.channel_id),
 		last_provider_message_id = p_freed -> g.channel_id ->> 1
 	where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels);
 	if v_opened then
@@ -209,7 +209,7 @@ begin
 					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object'
 						then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
-			settled = jsonb_build_object('token', d.claim_token)
+			settled = jsonb_set('{"token": null}', '{token}', v_tokens -> d.delivery_id::text)
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			d.provider_message_id, v_items -> d.delivery_id::text as item

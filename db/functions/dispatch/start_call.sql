@@ -190,7 +190,7 @@ begin
 				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
 		end loop;
 		update autopost.deliveries d
-		set send_at = (v_slots ->> d.delivery_id::text)::timestamptz
+		set send_at = autopost.instant_of(v_slots ->> d.delivery_id::text)
 		where d.workspace_id = p_workspace_id
 			and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
 	end if;
@@ -330,6 +330,7 @@ declare
 	v_begun_at timestamptz;
 	v_status text;
 	v_doubtful jsonb;
+	v_stopped uuid[] := '{}'; -- calls with an obstacle
 	v_answer jsonb;
 	v_answers jsonb;
 	v_done int[];
@@ -376,6 +377,12 @@ begin
 	if v_doubtful <> '{}' or v_now > v_asked + v_tolerance then -- some may be released: lock all in order
 		v_before := greatest(v_before, v_now - v_tolerance);
 		perform autopost.lock_deliveries(p_workspace_id, v_ids);
+		v_stopped := array(
+			select u.id from unnest(v_ids, v_slots) u (id, slot)
+			cross join lateral (select d.channel_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			where v_doubtful ? d.channel_id
+			and autopost.call_obstacle(p_workspace_id, v_status, u.id, d.channel_id, u.slot, v_now) is not null);
 	end if;
 	v_answer := jsonb_build_object('applied', true, 'now', v_now, 'deadline',
 		autopost.call_deadline(v_lease, v_claimed, autopost.setting_interval('lease_margin_seconds')));
@@ -387,8 +394,7 @@ begin
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 		and d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null and d.sending_lease_until > v_now
 		and coalesce(u.slot >= v_before, true)
-		and (not v_doubtful ? d.channel_id
-			or autopost.call_obstacle(p_workspace_id, v_status, u.id, d.channel_id, u.slot, v_now) is null)
+		and u.id <> all (v_stopped)
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.send_at, u.place
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,

@@ -15,6 +15,9 @@ declare
 	v_recurrence autopost.recurrences;
 	v_added int;
 	v_now timestamptz;
+	v_ids uuid[];
+	v_instants timestamptz[];
+	v_expand_at timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('recurrence_id', p_recurrence_id is not null);
@@ -26,10 +29,15 @@ begin
 			then 'unknown_recurrence' else 'changed' end);
 	end if;
 	v_now := autopost.now_ts();
-	update autopost.occurrences o
-	set at = autopost.zoned_instant(v_recurrence.zone, o.local_at), updated_at = v_now
+	select array_agg(o.occurrence_id), array_agg(i.at) into v_ids, v_instants
+	from autopost.occurrences o
+	cross join lateral (select autopost.zoned_instant(v_recurrence.zone, o.local_at) as at) i
 	where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected' and not o.moved
-		and o.at <> autopost.zoned_instant(v_recurrence.zone, o.local_at);
+		and o.at <> i.at;
+	update autopost.occurrences o
+	set at = i.at, updated_at = v_now
+	from unnest(v_ids, v_instants) i (occurrence_id, at)
+	where o.workspace_id = p_workspace_id and o.occurrence_id = i.occurrence_id;
 	insert into autopost.occurrences (workspace_id, occurrence_id, recurrence_id, local_at, at, updated_at)
 	select p_workspace_id, autopost.new_id(), p_recurrence_id, x.local_at, x.at, v_now
 	from (
@@ -44,13 +52,14 @@ begin
 	get diagnostics v_added = row_count;
 	v_recurrence.expanded_to := greatest(v_recurrence.expanded_to, p_through, (select max(l.l)
 		from unnest(p_local) l (l)));
-	update autopost.recurrences r
-	set expanded_to = v_recurrence.expanded_to, last_error = p_error, expand_at = case
+	v_expand_at := case
 		when p_error is not null then v_now + interval '1 hour'
 		when not isfinite(v_recurrence.expanded_to) then 'infinity'
 		-- in the middle of what is stored
-		else v_now + (greatest(autopost.zoned_instant(r.zone, date_trunc('second', v_recurrence.expanded_to)), v_now)
-			- v_now) / 2 end
+		else v_now + (greatest(autopost.zoned_instant(v_recurrence.zone, date_trunc('second', v_recurrence.expanded_to)),
+			v_now) - v_now) / 2 end;
+	update autopost.recurrences r
+	set expanded_to = v_recurrence.expanded_to, last_error = p_error, expand_at = v_expand_at
 	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
 	perform autopost.arm_recurrence(p_workspace_id, p_recurrence_id);
 	return jsonb_build_object('applied', true, 'added', v_added);

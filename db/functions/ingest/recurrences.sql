@@ -17,11 +17,17 @@ language plpgsql
 as $$
 -- Purpose: sets when the stage has something to do for a locked recurrence, and wakes the stage.
 -- Writes:  recurrences.
+declare
+	v_next timestamptz := (
+		select least(r.expand_at, (
+			select min(o.at) from autopost.occurrences o
+			where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected')
+			- autopost.lead_of(p_workspace_id, r.endpoint_id))
+		from autopost.recurrences r
+		where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id);
 begin
 	update autopost.recurrences r
-	set next_at = least(r.expand_at, (
-		select min(o.at) - autopost.lead_of(p_workspace_id, r.endpoint_id) from autopost.occurrences o
-		where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected'))
+	set next_at = v_next
 	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
 	perform pg_notify('autopost_wake', 'recurrences');
 end

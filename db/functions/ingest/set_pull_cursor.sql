@@ -13,6 +13,9 @@ as $$
 declare
 	v_before jsonb;
 	v_now timestamptz;
+	v_more boolean := p_cursor -> 'more' = 'true';
+	v_leased_until timestamptz;
+	v_next timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('source_id', p_source_id <> ''),
@@ -30,16 +33,16 @@ begin
 		return '{"applied": false, "reason": "unknown_source"}';
 	end if;
 	v_now := autopost.now_ts();
+	if v_more then
+		v_leased_until := v_now + autopost.setting_interval('pull_lease_seconds');
+		v_next := v_leased_until;
+	else
+		v_next := v_now + autopost.poll_interval(p_workspace_id, p_source_id,
+			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end);
+	end if;
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
-		leased_by = case when p_cursor -> 'more' = 'true' then c.leased_by end,
-		leased_until = case when p_cursor -> 'more' = 'true'
-			then v_now + autopost.setting_interval('pull_lease_seconds') end,
-		next_poll_at = v_now + case when p_cursor -> 'more' = 'true'
-			then autopost.setting_interval('pull_lease_seconds')
-			else autopost.poll_interval(p_workspace_id, p_source_id,
-				case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number'
-					then (p_cursor ->> 'wait_seconds')::numeric end) end
+		leased_by = case when v_more then c.leased_by end, leased_until = v_leased_until, next_poll_at = v_next
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	if p_cursor ->> 'moved_to' is distinct from v_before ->> 'moved_to' and p_cursor ->> 'moved_to' is not null then
 		-- The query and the fragment may hold a key.

@@ -22,16 +22,17 @@ as $$
 declare
 	v_id uuid := autopost.new_id();
 	v_moderated boolean := coalesce((p_item -> 'moderated')::boolean, false);
+	v_tags text[] := array(select jsonb_array_elements_text(coalesce(p_item -> 'route_tags', '[]')));
+	v_submission autopost.submissions;
 begin
 	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
 		source_ref, run_id, trace_id, next_attempt_at, created_at, updated_at, moderated, author)
-	values (p_workspace_id, v_id, p_endpoint_id, p_kind, 'fetching', p_item -> 'raw',
-		array(select jsonb_array_elements_text(coalesce(p_item -> 'route_tags', '[]'))),
-			p_item -> 'raw' ->> 'source_ref', p_run_id,
-		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now, v_moderated, p_item ->> 'author');
+	values (p_workspace_id, v_id, p_endpoint_id, p_kind, 'fetching', p_item -> 'raw', v_tags,
+		p_item -> 'raw' ->> 'source_ref', p_run_id,
+		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now, v_moderated, p_item ->> 'author')
+	returning * into v_submission;
 	if v_moderated and autopost.unfetched_media(p_item -> 'raw') then
-		perform autopost.store_plan(row(s.*)::autopost.submissions, autopost.submission_plan(row(s.*)::autopost.submissions)) from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.submission_id = v_id;
+		perform autopost.store_plan(v_submission, autopost.submission_plan(v_submission));
 	elsif v_moderated then
 		perform autopost.await_decision(p_workspace_id, v_id, p_item -> 'raw');
 	end if;

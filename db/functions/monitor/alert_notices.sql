@@ -177,6 +177,7 @@ as $$
 -- Writes:  alert_messages, alert_notices, alerts, alert_targets.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_health_next_at timestamptz;
 begin
 	update autopost.alert_messages m
 	set status = p_status, ended_at = v_now, claim_token = null, lease_until = null, error = case
@@ -198,9 +199,13 @@ begin
 			from jsonb_array_elements(p_message.tells) t)
 		order by x.kind, x.subject for no key update of x) l
 	where a.workspace_id = p_message.workspace_id and a.alert_id = l.alert_id;
+	select case when p_message.body ? 'health' then autopost.next_health(t.health_at, t.timezone, v_now)
+		else t.health_next_at end into v_health_next_at
+	from autopost.alert_targets t
+	where t.workspace_id = p_message.workspace_id and t.target_id = p_message.target_id
+	for no key update of t;
 	update autopost.alert_targets t
-	set told_at = v_now, health_next_at = case when p_message.body ? 'health'
-		then autopost.next_health(t.health_at, t.timezone, v_now) else t.health_next_at end
+	set told_at = v_now, health_next_at = v_health_next_at
 	where t.workspace_id = p_message.workspace_id and t.target_id = p_message.target_id;
 end
 $$;

@@ -62,17 +62,18 @@ as $$
 declare
 	v_policy autopost.retry_policies;
 	v_now timestamptz;
+	v_delay interval;
 begin
 	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
 		from autopost.workspace_endpoints e
 		join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
 		where e.workspace_id = p_workspace_id and e.endpoint_id = p_row.endpoint_id);
+	v_delay := coalesce(autopost.retry_delay(v_policy, p_row.failures + 1, (p_error ->> 'retry_after_ms')::numeric,
+		random()::numeric), autopost.setting_interval('subscription_check_seconds'));
 	v_now := autopost.now_ts();
 	update autopost.bot_subscriptions s
 	set checked_at = v_now, failures = s.failures + 1, error = autopost.normalised_error(p_error),
-		next_check_at = v_now + coalesce(autopost.retry_delay(v_policy,
-			s.failures + 1, (p_error ->> 'retry_after_ms')::numeric, random()::numeric),
-			autopost.setting_interval('subscription_check_seconds'))
+		next_check_at = v_now + v_delay
 	where s.workspace_id = p_workspace_id and s.endpoint_id = p_row.endpoint_id;
 	if p_row.failures > 0 or p_error ->> 'category' = 'PERMANENT' then
 		perform autopost.raise_alert(p_workspace_id, 'subscription', 'endpoint:' || p_row.endpoint_id, p_error, '{}');

@@ -60,9 +60,11 @@ as $$
 -- Purpose: records the probe of an open breaker. The next one waits, whatever the outcome. The
 --          group is locked.
 -- Writes:  platform_limits.
+declare
+	v_probe_at timestamptz := p_now + autopost.probe_pause(p_limit.probes + 1);
 begin
 	update autopost.platform_limits l
-	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
+	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = v_probe_at
 	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
 end
 $$;
@@ -172,12 +174,16 @@ as $$
 declare
 	v_limit autopost.platform_limits;
 	v_now timestamptz := autopost.now_ts();
+	v_probe_at timestamptz;
 begin
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+	for no key update of l;
+	v_probe_at := v_now + autopost.probe_pause(v_limit.probes);
 	update autopost.platform_limits l
 	set failing_channels = array(select distinct u.id from unnest(l.failing_channels || p_channels) u (id)
 		order by u.id limit autopost.setting('breaker_channels')::int),
-		probe_at = case when l.probe_id = any (p_deliveries)
-			then v_now + autopost.probe_pause(l.probes) else l.probe_at end
+		probe_at = case when l.probe_id = any (p_deliveries) then v_probe_at else l.probe_at end
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 	returning l.* into v_limit;
 	if v_limit.breaker_opened_at is null and cardinality(v_limit.failing_channels)

@@ -240,6 +240,8 @@ declare
 	v_group text := autopost.group_subject(p_platform, p_rate_group);
 	v_until timestamptz;
 	v_held uuid[];
+	v_limited text[];
+	v_instants timestamptz[];
 begin
 	with used as (
 		insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at, posts)
@@ -252,16 +254,22 @@ begin
 	update autopost.deliveries d
 	set quota_held = true
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_held);
+	select array_agg(w.subject), array_agg(v_now - make_interval(secs => w.seconds)) into v_limited, v_instants
+	from (select q.subject, max(q.window_seconds) as seconds from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = any (p_subjects)
+		group by q.subject) w;
 	delete from autopost.quota_uses u
-	where u.workspace_id = p_workspace_id and u.subject = any (p_subjects)
-	and u.used_at <= v_now - (select max(make_interval(secs => q.window_seconds)) from autopost.quotas q
-		where q.workspace_id = p_workspace_id and q.subject = u.subject);
+	using unnest(v_limited, v_instants) w (subject, since)
+	where u.workspace_id = p_workspace_id and u.subject = w.subject and u.used_at <= w.since;
+	select array_agg(c.channel_id), array_agg(least(v_latest, c.until)) into v_limited, v_instants
+	from (select v.channel_id, autopost.channel_quota_until(p_workspace_id, v.channel_id, 1, v_now) as until
+		from unnest(p_visited) v (channel_id)
+		where 'channel:' || v.channel_id = any (p_subjects)) c
+	where c.until is not null;
 	update autopost.channel_gates g
-	set ready_at = greatest(g.ready_at, least(v_latest,
-		autopost.channel_quota_until(p_workspace_id, g.channel_id, 1, v_now)))
-	where g.workspace_id = p_workspace_id and g.channel_id = any (p_visited)
-	and 'channel:' || g.channel_id = any (p_subjects)
-	and autopost.channel_quota_until(p_workspace_id, g.channel_id, 1, v_now) is not null;
+	set ready_at = greatest(g.ready_at, c.until)
+	from unnest(v_limited, v_instants) c (channel_id, until)
+	where g.workspace_id = p_workspace_id and g.channel_id = c.channel_id;
 	v_until := autopost.quota_free_at(p_workspace_id, v_group, coalesce(p_denied, 1), v_now);
 	if v_until is not null then
 		perform autopost.hold_group(p_workspace_id, p_platform, p_rate_group, least(v_latest, v_until));

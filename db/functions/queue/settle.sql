@@ -155,6 +155,8 @@ declare
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
 		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at, 'payload_ref', p_error -> 'payload_ref'));
+	v_settled jsonb := case when p_delivery.claim_token is not null then jsonb_strip_nulls(jsonb_build_object(
+		'token', p_delivery.claim_token, 'answer', case when p_status <> 'sent' then v_answer end)) end;
 begin
 	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
 		perform autopost.record_late_start(p_workspace_id, p_delivery);
@@ -177,9 +179,7 @@ begin
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
 		sent_at = case when p_status = 'sent' then v_now end,
 		finished_at = case when p_status in ('sent', 'failed_permanent', 'dead') then v_now end,
-		settled = case when p_delivery.claim_token is not null
-			then jsonb_strip_nulls(jsonb_build_object('token', p_delivery.claim_token,
-				'answer', case when p_status <> 'sent' then v_answer end)) end,
+		settled = v_settled,
 		updated_at = v_now
 	where d.workspace_id = p_workspace_id
 	and d.delivery_id = p_delivery.delivery_id;

@@ -117,10 +117,10 @@ begin
 	from unnest(p_channels, p_steps, p_next) u (channel_id, step, next)
 	where u.step > 0 and u.next > v_passed;
 	update autopost.channels c
-	set next_allowed_at = (v_next ->> c.channel_id)::timestamptz
+	set next_allowed_at = autopost.instant_of(v_next ->> c.channel_id)
 	where c.workspace_id = p_workspace_id
 	and c.channel_id = any (v_moved)
-	and c.next_allowed_at is distinct from (v_next ->> c.channel_id)::timestamptz;
+	and c.next_allowed_at is distinct from autopost.instant_of(v_next ->> c.channel_id);
 end
 $$;
 
@@ -213,12 +213,12 @@ as $$
 declare
 	v_slots jsonb;
 	v_channels text[]; -- those with a rate
-	v_groups jsonb;
+	v_groups text[]; -- platform/rate_group
 begin
 	select case when bool_and(s.took <= p_most and coalesce(s.taken_until <= p_now - s.took, true))
 		then jsonb_object_agg(s.id, case when s.limited then p_now - s.took + s.before * s.step end) end,
 		array_agg(distinct s.channel_id) filter (where s.own > 0),
-		jsonb_agg(distinct jsonb_build_array(s.platform, s.rate_group)) filter (where s.shared)
+		array_agg(distinct s.platform || '/' || s.rate_group) filter (where s.shared)
 	into v_slots, v_channels, v_groups
 	from (
 		select r.id, r.channel_id, r.platform, r.rate_group, r.own, r.before, g.step, g.total * g.step as took,
@@ -251,7 +251,7 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels);
 		update autopost.platform_limits l
 		set next_allowed_at = p_now
-		where l.workspace_id = p_workspace_id and v_groups @> jsonb_build_array(jsonb_build_array(l.platform, l.rate_group));
+		where l.workspace_id = p_workspace_id and l.platform || '/' || l.rate_group = any (v_groups);
 	end if;
 	return v_slots;
 end
