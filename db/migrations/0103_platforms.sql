@@ -100,8 +100,8 @@ where p.platform = r.platform;
 update autopost.platforms p set replies = false, comment_limit = 10000 where p.platform = 'youtube';
 
 -- Waits after transient failures. The most specific row wins: (platform, code), (platform, *), (*, code), (*, *).
+-- A row of a workspace replaces that of the installation.
 create table autopost.retry_policies (
-	workspace_id  text not null default '*', -- '*': for every workspace without a row of its own
 	platform      text not null,
 	code          text not null,
 	kind          text not null check (kind in ('exponential', 'ladder')),
@@ -112,6 +112,21 @@ create table autopost.retry_policies (
 	jitter        numeric not null default 0.2 check (jitter >= 0 and jitter < 1),
 	max_attempts  int check (max_attempts > 0), -- null: the setting max_attempts
 	costs_attempt boolean not null default true, -- false: the attempt is granted again, at most max_attempts times
+	primary key (platform, code),
+	check (kind = 'exponential' or cardinality(ladder_ms) > 0)
+);
+create table autopost.own_retry_policies (
+	workspace_id  text not null references autopost.workspaces,
+	platform      text not null,
+	code          text not null,
+	kind          text not null check (kind in ('exponential', 'ladder')),
+	base_ms       bigint not null check (base_ms > 0),
+	factor        numeric not null check (factor >= 1),
+	cap_ms        bigint not null check (cap_ms >= base_ms),
+	ladder_ms     bigint[] not null,
+	jitter        numeric not null check (jitter >= 0 and jitter < 1),
+	max_attempts  int check (max_attempts > 0),
+	costs_attempt boolean not null,
 	primary key (workspace_id, platform, code),
 	check (kind = 'exponential' or cardinality(ladder_ms) > 0)
 );

@@ -25,6 +25,3 @@ begin
 end
 $$;
 -- +goose StatementEnd
-
--- Each workspace reads the retry policies of the installation, and writes only its own.
-create policy installation on autopost.retry_policies for select using (workspace_id = '*');

@@ -23,7 +23,7 @@ $$;
 create function test.own() returns int
 language sql
 as $$
-select count(*)::int from autopost.retry_policies r where r.workspace_id <> '*'
+select count(*)::int from autopost.own_retry_policies r
 $$;
 insert into autopost.workspaces (workspace_id) values ('v');
 
@@ -54,7 +54,7 @@ from (values ('{"kind": "spiral"}'::jsonb, 'kind'), ('{"base_ms": 0}', 'base_ms'
 -- Listed and exported.
 select is((select l.value -> 'own' from autopost.list_configuration('w', 'retry_policy', '{"id": "x/*"}', 10) l (value)), 'true');
 select is((select count(*) from autopost.list_configuration('v', 'retry_policy', '{}', 1000)),
-	(select count(*) from autopost.retry_policies r where r.workspace_id = '*'));
+	(select count(*) from autopost.retry_policies r));
 create temp table export on commit drop as
 select jsonb_path_query_array(autopost.export_config('w'), '$[*] ? (@.kind == "retry_policy")') as items;
 select is((select e.items from export e),
@@ -66,7 +66,7 @@ select is(autopost.export_config('v') @> (select e.items from export e), true, '
 -- Reset.
 select is(test.put('x_503', '{"kind": null, "base_ms": null}') -> 'applied', 'true');
 select is(autopost.apply_config('w', '[{"kind": "retry_policy", "id": "x/*", "retire": true}]', 'o', 'r', false) -> 'applied', 'true');
-select is((select count(*)::int from autopost.retry_policies r where r.workspace_id = 'w'), 0, 'equal to the inherited one: no row');
+select is((select count(*)::int from autopost.own_retry_policies r where r.workspace_id = 'w'), 0, 'equal to the inherited one: no row');
 
 select * from finish();
 rollback;

@@ -1,7 +1,6 @@
 -- Rate groups of platform_limits and of channels.
 create or replace view autopost.list_rate_groups_rows as
-select g.workspace_id, g.platform, g.rate_group, l.rate_rps, coalesce(c.channels, 0) as channels,
-	coalesce(c.enabled, 0) as enabled_channels,
+select g.workspace_id, g.platform, g.rate_group, l.rate_rps, c.channels, c.enabled as enabled_channels,
 	l.cooldown_until, l.quota_until, l.breaker_opened_at, p.group_rps as platform_rps
 from (
 	select l.workspace_id, l.platform, l.rate_group from autopost.platform_limits l
@@ -10,9 +9,9 @@ from (
 left join autopost.platform_limits l on l.workspace_id = g.workspace_id and l.platform = g.platform
 	and l.rate_group = g.rate_group
 left join autopost.platforms p on p.platform = g.platform
-left join lateral (
+cross join lateral (
 	select count(*) as channels, count(*) filter (where c.enabled) as enabled from autopost.channels c
-	where c.workspace_id = g.workspace_id and c.platform = g.platform and c.rate_group = g.rate_group) c on true;
+	where c.workspace_id = g.workspace_id and c.platform = g.platform and c.rate_group = g.rate_group) c;
 
 create or replace view autopost.list_rate_groups with (security_barrier = true) as
 select v.workspace_id, v.platform, v.rate_group, v.rate_rps, v.channels, v.enabled_channels, v.cooldown_until,

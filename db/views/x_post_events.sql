@@ -32,14 +32,12 @@ select s.workspace_id, s.submission_id as "_id", s.event_type as "eventType",
 	case when s.decision = 'reject' then s.decision_reason end as "rejectedReason",
 	s.duplicate_of as "duplicateOf", s.digest, s.event_facts ? 'backfill' as backfill
 from autopost.submissions s
-left join lateral (
-	select x.delivery_id, x.status, x.attempt, x.next_retry_at, x.due_at, x.last_error, x.provider_message_id,
-		x.updated_at,
-		x.sent_at
-	from autopost.deliveries x
-	where x.workspace_id = s.workspace_id and x.message_id = s.message_id and x.ingest_run_id = s.run_id
-	order by x.delivery_id
-	limit 1) d on s.status = 'enqueued'
+left join autopost.deliveries d on s.status = 'enqueued' and d.workspace_id = s.workspace_id
+	and d.message_id = s.message_id and d.ingest_run_id = s.run_id
+	and not exists (
+		select 1 from autopost.deliveries x
+		where x.workspace_id = d.workspace_id and x.message_id = d.message_id and x.ingest_run_id = d.ingest_run_id
+			and x.delivery_id < d.delivery_id)
 where s.kind = 'event';
 
 create or replace view autopost.x_post_events with (security_barrier = true) as

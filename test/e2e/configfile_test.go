@@ -41,7 +41,7 @@ func furnished(t *testing.T) *harness.Harness {
 
 // wiped takes all configuration away, as if it had never been.
 func wiped(h *harness.Harness) {
-	h.Exec(`set session_replication_role = replica; delete from autopost.quotas; delete from autopost.budgets; delete from autopost.retry_policies where workspace_id <> '*'; delete from autopost.channel_gates; delete from autopost.channels; delete from autopost.templates;
+	h.Exec(`set session_replication_role = replica; delete from autopost.quotas; delete from autopost.budgets; delete from autopost.own_retry_policies; delete from autopost.channel_gates; delete from autopost.channels; delete from autopost.templates;
 		delete from autopost.platform_limits; delete from autopost.credential_health; delete from autopost.credential_bindings; delete from autopost.workspace_endpoints; delete from autopost.pull_cursors; delete from autopost.pull_sources; delete from autopost.secret_lookup;
 		delete from autopost.admin_audit_log; delete from autopost.audit_heads; delete from autopost.workspaces; update autopost.settings set value = default_value`)
 }

@@ -12,8 +12,10 @@ declare
 	v_email text := autopost.email_of(p_email);
 	v_user autopost.users;
 	v_row autopost.invitations;
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.take_turn('people');
 	select u.* into v_user from autopost.users u where u.email = v_email;
 	if v_user.enabled is false then
@@ -21,7 +23,7 @@ begin
 	end if;
 	for v_row in
 		select i.* from autopost.invitations i
-		where i.email = v_email and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+		where i.email = v_email and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
 		order by i.workspace_id
 	loop
 		if v_user.user_id is null then

@@ -56,12 +56,14 @@ begin
 		order by 1 limit p_limit;
 	elsif p_kind = 'retry_policy' then
 		return query
-		select r.platform || '/' || r.code, to_jsonb(r) - 'workspace_id' || jsonb_build_object(
-			'retry_policy_id', r.platform || '/' || r.code, 'own', r.workspace_id <> '*')
-		from autopost.retry_policies r
-		where (r.workspace_id = p_workspace_id or (r.workspace_id = '*' and not exists (
-			select 1 from autopost.retry_policies o
-			where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
+		with policies as materialized (
+			select p.own, to_jsonb(p) - '{own,version}'::text[] as fields, p.platform, p.code
+			from autopost.policies_of(p_workspace_id) p)
+		select r.platform || '/' || r.code, r.fields || jsonb_build_object(
+			'retry_policy_id', r.platform || '/' || r.code, 'own', r.own)
+		from policies r
+		where (r.own or not exists (
+			select 1 from policies o where o.own and o.platform = r.platform and o.code = r.code))
 		and r.platform || '/' || r.code > p_after
 		and r.platform || '/' || r.code = coalesce(p_id, r.platform || '/' || r.code)
 		order by 1 limit p_limit;
@@ -98,8 +100,8 @@ begin
 			|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case
 				when isfinite(c.paused_until) then c.paused_until end)
 		from autopost.channels c
-		join autopost.channel_gates g on g.workspace_id = c.workspace_id and g.channel_id = c.channel_id
-		left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+		join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
+		left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 		where c.workspace_id = p_workspace_id
 		and c.channel_id > p_after and c.channel_id = coalesce(p_id, c.channel_id)
 		order by 1 limit p_limit;
@@ -157,7 +159,7 @@ begin
 				coalesce(u.failures, 0), 'last_error', u.last_error,
 			'created_at', s.created_at, 'updated_at', s.updated_at)
 		from autopost.pull_sources s
-		left join autopost.pull_cursors u on u.workspace_id = s.workspace_id and u.source_id = s.source_id
+		left join autopost.pull_cursors u on u.workspace_id = p_workspace_id and u.source_id = s.source_id
 		where s.workspace_id = p_workspace_id
 		and s.source_id > p_after and s.source_id = coalesce(p_id, s.source_id)
 		order by 1 limit p_limit;
@@ -171,11 +173,11 @@ begin
 				s.lost_at, 'valid_until', s.valid_until, 'refreshed_at', s.refreshed_at, 'next_refresh_at', s.next_refresh_at,
 			'failures', coalesce(s.failures, 0), 'updated_at', b.updated_at)
 		from autopost.credential_bindings b
-		left join autopost.credential_health s on s.workspace_id = b.workspace_id and s.auth_ref = b.auth_ref
+		left join autopost.credential_health s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
 		cross join lateral (
 			select count(*) as channels, count(*) filter (where c.auth_held) as held, max(c.auth_lost_at) as auth_lost_at
 			from autopost.channels c
-			left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+			left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 			where c.workspace_id = p_workspace_id and coalesce(a.auth_ref, c.auth_ref) = b.auth_ref) h
 		where b.workspace_id = p_workspace_id
 		and b.auth_ref > p_after and b.auth_ref = coalesce(p_id, b.auth_ref)

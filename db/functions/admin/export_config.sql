@@ -6,7 +6,7 @@ as $$
 --          is complete. Only the locations of secrets are included. An endpoint with only the
 --          values that its source gave it is omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets,
+--          quotas, budgets, own_retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets,
 --          moderation_chats.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -55,9 +55,9 @@ begin
 			union all
 			select 8, 'retry_policy', r.platform || '/' || r.code, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(r), p.rules), autopost.default_fields(p.rules))
-			from autopost.retry_policies r
+			from autopost.own_retry_policies r
 			cross join lateral (select autopost.retry_policy_rules(
-				autopost.inherited_policy(p_workspace_id, r.platform, r.code)) as rules) p
+				autopost.retry_policy(p_workspace_id, r.platform, r.code, true)) as rules) p
 			where r.workspace_id = p_workspace_id
 			union all
 			select 9, 'source', f.id,

@@ -8,8 +8,10 @@ as $$
 -- Reads:   first_links, users, invitations, workspaces.
 declare
 	v_answer jsonb;
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	if exists (select 1 from autopost.first_links l
 		where l.token_hash = p_token_hash and l.expires_at > autopost.now_ts())
 		and not exists (select 1 from autopost.users u) then
@@ -21,7 +23,7 @@ begin
 	from autopost.invitations i
 	join autopost.workspaces w on w.workspace_id = i.workspace_id
 	left join autopost.users u on u.email = i.email
-	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
 	limit 1;
 	return v_answer;
 end

@@ -11,7 +11,7 @@ as $$
 -- Raises:  AP001 for an unknown kind or key, or a limit outside 1 to 10000.
 -- Reads:   workspaces, channels, channel_gates, channel_auth, discovered_chats, platform_limits,
 --          workspace_endpoints, pull_sources, pull_cursors, credential_bindings, quotas,
---          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets,
+--          quota_uses, budgets, charges, retry_policies, own_retry_policies, result_webhooks, alerts, alert_targets,
 --          moderation_chats, avatars, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);

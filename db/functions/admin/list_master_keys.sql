@@ -4,8 +4,11 @@ as $$
 -- Purpose: counts sealed secrets and data keys per master key: {"key id": n}. Works across
 --          workspaces. Only the engine may call it.
 -- Reads:   sealed_secrets, data_keys.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	return (
 		select coalesce(jsonb_object_agg(t.key_id, t.secrets), '{}')
 		from (
@@ -14,7 +17,7 @@ begin
 				select s.workspace_id, s.key_id from autopost.sealed_secrets s
 				union all
 				select d.workspace_id, d.key_id from autopost.data_keys d) k
-			where autopost.may_access(k.workspace_id)
+			where (v_mine is null or k.workspace_id = any (v_mine))
 			group by k.key_id) t);
 end
 $$;

@@ -5,7 +5,7 @@ as $$
 -- Purpose: lists the rate groups of a workspace by platform and name: those with a limit, and those
 --          of channels.
 -- Raises:  AP001 for a limit outside 1 to 10000.
--- Reads:   list_rate_groups (view).
+-- Reads:   platform_limits, channels, platforms.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);

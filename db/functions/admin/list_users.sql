@@ -7,13 +7,16 @@ as $$
 --          "has_password", "created_at", "roles": {workspace: role}}.
 -- Raises:  AP001 for an unknown key or a limit outside 1 to 10000.
 -- Reads:   users, memberships.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.check_read(p_filter, '{email,after}', p_limit);
 	return query
 	select autopost.user_shown(row(u.*)::autopost.users) || jsonb_build_object('created_at', u.created_at, 'roles', (
 		select coalesce(jsonb_object_agg(m.workspace_id, m.role), '{}') from autopost.memberships m
-		where m.user_id = u.user_id and autopost.may_access(m.workspace_id)))
+		where m.user_id = u.user_id and (v_mine is null or m.workspace_id = any (v_mine))))
 	from autopost.users u
 	where (not p_filter ? 'email' or u.email = lower(btrim(p_filter ->> 'email')))
 	and (not p_filter ? 'after' or u.email > p_filter ->> 'after')

@@ -16,24 +16,6 @@ from jsonb_each('{
 	"costs_attempt": {"is": "boolean", "required": true}}') r
 $$;
 
-create or replace function autopost.inherited_policy(p_workspace_id text, p_platform text, p_code text)
-	returns autopost.retry_policies
-language plpgsql stable
-as $$
--- Purpose: the policy that applies while the workspace has none for exactly this platform and code.
--- Reads:   retry_policies.
-declare
-	v_policy autopost.retry_policies;
-begin
-	select r.* into v_policy from autopost.retry_policies r
-	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*') and r.code in (p_code, '*')
-	and (r.workspace_id, r.platform, r.code) <> (p_workspace_id, p_platform, p_code)
-	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
-	limit 1;
-	return v_policy;
-end
-$$;
-
 create or replace function autopost.retry_policy_errors(p_policy jsonb) returns jsonb
 language sql immutable parallel safe
 as $$
@@ -65,8 +47,8 @@ as $$
 --          "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces.
--- Reads:   platforms.
--- Writes:  retry_policies, admin_audit_log.
+-- Reads:   platforms, retry_policies.
+-- Writes:  own_retry_policies, admin_audit_log.
 declare
 	v_act jsonb;
 	v_rules jsonb;
@@ -81,20 +63,20 @@ begin
 	perform autopost.require_argument('code', p_code <> '');
 	perform autopost.check_new_id('code', p_code);
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
-	v_rules := autopost.retry_policy_rules(autopost.inherited_policy(p_workspace_id, p_platform, p_code));
+	v_rules := autopost.retry_policy_rules(autopost.retry_policy(p_workspace_id, p_platform, p_code, true));
 	v_put := autopost.put_row(p_fields, v_rules, coalesce(
-		(select autopost.row_fields(to_jsonb(r), v_rules) from autopost.retry_policies r
+		(select autopost.row_fields(to_jsonb(r), v_rules) from autopost.own_retry_policies r
 			where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code),
 		autopost.default_fields(v_rules)));
 	v_put := v_put || jsonb_build_object('created', v_put -> 'before' = v_put -> 'defaults');
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.retry_policy_errors(v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
-		delete from autopost.retry_policies r
+		delete from autopost.own_retry_policies r
 		where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code;
 		if v_put -> 'after' <> v_put -> 'defaults' then
 			v_new := jsonb_populate_record(null::autopost.retry_policies, v_put -> 'after');
-			insert into autopost.retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms, ladder_ms,
+			insert into autopost.own_retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms, ladder_ms,
 				jitter, max_attempts, costs_attempt)
 			values (p_workspace_id, p_platform, p_code, v_new.kind, v_new.base_ms, v_new.factor, v_new.cap_ms,
 				v_new.ladder_ms, v_new.jitter, v_new.max_attempts, v_new.costs_attempt);

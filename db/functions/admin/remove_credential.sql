@@ -9,7 +9,7 @@ begin
 		select coalesce(jsonb_agg(jsonb_build_object('kind', u.kind, 'id', u.id) order by u.kind, u.id), '[]')
 		from (
 			select 'channel' as kind, c.channel_id as id from autopost.channels c
-			left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+			left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 			where c.workspace_id = p_workspace_id and p_auth_ref in (c.auth_ref, a.auth_ref)
 			union all
 			select 'endpoint', e.endpoint_id from autopost.workspace_endpoints e

@@ -6,17 +6,22 @@ as $$
 --          should record the use}; null without such a key.
 -- Reads:   secret_lookup, api_keys.
 declare
-	v_answer jsonb;
+	v_of record;
+	v_key autopost.api_keys;
 begin
 	perform autopost.enter_all_workspaces();
-	select jsonb_build_object('workspace_id', k.workspace_id, 'key_id', k.key_id, 'name', k.name, 'role', k.role,
-		'scopes', k.scopes,
-		'unseen', autopost.is_unseen(row(k.*)::autopost.api_keys)) into v_answer
-	from autopost.secret_lookup l
-	join autopost.api_keys k on k.workspace_id = l.workspace_id and k.key_id = l.subject_id::uuid
-	where l.kind = 'api_key' and l.secret_hash = p_secret_hash and k.enabled
-	and (k.expires_at is null or k.expires_at > autopost.now_ts())
-	and autopost.may_access(l.workspace_id);
-	return v_answer;
+	select l.workspace_id, l.subject_id::uuid as key_id into v_of from autopost.secret_lookup l
+	where l.kind = 'api_key' and l.secret_hash = p_secret_hash;
+	if not found or not autopost.may_access(v_of.workspace_id) then
+		return null;
+	end if;
+	select k.* into v_key from autopost.api_keys k
+	where k.workspace_id = v_of.workspace_id and k.key_id = v_of.key_id and k.enabled
+	and (k.expires_at is null or k.expires_at > autopost.now_ts());
+	if not found then
+		return null;
+	end if;
+	return jsonb_build_object('workspace_id', v_key.workspace_id, 'key_id', v_key.key_id, 'name', v_key.name, 'role',
+		v_key.role, 'scopes', v_key.scopes, 'unseen', autopost.is_unseen(v_key));
 end
 $$;

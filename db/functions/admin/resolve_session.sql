@@ -12,8 +12,10 @@ declare
 	v_session autopost.sessions;
 	v_user autopost.users;
 	v_now timestamptz := autopost.now_ts();
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	select s.* into v_session from autopost.sessions s
 	where s.token_hash = p_token_hash and s.expires_at > v_now
 		and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > v_now
@@ -34,6 +36,6 @@ begin
 				coalesce(nullif(w.name, ''), w.workspace_id), 'role', m.role) order by m.workspace_id), '[]')
 			from autopost.memberships m
 			join autopost.workspaces w on w.workspace_id = m.workspace_id
-			where m.user_id = v_user.user_id and autopost.may_access(m.workspace_id)));
+			where m.user_id = v_user.user_id and (v_mine is null or m.workspace_id = any (v_mine))));
 end
 $$;

@@ -9,16 +9,18 @@ as $$
 -- Raises:  AP001 for a malformed hash.
 -- Writes:  credential_links.
 declare
+	v_mine text[];
 	v_link autopost.credential_links;
-	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.check_token_hash(p_state_hash);
-	v_now := autopost.now_ts();
+	select l.* into v_link from autopost.credential_links l
+	where l.state_hash = p_state_hash and l.expires_at > autopost.now_ts()
+	and (v_mine is null or l.workspace_id = any (v_mine)) and (l.operator not like 'user:%' or l.operator = p_operator);
 	delete from autopost.credential_links l
-	where l.state_hash = p_state_hash and l.expires_at > v_now and autopost.may_access(l.workspace_id)
-	and (l.operator not like 'user:%' or l.operator = p_operator)
-	returning l.* into v_link;
+	where l.workspace_id = v_link.workspace_id and l.state_hash = p_state_hash
+	returning l.* into v_link; -- none if another call took it
 	return case when v_link.state_hash is not null then
 		to_jsonb(v_link) - '{state_hash,expires_at}'::text[] end;
 end

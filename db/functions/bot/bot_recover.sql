@@ -18,6 +18,7 @@ declare
 	v_processed int := 0;
 	v_released int := 0;
 	v_unknown int := 0;
+	v_silent text[];
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
 		return '{"processed": 0, "released": 0, "unknown": 0}';
@@ -36,12 +37,11 @@ begin
 			v_chat.chat_id, autopost.bot_config(p_workspace_id, v_chat.auth_ref));
 	end loop;
 	if autopost.clock_trusted('bot recovery', v_now) then
+		v_silent := autopost.silent_runs(v_now);
 		for v_row in
 			select o.reply_id, o.started_at from autopost.bot_outbox o
 			where o.workspace_id = p_workspace_id and o.status = 'sending'
-			and (o.next_at <= v_now or exists (
-				select 1 from autopost.dispatch_runs r
-				where r.run_id = o.claimed_by and r.seen_at <= v_now - autopost.run_silence()))
+			and (o.next_at <= v_now or o.claimed_by = any (v_silent))
 			order by o.reply_id
 			limit 500
 			for no key update of o skip locked

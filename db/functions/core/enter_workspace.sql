@@ -89,13 +89,33 @@ $$;
 create or replace function autopost.may_access(p_workspace_id text) returns boolean
 language plpgsql stable
 as $$
--- Purpose: true if the caller may act for the workspace. Call it before a workspace is entered.
+-- Purpose: true if the caller may act for the workspace. Call it before a workspace is entered, and
+--          never within a statement over tables: there a cluster asks as the owner.
 -- Reads:   role_workspaces.
+declare
+	v_caller text := autopost.caller_role();
 begin
 	-- A role that was dropped has no number, and pg_has_role is null for it.
 	return exists (
 		select 1 from autopost.role_workspaces rw
 		where rw.workspace_id in (p_workspace_id, '*')
-		and pg_catalog.pg_has_role(autopost.caller_role(), pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
+		and pg_catalog.pg_has_role(v_caller, pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
+end
+$$;
+
+create or replace function autopost.own_workspaces() returns text[]
+language plpgsql stable
+as $$
+-- Purpose: the workspaces that the caller may act for; null for all. Read it before a statement over
+--          the tables of all workspaces, and compare with it there.
+--          Before it, all workspaces must be visible.
+-- Reads:   role_workspaces.
+declare
+	v_caller text := autopost.caller_role();
+	v_mine text[] := array(
+		select rw.workspace_id from autopost.role_workspaces rw
+		where pg_catalog.pg_has_role(v_caller, pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
+begin
+	return case when '*' = any (v_mine) then null else v_mine end;
 end
 $$;

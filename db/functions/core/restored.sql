@@ -12,6 +12,15 @@ begin
 end
 $$;
 
+create or replace function autopost.is_distributed() returns boolean
+language plpgsql stable
+as $$
+-- Purpose: true if workspaces may be on different nodes (Citus).
+begin
+	return exists (select 1 from pg_catalog.pg_extension x where x.extname = 'citus');
+end
+$$;
+
 create or replace function autopost.is_restored() returns boolean
 language plpgsql stable
 as $$

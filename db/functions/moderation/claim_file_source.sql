@@ -27,9 +27,8 @@ begin
 	select c.* into v_cursor from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
 	for no key update of c;
-	if v_cursor.leased_by <> p_run_id and v_cursor.leased_until > autopost.now_ts() and not exists (
-		select 1 from autopost.dispatch_runs r
-		where r.run_id = v_cursor.leased_by and r.seen_at <= autopost.now_ts() - autopost.run_silence()) then
+	if v_cursor.leased_by <> p_run_id and v_cursor.leased_until > autopost.now_ts()
+		and v_cursor.leased_by <> all (autopost.silent_runs(autopost.now_ts())) then
 		return '{"applied": false, "reason": "leased"}';
 	end if;
 	v_until := autopost.now_ts() + autopost.setting_interval('pull_lease_seconds');

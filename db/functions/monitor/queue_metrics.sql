@@ -48,10 +48,10 @@ as $$
 --          budgets.
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_all boolean;
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
-	v_all := autopost.may_access('*');
+	v_mine := autopost.own_workspaces();
 	return query
 	with counted as materialized (
 		select d.workspace_id, d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= v_now) as due,
@@ -84,7 +84,7 @@ begin
 			select row(l.*)::autopost.platform_limits from autopost.platform_limits l
 			where l.workspace_id = k.workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
 				limit 1) l (row) on true
-		where v_all or autopost.may_access(k.workspace_id)
+		where v_mine is null or k.workspace_id = any (v_mine)
 	), named as (
 		select j.platform, j.gate, j.waiting, j.due, j.in_flight, j.oldest,
 			case when p.place <= 50 then j.workspace_id else '_other' end as workspace_id,

@@ -58,7 +58,7 @@ as $$
 --          clock_observers.
 declare
 	v_now timestamptz;
-	v_silence interval := autopost.run_silence();
+	v_silent text[];
 	v_ids uuid[];
 	v_delivery autopost.deliveries;
 	v_channel autopost.channels;
@@ -72,13 +72,13 @@ begin
 		return '{"recovered": 0, "unknown": 0, "dead": 0, "waiting": "clock"}';
 	end if;
 	v_now := autopost.deciding_now(p_now);
+	v_silent := autopost.silent_runs(v_now);
 	perform autopost.end_silent_leases(p_workspace_id, v_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (
 		select d.delivery_id from autopost.in_flight(p_workspace_id) d
-		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
 		where d.status = 'sending'
-		and (d.sending_lease_until <= v_now or r.seen_at <= v_now - v_silence)
+		and (d.sending_lease_until <= v_now or d.claimed_by = any (v_silent))
 		limit 500) x;
 	if v_ids is null then
 		return '{"recovered": 0, "unknown": 0, "dead": 0}';
@@ -86,9 +86,8 @@ begin
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
 	for v_delivery in
 		select d.* from autopost.deliveries d
-		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and d.status = 'sending'
-		and (d.sending_lease_until <= v_now or r.seen_at <= v_now - v_silence)
+		and (d.sending_lease_until <= v_now or d.claimed_by = any (v_silent))
 		order by d.channel_id, d.delivery_id
 	loop
 		select c.* into v_channel from autopost.channels c

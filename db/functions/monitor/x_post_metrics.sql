@@ -18,12 +18,13 @@ begin
 		order by b.n)
 	from (
 		select v."eventType" as type, v.status, case when v.status = 'failed'
-				then coalesce(d.last_error ->> 'code', s.last_error ->> 'code', 'unknown') else '' end as reason,
+				then coalesce((select d.last_error ->> 'code'
+						from autopost.event_delivery(row(s.*)::autopost.submissions) d),
+					s.last_error ->> 'code', 'unknown') else '' end as reason,
 			v.backfill, case when v.status = 'posted' and not v.backfill
 				then extract(epoch from v."postedAt" - v."createdAt") end as seconds
 		from autopost.x_post_events_rows v
-		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id"
-		left join lateral autopost.event_delivery(row(s.*)::autopost.submissions) d on v.status = 'failed') x
+		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id") x
 	group by x.type, x.status, x.reason, x.backfill;
 end
 $$;

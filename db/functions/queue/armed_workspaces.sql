@@ -67,37 +67,43 @@ as $$
 -- Purpose: the claim keys (workspace and platform) with armed gates, of active workspaces that the
 --          caller may act for, and when a claim may find a delivery. Groups without capacity do not
 --          count. A group with reserved slots is due after half of that time, so that a claim takes
---          many deliveries. One probe of channel_gates_armed per rate group. The planner
+--          many deliveries. One probe of channel_gates_armed per workspace and per rate group. The planner
 --          overestimates row security and would read and sort all gates, hence the two settings.
 -- Reads:   channel_gates, platform_limits, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
 	v_ahead interval := autopost.slot_horizon() / 2;
+	v_id text := '';
 begin
-	return query
-	with recursive grp as (
-		(select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
-		where g.ready_at < 'infinity'
-		order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1)
-		union all
-		select n.workspace_id, n.platform, n.rate_group, n.ready_at
-		from grp, lateral (
-			select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
-			where g.ready_at < 'infinity'
-			and (g.workspace_id, g.platform, g.rate_group) > (grp.workspace_id, grp.platform, grp.rate_group)
-			order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1) n
-	)
-	select grp.workspace_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
-	from grp
-	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
-	left join lateral (
-		select row(l.*)::autopost.platform_limits from autopost.platform_limits l
-		where l.workspace_id = grp.workspace_id and l.platform = grp.platform
-			and l.rate_group = grp.rate_group limit 1) l (row) on true
-	where w.status = 'active' and (p_capacity = '[]'
-		or coalesce(autopost.room_in(p_capacity, grp.workspace_id, grp.platform, grp.rate_group) > 0, true))
-		and (v_all or autopost.may_access(grp.workspace_id))
-	group by grp.workspace_id, grp.platform;
+	loop
+		select g.workspace_id into v_id from autopost.channel_gates g
+		where g.ready_at < 'infinity' and g.workspace_id > v_id and (v_mine is null or g.workspace_id = any (v_mine))
+		order by g.workspace_id limit 1;
+		exit when not found;
+		return query
+		with recursive grp as (
+			(select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+			where g.workspace_id = v_id and g.ready_at < 'infinity'
+			order by g.platform, g.rate_group, g.ready_at limit 1)
+			union all
+			select n.platform, n.rate_group, n.ready_at
+			from grp, lateral (
+				select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+				where g.workspace_id = v_id and g.ready_at < 'infinity'
+				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
+				order by g.platform, g.rate_group, g.ready_at limit 1) n
+		)
+		select v_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
+		from grp
+		cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = v_id limit 1) w
+		left join lateral (
+			select row(l.*)::autopost.platform_limits from autopost.platform_limits l
+			where l.workspace_id = v_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row)
+			on true
+		where w.status = 'active' and (p_capacity = '[]'
+			or coalesce(autopost.room_in(p_capacity, v_id, grp.platform, grp.rate_group) > 0, true))
+		group by grp.platform;
+	end loop;
 end
 $$;
 

@@ -1,33 +1,42 @@
 -- Workspaces with due work of each kind, in the order of their ids: active ones (for ingest and
 -- webhooks all that are not disabled) that the caller may act for. They read across workspaces. Each
--- function jumps from one workspace with open work to the next by an index of open work, so finished
--- work and idle workspaces cost nothing. The planner overestimates row security and would read and sort
--- everything for each jump, hence the two settings. For deliveries see armed_workspaces.
+-- function asks for the next workspace with open work by an index of open work, so finished work and
+-- idle workspaces cost nothing. The planner overestimates row security and would read and sort
+-- everything for each step, hence the two settings. For deliveries see armed_workspaces.
+create or replace function autopost.is_open(p_workspace_id text, p_only_active boolean) returns boolean
+language plpgsql stable
+as $$
+-- Purpose: true if a workspace is active or, unless p_only_active, paused.
+-- Reads:   workspaces.
+begin
+	return exists (
+		select 1 from autopost.workspaces w
+		where w.workspace_id = p_workspace_id and (w.status = 'active' or not p_only_active and w.status <> 'disabled'));
+end
+$$;
+
 create or replace function autopost.act_workspaces(p_by timestamptz, p_limit int) returns setof text
 language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
 -- Purpose: workspaces with due post changes. One probe per lane.
 -- Reads:   post_acts, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
+	v_id text := '';
+	v_found int := 0;
 begin
-	return query
-	with recursive w as (
-		(select a.workspace_id from autopost.post_acts a
-		where a.status in ('queued', 'sending', 'retry')
-		order by a.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select a.workspace_id from autopost.post_acts a
-			where a.status in ('queued', 'sending', 'retry') and a.workspace_id > w.workspace_id
-			order by a.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where exists (select 1 from autopost.act_lanes(w.workspace_id) l where l.next_at <= p_by)
-	and exists (select 1 from autopost.workspaces s where s.workspace_id = w.workspace_id and s.status = 'active')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+	loop
+		select a.workspace_id into v_id from autopost.post_acts a
+		where a.status in ('queued', 'sending', 'retry') and a.workspace_id > v_id
+		and (v_mine is null or a.workspace_id = any (v_mine))
+		order by a.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if exists (select 1 from autopost.act_lanes(v_id) l where l.next_at <= p_by)
+			and autopost.is_open(v_id, true) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -38,28 +47,25 @@ as $$
 --          ended lease.
 -- Reads:   submissions, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
+	v_id text := '';
+	v_found int := 0;
 begin
-	return query
-	with recursive w as (
-		(select s.workspace_id from autopost.submissions s
-		where s.status = 'fetching'
-		order by s.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select s.workspace_id from autopost.submissions s
-			where s.status = 'fetching' and s.workspace_id > w.workspace_id
-			order by s.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where exists (
-		select 1 from autopost.submissions s
-		where s.workspace_id = w.workspace_id and s.status = 'fetching' and s.next_attempt_at <= p_by
-			and coalesce(s.lease_until, p_by) <= p_by)
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+	loop
+		select s.workspace_id into v_id from autopost.submissions s
+		where s.status = 'fetching' and s.workspace_id > v_id
+		and (v_mine is null or s.workspace_id = any (v_mine))
+		order by s.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if exists (
+				select 1 from autopost.submissions s
+				where s.workspace_id = v_id and s.status = 'fetching' and s.next_attempt_at <= p_by
+				and (s.lease_until is null or s.lease_until <= p_by))
+			and autopost.is_open(v_id, false) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -69,27 +75,24 @@ as $$
 -- Purpose: workspaces with running fan-out jobs.
 -- Reads:   fanout_jobs, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
+	v_id text := '';
+	v_found int := 0;
 begin
-	return query
-	with recursive w as (
-		(select j.workspace_id from autopost.fanout_jobs j
-		where j.status = 'running'
-		order by j.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select j.workspace_id from autopost.fanout_jobs j
-			where j.status = 'running' and j.workspace_id > w.workspace_id
-			order by j.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where exists (
-		select 1 from autopost.fanout_jobs j
-		where j.workspace_id = w.workspace_id and j.status = 'running' and j.next_attempt_at <= p_by)
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+	loop
+		select j.workspace_id into v_id from autopost.fanout_jobs j
+		where j.status = 'running' and j.workspace_id > v_id
+		and (v_mine is null or j.workspace_id = any (v_mine))
+		order by j.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if exists (
+				select 1 from autopost.fanout_jobs j
+				where j.workspace_id = v_id and j.status = 'running' and j.next_attempt_at <= p_by)
+			and autopost.is_open(v_id, false) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -100,16 +103,36 @@ as $$
 --          expanded yet is looked at again until it is.
 -- Reads:   recurrences, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
 begin
 	return query
 	select w.workspace_id
 	from autopost.workspaces w
-	where w.status = 'active' and (v_all or autopost.may_access(w.workspace_id))
+	where w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	and exists (
 		select 1 from autopost.recurrences r
 		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by)
 	limit p_limit;
+end
+$$;
+
+create or replace function autopost.webhooks_are_due(p_workspace_id text, p_by timestamptz,
+	p_read_before timestamptz) returns boolean
+language plpgsql stable
+as $$
+-- Purpose: true if a request of a result webhook is due, or events were not read since p_read_before.
+-- Reads:   result_webhooks, webhook_cursors, webhook_sends.
+begin
+	return not exists (
+			select 1 from autopost.webhook_cursors c
+			where c.workspace_id = p_workspace_id and c.read_at > p_read_before and c.position_at is null)
+		or exists (
+			select 1 from autopost.result_webhooks r
+			where r.workspace_id = p_workspace_id and r.enabled and r.next_send_at < p_by + interval '1 second'
+			and exists (
+				select 1 from autopost.webhook_sends s
+				where s.workspace_id = p_workspace_id and s.webhook_id = r.webhook_id
+					and s.status in ('pending', 'sending') and s.due_at <= p_by offset 0));
 end
 $$;
 
@@ -119,35 +142,23 @@ as $$
 -- Purpose: workspaces with a due request of a result webhook or with events to read.
 -- Reads:   result_webhooks, webhook_cursors, webhook_sends, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
+	v_id text := '';
+	v_found int := 0;
 	v_read_before timestamptz := p_by - autopost.setting_interval('webhook_poll_ms');
 begin
-	return query
-	with recursive w as (
-		(select r.workspace_id from autopost.result_webhooks r
-		where r.enabled
-		order by r.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select r.workspace_id from autopost.result_webhooks r
-			where r.enabled and r.workspace_id > w.workspace_id
-			order by r.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where (not exists (
-			select 1 from autopost.webhook_cursors c
-			where c.workspace_id = w.workspace_id and c.read_at > v_read_before and c.position_at is null)
-		or exists (
-			select 1 from autopost.result_webhooks r
-			where r.workspace_id = w.workspace_id and r.enabled and r.next_send_at < p_by + interval '1 second'
-			and exists (
-				select 1 from autopost.webhook_sends s
-				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id
-					and s.status in ('pending', 'sending') and s.due_at <= p_by offset 0)))
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+	loop
+		select r.workspace_id into v_id from autopost.result_webhooks r
+		where r.enabled and r.workspace_id > v_id
+		and (v_mine is null or r.workspace_id = any (v_mine))
+		order by r.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if autopost.webhooks_are_due(v_id, p_by, v_read_before)
+			and autopost.is_open(v_id, false) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -158,7 +169,7 @@ as $$
 --          cost grows with the number of chats.
 -- Reads:   moderation_chats, moderation_messages, moderation_presses, submissions, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
 begin
 	return query
 	select d.workspace_id from (
@@ -168,8 +179,19 @@ begin
 		select p.workspace_id from autopost.moderation_presses p
 		where p.status in ('pending', 'sending') and p.due_at <= p_by) d
 	where exists (select 1 from autopost.workspaces w where w.workspace_id = d.workspace_id and w.status <> 'disabled')
-	and (v_all or autopost.may_access(d.workspace_id))
+	and (v_mine is null or d.workspace_id = any (v_mine))
 	limit p_limit;
+end
+$$;
+
+create or replace function autopost.silent_runs(p_at timestamptz) returns text[]
+language plpgsql stable
+as $$
+-- Purpose: the daemons that were silent at p_at for run_silence. Read them before a statement over
+--          tables of a workspace, because each node of a cluster has its own dispatch_runs.
+-- Reads:   dispatch_runs.
+begin
+	return array(select r.run_id from autopost.dispatch_runs r where r.seen_at <= p_at - autopost.run_silence());
 end
 $$;
 
@@ -181,36 +203,31 @@ as $$
 --          of sources, submissions, post changes, renewals of credentials and messages of alerts.
 -- Reads:   pull_cursors, submissions, post_acts, credential_health, alert_messages, dispatch_runs.
 declare
-	v_silent timestamptz := p_at - autopost.run_silence();
+	v_silent text[] := autopost.silent_runs(p_at);
 begin
-	if not exists (select 1 from autopost.dispatch_runs r where r.seen_at <= v_silent) then
+	if v_silent = '{}' then
 		return;
 	end if;
 	return query
 	select c.workspace_id, 'source', c.source_id
 	from autopost.pull_cursors c
-	join autopost.dispatch_runs r on r.run_id = c.leased_by and r.seen_at <= v_silent
-	where c.leased_by is not null and c.next_poll_at = c.leased_until and c.next_poll_at > p_at
-	union all
+	where c.leased_by = any (v_silent) and c.next_poll_at = c.leased_until and c.next_poll_at > p_at;
+	return query
 	select s.workspace_id, 'submission', s.submission_id::text
 	from autopost.submissions s
-	join autopost.dispatch_runs r on r.run_id = s.claimed_by and r.seen_at <= v_silent
-	where s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at
-	union all
+	where s.claimed_by = any (v_silent) and s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at;
+	return query
 	select a.workspace_id, 'act', a.act_id::text
 	from autopost.post_acts a
-	join autopost.dispatch_runs r on r.run_id = a.claimed_by and r.seen_at <= v_silent
-	where a.status = 'sending' and a.next_at > p_at
-	union all
+	where a.claimed_by = any (v_silent) and a.status = 'sending' and a.next_at > p_at;
+	return query
 	select h.workspace_id, 'credential', h.auth_ref
 	from autopost.credential_health h
-	join autopost.dispatch_runs r on r.run_id = h.leased_by and r.seen_at <= v_silent
-	where h.lease_token is not null and h.lease_until > p_at
-	union all
+	where h.leased_by = any (v_silent) and h.lease_token is not null and h.lease_until > p_at;
+	return query
 	select m.workspace_id, 'message', m.message_id::text
 	from autopost.alert_messages m
-	join autopost.dispatch_runs r on r.run_id = m.leased_by and r.seen_at <= v_silent
-	where m.status = 'sending' and m.lease_until > p_at;
+	where m.leased_by = any (v_silent) and m.status = 'sending' and m.lease_until > p_at;
 end
 $$;
 
@@ -221,36 +238,32 @@ as $$
 --          workspace only the deliveries in flight are read.
 -- Reads:   channel_gates, deliveries, workspaces; as silent_leases.
 declare
-	v_all boolean := autopost.may_access('*');
-	v_silent timestamptz := p_at - autopost.run_silence();
+	v_mine text[] := autopost.own_workspaces();
+	v_silent text[] := autopost.silent_runs(p_at);
 	v_claimed timestamptz := p_at - autopost.setting_interval('claimed_lease_seconds');
-	v_before timestamptz := greatest(v_silent, v_claimed, p_at - autopost.setting_interval('sending_lease_seconds'));
+	v_before timestamptz := greatest(p_at - autopost.run_silence(), v_claimed,
+		p_at - autopost.setting_interval('sending_lease_seconds'));
+	v_id text := '';
+	v_ids text[];
 begin
+	v_ids := array(select s.workspace_id from autopost.silent_leases(p_at) s)
+		|| array(select distinct d.workspace_id from autopost.deliveries d
+			where d.phase = 'claimed' and d.claimed_at <= v_claimed);
+	loop
+		select g.workspace_id into v_id from autopost.channel_gates g
+		where g.inflight > 0 and g.workspace_id > v_id
+		order by g.workspace_id limit 1;
+		exit when not found;
+		if exists (
+			select 1 from autopost.in_flight(v_id) d
+			where d.status = 'sending' and d.claimed_at <= v_before
+			and (d.sending_lease_until <= p_at or d.claimed_by = any (v_silent))) then
+			v_ids := v_ids || v_id;
+		end if;
+	end loop;
 	return query
-	with recursive w as (
-		(select g.workspace_id from autopost.channel_gates g
-		where g.inflight > 0
-		order by g.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select g.workspace_id from autopost.channel_gates g
-			where g.inflight > 0 and g.workspace_id > w.workspace_id
-			order by g.workspace_id limit 1) n
-	)
-	select l.workspace_id from (
-	select s.workspace_id from autopost.silent_leases(p_at) s
-	union
-	select d.workspace_id from autopost.deliveries d where d.phase = 'claimed' and d.claimed_at <= v_claimed
-	union
-	select w.workspace_id from w
-	where exists (
-		select 1 from autopost.in_flight(w.workspace_id) d
-		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
-		where d.status = 'sending' and d.claimed_at <= v_before
-		and (d.sending_lease_until <= p_at or r.seen_at <= v_silent))) l
-	where exists (select 1 from autopost.workspaces x where x.workspace_id = l.workspace_id and x.status = 'active')
-	and (v_all or autopost.may_access(l.workspace_id))
+	select w.workspace_id from autopost.workspaces w
+	where w.workspace_id = any (v_ids) and w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	limit p_limit;
 end
 $$;
@@ -262,14 +275,14 @@ as $$
 --          since its creation. The cost grows with the number of sources.
 -- Reads:   pull_sources, pull_cursors, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
 begin
 	return query
 	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
-	where s.enabled and s.kind <> 'filebus' and (v_all or autopost.may_access(s.workspace_id));
+	where s.enabled and s.kind <> 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;
 
@@ -297,12 +310,12 @@ as $$
 --          follow, or files to write.
 -- Reads:   pull_sources, pull_cursors, publish_jobs, deliveries, workspaces.
 declare
-	v_all boolean;
+	v_mine text[];
 begin
 	if not exists (select 1 from autopost.pull_sources s where s.kind = 'filebus' and s.enabled) then
 		return;
 	end if;
-	v_all := autopost.may_access('*');
+	v_mine := autopost.own_workspaces();
 	return query
 	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
 		select 1 from autopost.publish_jobs j
@@ -316,7 +329,25 @@ begin
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
-	where s.enabled and s.kind = 'filebus' and (v_all or autopost.may_access(s.workspace_id));
+	where s.enabled and s.kind = 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
+end
+$$;
+
+create or replace function autopost.bot_has_work(p_workspace_id text, p_by timestamptz, p_silent text[]) returns boolean
+language plpgsql stable
+as $$
+-- Purpose: true if a message of a bot is due. An expired lease counts as due, and that of a silent daemon;
+--          a message behind an open one of its chat does not.
+-- Reads:   bot_outbox.
+begin
+	return exists (
+		select 1 from autopost.bot_outbox m
+		where m.workspace_id = p_workspace_id and m.status in ('pending', 'sending', 'retry')
+		and (m.next_at <= p_by or m.status = 'sending' and m.claimed_by = any (p_silent))
+		and not exists (
+			select 1 from autopost.bot_outbox e
+			where e.workspace_id = p_workspace_id and e.provider = m.provider and e.auth_ref = m.auth_ref
+			and e.chat_id = m.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < m.reply_id));
 end
 $$;
 
@@ -324,55 +355,39 @@ create or replace function autopost.bot_workspaces(p_by timestamptz, p_limit int
 language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
 -- Purpose: active workspaces with a due message of a bot, and those that are not disabled with a received
---          message to process. An expired lease counts as due, and that of a silent daemon; a message behind
---          an open one of its chat does not.
+--          message to process.
 -- Reads:   bot_outbox, bot_inbox, dispatch_runs, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
-	v_silent timestamptz := p_by - autopost.run_silence();
-	v_lost boolean := exists (select 1 from autopost.dispatch_runs r where r.seen_at <= v_silent);
+	v_mine text[] := autopost.own_workspaces();
+	v_silent text[] := autopost.silent_runs(p_by);
+	v_id text := '';
+	v_ids text[] := '{}';
 begin
-	return query
-	with recursive o as (
-		(select x.workspace_id from autopost.bot_outbox x
-		where x.status in ('pending', 'sending', 'retry')
-		order by x.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from o, lateral (
-			select x.workspace_id from autopost.bot_outbox x
-			where x.status in ('pending', 'sending', 'retry') and x.workspace_id > o.workspace_id
-			order by x.workspace_id limit 1) n
-	), i as (
-		(select x.workspace_id from autopost.bot_inbox x
-		where x.status = 'received' and x.tries < 5
-		order by x.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from i, lateral (
-			select x.workspace_id from autopost.bot_inbox x
-			where x.status = 'received' and x.tries < 5 and x.workspace_id > i.workspace_id
-			order by x.workspace_id limit 1) n
-	), due as (
-		select o.workspace_id from o
-		where exists (select 1 from autopost.workspaces s where s.workspace_id = o.workspace_id and s.status = 'active')
-		and exists (
-			select 1 from autopost.bot_outbox m
-			where m.workspace_id = o.workspace_id and m.status in ('pending', 'sending', 'retry')
-			and (m.next_at <= p_by or v_lost and m.status = 'sending' and exists (
-				select 1 from autopost.dispatch_runs r where r.run_id = m.claimed_by and r.seen_at <= v_silent))
-			and not exists (
-				select 1 from autopost.bot_outbox e
-				where e.workspace_id = m.workspace_id and e.provider = m.provider and e.auth_ref = m.auth_ref
-				and e.chat_id = m.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < m.reply_id))
-		union
-		select i.workspace_id from i
-		where exists (select 1 from autopost.workspaces s where s.workspace_id = i.workspace_id and s.status <> 'disabled')
-		and exists (
-			select 1 from autopost.bot_inbox m
-			where m.workspace_id = i.workspace_id and m.status = 'received' and m.tries < 5 and m.next_at <= p_by))
-	select d.workspace_id from due d
-	where v_all or autopost.may_access(d.workspace_id)
-	limit p_limit;
+	loop
+		select o.workspace_id into v_id from autopost.bot_outbox o
+		where o.status in ('pending', 'sending', 'retry') and o.workspace_id > v_id
+		and (v_mine is null or o.workspace_id = any (v_mine))
+		order by o.workspace_id limit 1;
+		exit when not found or cardinality(v_ids) >= p_limit;
+		if autopost.bot_has_work(v_id, p_by, v_silent) and autopost.is_open(v_id, true) then
+			v_ids := v_ids || v_id;
+			return next v_id;
+		end if;
+	end loop;
+	v_id := '';
+	loop
+		select i.workspace_id into v_id from autopost.bot_inbox i
+		where i.status = 'received' and i.tries < 5 and i.workspace_id > v_id
+		and (v_mine is null or i.workspace_id = any (v_mine))
+		order by i.workspace_id limit 1;
+		exit when not found or cardinality(v_ids) >= p_limit;
+		if v_id <> all (v_ids) and exists (
+				select 1 from autopost.bot_inbox m
+				where m.workspace_id = v_id and m.status = 'received' and m.tries < 5 and m.next_at <= p_by)
+			and autopost.is_open(v_id, false) then
+			v_ids := v_ids || v_id;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;

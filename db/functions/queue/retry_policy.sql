@@ -6,22 +6,53 @@ as $$
 select case when p_error ? 'moved' then 'chat_moved' else p_error ->> 'code' end
 $$;
 
-create or replace function autopost.retry_policy(p_workspace_id text, p_platform text, p_code text)
-	returns autopost.retry_policies
+create or replace function autopost.retry_policy(p_workspace_id text, p_platform text, p_code text,
+	p_inherited boolean default false) returns autopost.retry_policies
 language plpgsql stable
 as $$
 -- Purpose: the most specific policy for a platform and an error code. For the same platform and
---          code, the policy of the workspace replaces that of the installation.
--- Reads:   retry_policies.
+--          code, the policy of the workspace replaces that of the installation. p_inherited: the policy
+--          that applies while the workspace has none for exactly this platform and code.
+-- Reads:   retry_policies, own_retry_policies.
 declare
+	v_own autopost.retry_policies;
 	v_policy autopost.retry_policies;
 begin
-	select r.* into v_policy from autopost.retry_policies r
-	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*')
-	and r.code in (p_code, '*')
-	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
+	select o.platform, o.code, o.kind, o.base_ms, o.factor, o.cap_ms, o.ladder_ms,
+		o.jitter, o.max_attempts, o.costs_attempt
+	into v_own
+	from autopost.own_retry_policies o
+	where o.workspace_id = p_workspace_id and o.platform in (p_platform, '*') and o.code in (p_code, '*')
+	and (not p_inherited or (o.platform, o.code) <> (p_platform, p_code))
+	order by o.platform = '*', o.code = '*'
 	limit 1;
+	select r.* into v_policy from autopost.retry_policies r
+	where r.platform in (p_platform, '*') and r.code in (p_code, '*')
+	order by r.platform = '*', r.code = '*'
+	limit 1;
+	if (v_own.platform = '*', v_own.code = '*') <= (v_policy.platform = '*', v_policy.code = '*') then
+		return v_own;
+	end if;
 	return v_policy;
+end
+$$;
+
+create or replace function autopost.policies_of(p_workspace_id text)
+	returns table (own boolean, version xid, platform text, code text, kind text, base_ms bigint, factor numeric,
+	cap_ms bigint, ladder_ms bigint[], jitter numeric, max_attempts int, costs_attempt boolean)
+language plpgsql stable
+as $$
+-- Purpose: the policies of a workspace and of the installation, with the transaction that wrote them.
+-- Reads:   retry_policies, own_retry_policies.
+begin
+	return query
+	select true, o.xmin, o.platform, o.code, o.kind, o.base_ms, o.factor, o.cap_ms,
+		o.ladder_ms, o.jitter, o.max_attempts, o.costs_attempt
+	from autopost.own_retry_policies o where o.workspace_id = p_workspace_id;
+	return query
+	select false, r.xmin, r.platform, r.code, r.kind, r.base_ms, r.factor, r.cap_ms,
+		r.ladder_ms, r.jitter, r.max_attempts, r.costs_attempt
+	from autopost.retry_policies r;
 end
 $$;
 

@@ -114,12 +114,14 @@ as $$
 --          largest number of any policy of the platform counts.
 begin
 	return query
+	with policies as materialized (
+		select r.platform, r.max_attempts from autopost.policies_of(p_workspace_id) r)
 	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'attempt', a.attempt, 'max_attempts',
 		m.most)
 	from autopost.channels c
 	cross join lateral (
-		select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most from autopost.retry_policies r
-		where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
+		select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most
+		from policies r where r.platform in (c.platform, '*')) m
 	join autopost.post_acts a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 	where c.workspace_id = p_workspace_id
 	and a.attempt > m.most

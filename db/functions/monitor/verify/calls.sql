@@ -57,19 +57,22 @@ as $$
 --          older than the event.
 begin
 	return query
+	with policies as materialized (
+		select r.own, r.version, r.platform, r.code, r.kind, r.base_ms, r.factor, r.cap_ms, r.ladder_ms, r.jitter
+		from autopost.policies_of(p_workspace_id) r)
 	select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'next_retry_at',
 		e.meta -> 'next_retry_at',
 		'retry_after_ms', e.error -> 'retry_after_ms', 'least_ms', w.least_ms)
 	from autopost.events e
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = e.channel_id
 	cross join lateral (
-		select r.xmin as version, r.jitter, case r.kind
+		select r.version, r.jitter, case r.kind
 			when 'ladder' then r.ladder_ms[least(e.attempt, cardinality(r.ladder_ms))]
 			else least(r.cap_ms, r.base_ms * r.factor ^ least(e.attempt - 1, 60)) end as wait_ms
-		from autopost.retry_policies r
-		where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
+		from policies r
+		where r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
 			else e.error ->> 'code' end, '*')
-		order by r.platform = '*', r.code = '*', r.workspace_id = '*'
+		order by r.platform = '*', r.code = '*', not r.own
 		limit 1) p
 	cross join lateral (
 		select (e.error ->> 'retry_after_ms')::numeric > 0 as given,

@@ -53,12 +53,20 @@ language plpgsql stable
 as $$
 -- Purpose: true if the delivery of a finding has events from hours that the clock passed twice;
 --          their order is unknown.
+declare
+	v_jump record;
 begin
-	return exists (
-		select 1 from autopost.clock_jumps j
-		join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = (p_found ->> 'delivery_id')::uuid
-			and e.ts between j.observed_at and j.observed_at - j.jump
-		where j.jump < interval '0');
+	for v_jump in
+		select j.observed_at, j.jump from autopost.clock_jumps j where j.jump < interval '0'
+	loop
+		if exists (
+			select 1 from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = (p_found ->> 'delivery_id')::uuid
+			and e.ts between v_jump.observed_at and v_jump.observed_at - v_jump.jump) then
+			return true;
+		end if;
+	end loop;
+	return false;
 end
 $$;
 

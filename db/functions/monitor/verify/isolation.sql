@@ -31,8 +31,8 @@ begin
 	and not exists (
 		select 1 from autopost.secret_lookup l
 		where l.workspace_id = p_workspace_id and l.kind = e.kind and l.secret_hash = e.secret_hash
-			and l.subject_id = e.endpoint_id)
-	union all
+			and l.subject_id = e.endpoint_id);
+	return query
 	select jsonb_build_object('catalogue', 'table', 'name', c.relname, 'owner', c.relowner::regrole,
 		'row_security', c.relrowsecurity, 'forced', c.relforcerowsecurity)
 	from pg_catalog.pg_class c

@@ -97,6 +97,8 @@ as $$
 --          posting window, while the gate is closed, and expired leases: of deliveries, of post
 --          changes and of submissions. The last two have no sweep: a later claim takes them over,
 --          so they count only if a daemon ran since. So does other work that no stage takes.
+declare
+	v_seen_at timestamptz := (select max(r.seen_at) from autopost.dispatch_runs r); -- the last heartbeat
 begin
 	return query
 	select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
@@ -128,17 +130,16 @@ begin
 	from autopost.post_acts a
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
 	where a.workspace_id = p_workspace_id and a.status = 'sending'
-		and exists (select 1 from autopost.dispatch_runs r where r.seen_at > autopost.verify_patience()
-			+ greatest(a.next_at, c.paused_until, c.cooldown_until, c.credential_until))
+		and v_seen_at > autopost.verify_patience()
+			+ greatest(a.next_at, c.paused_until, c.cooldown_until, c.credential_until)
 	union all
 	select jsonb_build_object('what', 'expired lease', 'submission_id', s.submission_id, 'lease_until', s.lease_until)
 	from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.status = 'fetching'
-		and exists (select 1 from autopost.dispatch_runs r
-			where r.seen_at > s.lease_until + autopost.verify_patience())
+		and v_seen_at > s.lease_until + autopost.verify_patience()
 	union all
 	select l.work from autopost.left_work(p_workspace_id, autopost.verify_patience()) l
-	where exists (select 1 from autopost.dispatch_runs r where r.seen_at > l.since + autopost.verify_patience());
+	where v_seen_at > l.since + autopost.verify_patience();
 end
 $$;
 

@@ -18,13 +18,14 @@ as $$
 --          policy may have had more.
 begin
 	return query
+	with policies as materialized (
+		select r.platform, r.max_attempts from autopost.policies_of(p_workspace_id) r where r.costs_attempt)
 	select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
 		'max_attempts', m.most)
 	from autopost.channels c
 	cross join lateral (
-		select greatest(autopost.setting('max_attempts'), max(r.max_attempts) filter (where r.costs_attempt)) as most
-			from autopost.retry_policies r
-		where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
+		select greatest(autopost.setting('max_attempts'), max(r.max_attempts)) as most
+		from policies r where r.platform in (c.platform, '*')) m
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
 	where c.workspace_id = p_workspace_id
 	and d.attempt > m.most + d.granted_attempts
@@ -102,7 +103,7 @@ begin
 	return query
 	select jsonb_build_object('delivery_id', h.delivery_id, 'paid_attempt', h.attempt, 'attempt', d.attempt)
 	from autopost.charges h
-	join autopost.deliveries d on d.workspace_id = h.workspace_id and d.delivery_id = h.delivery_id
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = h.delivery_id
 	where h.workspace_id = p_workspace_id and h.attempt > d.attempt;
 end
 $$;
