@@ -105,6 +105,39 @@ func TestPagesDoNotReadTheHistory(t *testing.T) {
 	}
 }
 
+// A search among 100,000 messages reads rows in the measure of what it finds, for rare words and for a word of each
+// message.
+func TestSearchReadsTheIndex(t *testing.T) {
+	t.Parallel()
+	base := pgtest.New(t)
+	posttest.Workspace(base, "w")
+	base.Exec(`insert into autopost.messages (workspace_id, message_id, content_hash, payload, created_at, last_seen_at)
+		select 'w', autopost.uuid_v7_of(now() - n * interval '5 minutes', n::text), md5(n::text), jsonb_build_object('text', 'story ' || n || case n % 1000 when 7 then ' bridge' else '' end),
+			now() - n * interval '5 minutes', now()
+		from generate_series(1, 100000) n`)
+	base.Exec(`analyze`)
+	session := base.Session("reader", "")
+	for _, search := range []struct {
+		filter string
+		found  int64
+	}{
+		{`"text": "story 99999"`, 1},
+		{`"text": "bridge"`, 50},
+		{`"text": "nowhere"`, 0},
+		{`"text": "sto"`, 50},
+		{`"text": "story", "until": "` + pgtest.Value[string](base, `select to_char(now() - interval '300 days', 'YYYY-MM-DD"T00:00:00Z"')`) + `"`, 50},
+	} {
+		session.Exec(`begin`)
+		before := rowsRead(session)
+		found := session.Exec(`select count(*) from autopost.list_messages('w', '{` + search.filter + `}', 50)`)[0][0]
+		read := rowsRead(session) - before
+		session.Exec(`rollback`)
+		assert.Equal(t, search.found, found, search.filter)
+		assert.Less(t, read, int64(5000), search.filter)
+		t.Logf("%s: %d rows read", search.filter, read)
+	}
+}
+
 // rowsRead is how many rows the session's tables gave until now, by a scan or by an index.
 func rowsRead(session *pgtest.Session) int64 {
 	return session.Exec(`select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint from pg_stat_xact_user_tables where schemaname = 'autopost'`)[0][0].(int64)

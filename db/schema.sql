@@ -17636,6 +17636,29 @@ $$;
 
 
 --
+-- Name: index_words(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.index_words() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: stores the words of a new message: of its source_ref, its tags and its text, the first 20,000
+--          characters together. More would not fit into one value.
+-- Writes:  message_words.
+declare
+	v_key text := autopost.search_key(new.workspace_id, autopost.search_period(new.message_id));
+	v_words text[] := autopost.search_words(left(concat_ws(' ', new.source_ref, array_to_string(new.tags, ' '),
+		new.payload ->> 'text'), 20000)) || array(select autopost.search_tag(t.tag) from unnest(new.tags[:100]) t (tag));
+	v_stored tsvector := array_to_tsvector(autopost.search_lexemes(v_key, v_words));
+begin
+	insert into autopost.message_words (workspace_id, message_id, words)
+	values (new.workspace_id, new.message_id, v_stored);
+	return null;
+end
+$$;
+
+
+--
 -- Name: ingest_pull_chunk(text, text, text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24211,28 +24234,44 @@ $_$;
 
 CREATE FUNCTION autopost.messages_like(p_workspace_id text, p_text text, p_before_id uuid, p_from uuid, p_until uuid) RETURNS uuid[]
     LANGUAGE plpgsql STABLE
-    SET enable_sort TO 'off'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
+    SET enable_bitmapscan TO 'on'
+    SET enable_sort TO 'on'
     AS $$
--- Purpose: the messages with this text, source_ref or tag among the newest 5,000 of a range, newest
---          first. The bound keeps the cost the same whatever the size of the workspace.
--- Reads:   messages.
+-- Purpose: the newest 1,000 messages of a range that have all words of a text, or words that begin with them, in
+--          their text, tags or source_ref; newest first. The index is asked for one period after the other, so
+--          that a word of each message costs no more than a rare one. The settings undo those of the
+--          caller, and the order is outside: else all messages are read by their ids, newest first.
+-- Reads:   messages, message_words.
 declare
-	v_text text := lower(btrim(p_text));
+	v_words text[] := autopost.search_terms(p_text);
+	v_newest uuid;
+	v_oldest uuid;
+	v_query tsquery;
+	v_ids uuid[] := '{}';
 begin
-	return array(
-		select x.message_id
-		from (
-			select m.message_id, m.payload ->> 'text' as text, m.source_ref, m.tags from autopost.messages m
-			where m.workspace_id = p_workspace_id
-			and (p_before_id is null or m.message_id < p_before_id)
-			and (p_from is null or m.message_id >= p_from)
-			and (p_until is null or m.message_id < p_until)
-			order by m.message_id desc
-			limit 5000) x
-		where position(v_text in lower(x.text)) > 0 or lower(x.source_ref) = v_text or ltrim(v_text, '#') = any (x.tags)
-		order by x.message_id desc);
+	select m.message_id into v_newest from autopost.messages m where m.workspace_id = p_workspace_id
+		order by m.message_id desc limit 1;
+	select m.message_id into v_oldest from autopost.messages m where m.workspace_id = p_workspace_id
+		order by m.message_id limit 1;
+	if v_words = '{}' or v_newest is null then
+		return v_ids;
+	end if;
+	for v_period in reverse autopost.search_period(least(v_newest, p_before_id, p_until))
+		.. autopost.search_period(greatest(v_oldest, p_from)) loop
+		v_query := autopost.search_query(autopost.search_key(p_workspace_id, v_period), v_words);
+		v_ids := v_ids || array(
+			select x.message_id
+			from (
+				select w.message_id from autopost.message_words w
+				where w.workspace_id = p_workspace_id and w.words @@ v_query
+				and (p_before_id is null or w.message_id < p_before_id)
+				and (p_from is null or w.message_id >= p_from)
+				and (p_until is null or w.message_id < p_until) offset 0) x
+			order by x.message_id desc
+			limit 1000 - cardinality(v_ids));
+		exit when cardinality(v_ids) >= 1000;
+	end loop;
+	return v_ids;
 end
 $$;
 
@@ -36866,6 +36905,98 @@ $$;
 
 
 --
+-- Name: search_key(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_key(p_workspace_id text, p_period integer) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the beginning of all words of a workspace and a period in the index. Periods are read from the
+--          newest, so that a frequent word costs no more than a rare one.
+select left(md5(p_workspace_id), 4) || lpad(to_hex(p_period), 4, '0')
+$$;
+
+
+--
+-- Name: search_lexemes(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_lexemes(p_key text, p_words text[]) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: words as the index has them: with their key, cut to 100 characters.
+select array(select left(p_key || w.word, 108) from unnest(p_words) w (word))
+$$;
+
+
+--
+-- Name: search_period(uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_period(p_id uuid) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the number of the 12.4 days (2^30 ms) of an id.
+select (('x' || left(replace(p_id::text, '-', ''), 12))::bit(48)::bigint >> 30)::int
+$$;
+
+
+--
+-- Name: search_query(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_query(p_key text, p_words text[]) RETURNS tsquery
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the condition that a message has all words, or words that begin with them.
+select string_agg('''' || replace(replace(w.word, '\', '\\'), '''', '''''') || ''':*', ' & ')::tsquery
+from unnest(autopost.search_lexemes(p_key, p_words)) w (word)
+$$;
+
+
+--
+-- Name: search_tag(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_tag(p_tag text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the word that a tag has in the index, so that #tag does not find texts with the word.
+select '#' || translate(autopost.fold(left(p_tag, 100)), 'ё', 'е')
+$$;
+
+
+--
+-- Name: search_terms(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_terms(p_text text) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the words that a person searches for: of at most 200 characters, the first 16. "#tag" is a tag.
+declare
+	v_text text := left(p_text, 200);
+	v_tags text[] := array(select autopost.search_tag(t[1]) from regexp_matches(v_text, '#([^\s#]+)', 'g') t);
+begin
+	return (v_tags || autopost.search_words(regexp_replace(v_text, '#[^\s#]+', ' ', 'g')))[1:16];
+end
+$$;
+
+
+--
+-- Name: search_words(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_words(p_text text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the words of a text for the search: without markup, case folded, ё as е. What joins words, as in
+--          addresses and names with hyphens, parts them.
+select tsvector_to_array(to_tsvector('simple', translate(autopost.fold(p_text), 'ё/.:@-+', 'е      ')))
+$$;
+
+
+--
 -- Name: seen_until(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -46686,6 +46817,20 @@ ALTER TABLE ONLY autopost.message_media FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: message_words; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.message_words (
+    workspace_id text NOT NULL,
+    message_id uuid NOT NULL,
+    words tsvector NOT NULL
+);
+ALTER TABLE ONLY autopost.message_words ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.message_words FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: moderation_presses; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -47352,6 +47497,14 @@ ALTER TABLE ONLY autopost.memberships
 
 ALTER TABLE ONLY autopost.message_media
     ADD CONSTRAINT message_media_pkey PRIMARY KEY (workspace_id, message_id, blob_ref);
+
+
+--
+-- Name: message_words message_words_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.message_words
+    ADD CONSTRAINT message_words_pkey PRIMARY KEY (workspace_id, message_id);
 
 
 --
@@ -48299,17 +48452,17 @@ CREATE INDEX message_media_ref ON autopost.message_media USING btree (workspace_
 
 
 --
+-- Name: message_words_search; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX message_words_search ON autopost.message_words USING gin (words) WITH (gin_pending_list_limit='256');
+
+
+--
 -- Name: messages_created; Type: INDEX; Schema: autopost; Owner: -
 --
 
 CREATE INDEX messages_created ON autopost.messages USING btree (workspace_id, created_at);
-
-
---
--- Name: messages_tags; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX messages_tags ON autopost.messages USING gin (tags);
 
 
 --
@@ -48751,6 +48904,13 @@ CREATE TRIGGER guard_template BEFORE INSERT OR UPDATE ON autopost.templates FOR 
 --
 
 CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'sending'::text) AND (new.status = 'sent'::text))) AND (NOT ((old.status = ANY (ARRAY['queued'::text, 'retry'::text])) AND (new.status = 'sending'::text) AND (new.attempt = (old.attempt + 1)) AND (new.claim_token IS DISTINCT FROM old.claim_token))))) EXECUTE FUNCTION autopost.guard_transition();
+
+
+--
+-- Name: messages index_words; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER index_words AFTER INSERT ON autopost.messages FOR EACH ROW EXECUTE FUNCTION autopost.index_words();
 
 
 --
@@ -49238,6 +49398,14 @@ ALTER TABLE ONLY autopost.memberships
 
 ALTER TABLE ONLY autopost.message_media
     ADD CONSTRAINT message_media_workspace_id_message_id_fkey FOREIGN KEY (workspace_id, message_id) REFERENCES autopost.messages(workspace_id, message_id) ON DELETE CASCADE;
+
+
+--
+-- Name: message_words message_words_workspace_id_message_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.message_words
+    ADD CONSTRAINT message_words_workspace_id_message_id_fkey FOREIGN KEY (workspace_id, message_id) REFERENCES autopost.messages(workspace_id, message_id) ON DELETE CASCADE;
 
 
 --
@@ -49792,6 +49960,12 @@ ALTER TABLE autopost.memberships ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.message_media ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: message_words; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.message_words ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: messages; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -50130,6 +50304,13 @@ CREATE POLICY owner_session ON autopost.message_media TO autopost_owner USING ((
 
 
 --
+-- Name: message_words owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.message_words TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: messages owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -50408,6 +50589,13 @@ ALTER TABLE autopost.role_workspaces ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.sealed_secrets ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: message_words search; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY search ON autopost.message_words FOR SELECT TO autopost_owner USING (true);
+
 
 --
 -- Name: secret_lookup; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -50751,6 +50939,13 @@ CREATE POLICY workspace ON autopost.memberships USING ((workspace_id = current_s
 --
 
 CREATE POLICY workspace ON autopost.message_media USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: message_words workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.message_words USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

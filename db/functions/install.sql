@@ -82,6 +82,7 @@
 \ir post/routing.sql
 \ir post/show_post.sql
 \ir post/message_media.sql
+\ir post/search_words.sql
 \ir post/source_urls.sql
 
 -- The state of deliveries: transitions, gates, slots, quotas, budgets, retries, credentials, post changes.

@@ -59,7 +59,7 @@ type messagesInput struct {
 	rest.Page
 	Window
 	Status    string `query:"status" enum:"queued,claimed,sending,sent,retry,deduped,failed_permanent,dead" doc:"Only messages with a delivery in this status."`
-	Text      string `query:"q" maxLength:"200" example:"bridge" doc:"Only messages with this text, source_ref or tag, of the newest 5,000 of the range."`
+	Text      string `query:"q" maxLength:"200" example:"bridge" doc:"Only messages with all these words, or words that begin with them, in text, tags or source_ref: the newest 1,000. #tag means a tag. Case does not matter."`
 	ChannelID string `query:"channel_id" doc:"Only messages with a delivery for this channel; with status, in that status."`
 }
 

@@ -83,7 +83,8 @@ func postsListCommand() *cobra.Command {
 		function: "list_messages",
 		filters: []filterFlag{
 			{name: "status", key: "status", usage: "only posts with a delivery in this status", values: statusNames()},
-			{name: "channel", key: "channel_id", usage: "only posts to this channel"}, sinceFlag,
+			{name: "channel", key: "channel_id", usage: "only posts to this channel"},
+			{name: "search", key: "text", usage: "only posts with words that begin like these"}, sinceFlag,
 		},
 		columns: []column{
 			timeColumn("when", "created_at"), {name: "status", of: countsOf}, fieldColumn("media", "media"), excerptColumn("excerpt"),

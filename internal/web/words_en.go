@@ -173,7 +173,7 @@ var sharedEnglish = map[string]string{
 	"posts.show":          "Show",
 	"posts.none":          "There are no posts yet. They come from endpoints, sources and the command line.",
 	"posts.no_match":      "No post matches this filter.",
-	"posts.bound":         "The search looks at the newest 5,000 posts of the range. Set Until to search older ones.",
+	"posts.bound":         "The search finds words by their beginning, among the first 20,000 characters of a post.",
 	"posts.reset":         "Show all posts",
 	"posts.older":         "Older",
 	"posts.date":          "The date must be like 2026-12-01, got %s. Correct it.",
