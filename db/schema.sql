@@ -174,12 +174,14 @@ CREATE FUNCTION autopost.accept_invitation(p_token_hash text, p_user_id uuid, p_
 declare
 	v_row autopost.invitations;
 	v_user autopost.users;
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.check_token_hash(p_token_hash);
 	perform autopost.take_turn('people');
 	select i.* into v_row from autopost.invitations i
-	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
 	limit 1;
 	if v_row.invitation_id is null then
 		return '{"applied": false, "reason": "unknown_link"}';
@@ -692,25 +694,22 @@ CREATE FUNCTION autopost.act_workspaces(p_by timestamp with time zone, p_limit i
 -- Purpose: workspaces with due post changes. One probe per lane.
 -- Reads:   post_acts, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
+	v_id text := '';
+	v_found int := 0;
 begin
-	return query
-	with recursive w as (
-		(select a.workspace_id from autopost.post_acts a
-		where a.status in ('queued', 'sending', 'retry')
-		order by a.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select a.workspace_id from autopost.post_acts a
-			where a.status in ('queued', 'sending', 'retry') and a.workspace_id > w.workspace_id
-			order by a.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where exists (select 1 from autopost.act_lanes(w.workspace_id) l where l.next_at <= p_by)
-	and exists (select 1 from autopost.workspaces s where s.workspace_id = w.workspace_id and s.status = 'active')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+	loop
+		select a.workspace_id into v_id from autopost.post_acts a
+		where a.status in ('queued', 'sending', 'retry') and a.workspace_id > v_id
+		and (v_mine is null or a.workspace_id = any (v_mine))
+		order by a.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if exists (select 1 from autopost.act_lanes(v_id) l where l.next_at <= p_by)
+			and autopost.is_open(v_id, true) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -903,8 +902,10 @@ declare
 	v_email text := autopost.email_of(p_email);
 	v_user autopost.users;
 	v_row autopost.invitations;
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.take_turn('people');
 	select u.* into v_user from autopost.users u where u.email = v_email;
 	if v_user.enabled is false then
@@ -912,7 +913,7 @@ begin
 	end if;
 	for v_row in
 		select i.* from autopost.invitations i
-		where i.email = v_email and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+		where i.email = v_email and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
 		order by i.workspace_id
 	loop
 		if v_user.user_id is null then
@@ -2154,11 +2155,17 @@ CREATE FUNCTION autopost.arm_recurrence(p_workspace_id text, p_recurrence_id uui
     AS $$
 -- Purpose: sets when the stage has something to do for a locked recurrence, and wakes the stage.
 -- Writes:  recurrences.
+declare
+	v_next timestamptz := (
+		select least(r.expand_at, (
+			select min(o.at) from autopost.occurrences o
+			where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected')
+			- autopost.lead_of(p_workspace_id, r.endpoint_id))
+		from autopost.recurrences r
+		where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id);
 begin
 	update autopost.recurrences r
-	set next_at = least(r.expand_at, (
-		select min(o.at) - autopost.lead_of(p_workspace_id, r.endpoint_id) from autopost.occurrences o
-		where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected'))
+	set next_at = v_next
 	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
 	perform pg_notify('autopost_wake', 'recurrences');
 end
@@ -2177,37 +2184,43 @@ CREATE FUNCTION autopost.armed_parts(p_capacity jsonb) RETURNS TABLE(workspace_i
 -- Purpose: the claim keys (workspace and platform) with armed gates, of active workspaces that the
 --          caller may act for, and when a claim may find a delivery. Groups without capacity do not
 --          count. A group with reserved slots is due after half of that time, so that a claim takes
---          many deliveries. One probe of channel_gates_armed per rate group. The planner
+--          many deliveries. One probe of channel_gates_armed per workspace and per rate group. The planner
 --          overestimates row security and would read and sort all gates, hence the two settings.
 -- Reads:   channel_gates, platform_limits, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
 	v_ahead interval := autopost.slot_horizon() / 2;
+	v_id text := '';
 begin
-	return query
-	with recursive grp as (
-		(select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
-		where g.ready_at < 'infinity'
-		order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1)
-		union all
-		select n.workspace_id, n.platform, n.rate_group, n.ready_at
-		from grp, lateral (
-			select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
-			where g.ready_at < 'infinity'
-			and (g.workspace_id, g.platform, g.rate_group) > (grp.workspace_id, grp.platform, grp.rate_group)
-			order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1) n
-	)
-	select grp.workspace_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
-	from grp
-	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
-	left join lateral (
-		select row(l.*)::autopost.platform_limits from autopost.platform_limits l
-		where l.workspace_id = grp.workspace_id and l.platform = grp.platform
-			and l.rate_group = grp.rate_group limit 1) l (row) on true
-	where w.status = 'active' and (p_capacity = '[]'
-		or coalesce(autopost.room_in(p_capacity, grp.workspace_id, grp.platform, grp.rate_group) > 0, true))
-		and (v_all or autopost.may_access(grp.workspace_id))
-	group by grp.workspace_id, grp.platform;
+	loop
+		select g.workspace_id into v_id from autopost.channel_gates g
+		where g.ready_at < 'infinity' and g.workspace_id > v_id and (v_mine is null or g.workspace_id = any (v_mine))
+		order by g.workspace_id limit 1;
+		exit when not found;
+		return query
+		with recursive grp as (
+			(select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+			where g.workspace_id = v_id and g.ready_at < 'infinity'
+			order by g.platform, g.rate_group, g.ready_at limit 1)
+			union all
+			select n.platform, n.rate_group, n.ready_at
+			from grp, lateral (
+				select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+				where g.workspace_id = v_id and g.ready_at < 'infinity'
+				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
+				order by g.platform, g.rate_group, g.ready_at limit 1) n
+		)
+		select v_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
+		from grp
+		cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = v_id limit 1) w
+		left join lateral (
+			select row(l.*)::autopost.platform_limits from autopost.platform_limits l
+			where l.workspace_id = v_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row)
+			on true
+		where w.status = 'active' and (p_capacity = '[]'
+			or coalesce(autopost.room_in(p_capacity, v_id, grp.platform, grp.rate_group) > 0, true))
+		group by grp.platform;
+	end loop;
 end
 $$;
 
@@ -2702,7 +2715,7 @@ begin
 				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
 		end loop;
 		update autopost.deliveries d
-		set send_at = (v_slots ->> d.delivery_id::text)::timestamptz
+		set send_at = autopost.instant_of(v_slots ->> d.delivery_id::text)
 		where d.workspace_id = p_workspace_id
 			and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
 	end if;
@@ -2947,9 +2960,11 @@ CREATE FUNCTION autopost.begin_probe(p_limit autopost.platform_limits, p_deliver
 -- Purpose: records the probe of an open breaker. The next one waits, whatever the outcome. The
 --          group is locked.
 -- Writes:  platform_limits.
+declare
+	v_probe_at timestamptz := p_now + autopost.probe_pause(p_limit.probes + 1);
 begin
 	update autopost.platform_limits l
-	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
+	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = v_probe_at
 	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
 end
 $$;
@@ -4096,6 +4111,29 @@ $$;
 
 
 --
+-- Name: bot_has_work(text, timestamp with time zone, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_has_work(p_workspace_id text, p_by timestamp with time zone, p_silent text[]) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a message of a bot is due. An expired lease counts as due, and that of a silent daemon;
+--          a message behind an open one of its chat does not.
+-- Reads:   bot_outbox.
+begin
+	return exists (
+		select 1 from autopost.bot_outbox m
+		where m.workspace_id = p_workspace_id and m.status in ('pending', 'sending', 'retry')
+		and (m.next_at <= p_by or m.status = 'sending' and m.claimed_by = any (p_silent))
+		and not exists (
+			select 1 from autopost.bot_outbox e
+			where e.workspace_id = p_workspace_id and e.provider = m.provider and e.auth_ref = m.auth_ref
+			and e.chat_id = m.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < m.reply_id));
+end
+$$;
+
+
+--
 -- Name: bot_hear_operator(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4559,6 +4597,7 @@ declare
 	v_processed int := 0;
 	v_released int := 0;
 	v_unknown int := 0;
+	v_silent text[];
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
 		return '{"processed": 0, "released": 0, "unknown": 0}';
@@ -4577,12 +4616,11 @@ begin
 			v_chat.chat_id, autopost.bot_config(p_workspace_id, v_chat.auth_ref));
 	end loop;
 	if autopost.clock_trusted('bot recovery', v_now) then
+		v_silent := autopost.silent_runs(v_now);
 		for v_row in
 			select o.reply_id, o.started_at from autopost.bot_outbox o
 			where o.workspace_id = p_workspace_id and o.status = 'sending'
-			and (o.next_at <= v_now or exists (
-				select 1 from autopost.dispatch_runs r
-				where r.run_id = o.claimed_by and r.seen_at <= v_now - autopost.run_silence()))
+			and (o.next_at <= v_now or o.claimed_by = any (v_silent))
 			order by o.reply_id
 			limit 500
 			for no key update of o skip locked
@@ -5214,56 +5252,40 @@ CREATE FUNCTION autopost.bot_workspaces(p_by timestamp with time zone, p_limit i
     SET enable_sort TO 'off'
     AS $$
 -- Purpose: active workspaces with a due message of a bot, and those that are not disabled with a received
---          message to process. An expired lease counts as due, and that of a silent daemon; a message behind
---          an open one of its chat does not.
+--          message to process.
 -- Reads:   bot_outbox, bot_inbox, dispatch_runs, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
-	v_silent timestamptz := p_by - autopost.run_silence();
-	v_lost boolean := exists (select 1 from autopost.dispatch_runs r where r.seen_at <= v_silent);
+	v_mine text[] := autopost.own_workspaces();
+	v_silent text[] := autopost.silent_runs(p_by);
+	v_id text := '';
+	v_ids text[] := '{}';
 begin
-	return query
-	with recursive o as (
-		(select x.workspace_id from autopost.bot_outbox x
-		where x.status in ('pending', 'sending', 'retry')
-		order by x.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from o, lateral (
-			select x.workspace_id from autopost.bot_outbox x
-			where x.status in ('pending', 'sending', 'retry') and x.workspace_id > o.workspace_id
-			order by x.workspace_id limit 1) n
-	), i as (
-		(select x.workspace_id from autopost.bot_inbox x
-		where x.status = 'received' and x.tries < 5
-		order by x.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from i, lateral (
-			select x.workspace_id from autopost.bot_inbox x
-			where x.status = 'received' and x.tries < 5 and x.workspace_id > i.workspace_id
-			order by x.workspace_id limit 1) n
-	), due as (
-		select o.workspace_id from o
-		where exists (select 1 from autopost.workspaces s where s.workspace_id = o.workspace_id and s.status = 'active')
-		and exists (
-			select 1 from autopost.bot_outbox m
-			where m.workspace_id = o.workspace_id and m.status in ('pending', 'sending', 'retry')
-			and (m.next_at <= p_by or v_lost and m.status = 'sending' and exists (
-				select 1 from autopost.dispatch_runs r where r.run_id = m.claimed_by and r.seen_at <= v_silent))
-			and not exists (
-				select 1 from autopost.bot_outbox e
-				where e.workspace_id = m.workspace_id and e.provider = m.provider and e.auth_ref = m.auth_ref
-				and e.chat_id = m.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < m.reply_id))
-		union
-		select i.workspace_id from i
-		where exists (select 1 from autopost.workspaces s where s.workspace_id = i.workspace_id and s.status <> 'disabled')
-		and exists (
-			select 1 from autopost.bot_inbox m
-			where m.workspace_id = i.workspace_id and m.status = 'received' and m.tries < 5 and m.next_at <= p_by))
-	select d.workspace_id from due d
-	where v_all or autopost.may_access(d.workspace_id)
-	limit p_limit;
+	loop
+		select o.workspace_id into v_id from autopost.bot_outbox o
+		where o.status in ('pending', 'sending', 'retry') and o.workspace_id > v_id
+		and (v_mine is null or o.workspace_id = any (v_mine))
+		order by o.workspace_id limit 1;
+		exit when not found or cardinality(v_ids) >= p_limit;
+		if autopost.bot_has_work(v_id, p_by, v_silent) and autopost.is_open(v_id, true) then
+			v_ids := v_ids || v_id;
+			return next v_id;
+		end if;
+	end loop;
+	v_id := '';
+	loop
+		select i.workspace_id into v_id from autopost.bot_inbox i
+		where i.status = 'received' and i.tries < 5 and i.workspace_id > v_id
+		and (v_mine is null or i.workspace_id = any (v_mine))
+		order by i.workspace_id limit 1;
+		exit when not found or cardinality(v_ids) >= p_limit;
+		if v_id <> all (v_ids) and exists (
+				select 1 from autopost.bot_inbox m
+				where m.workspace_id = v_id and m.status = 'received' and m.tries < 5 and m.next_at <= p_by)
+			and autopost.is_open(v_id, false) then
+			v_ids := v_ids || v_id;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -7783,7 +7805,8 @@ CREATE FUNCTION autopost.claim_content(p_workspace_id text, p_blob_ref text, p_h
     AS $$
 -- Purpose: true if a workspace may register content. The engine may (p_hashed): rows of other
 --          workspaces that it has not hashed end. Another caller may if its workspace has the content
---          or no workspace has it. The caller locked the content.
+--          or no workspace has it. On a cluster another caller may not, because the other workspaces are
+--          on other nodes. The caller locked the content.
 -- Reads:   workspaces.
 -- Writes:  media_origin.
 declare
@@ -7793,18 +7816,21 @@ begin
 	if not p_hashed and exists (select 1 from autopost.media_origin o
 		where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null) then
 		return true;
+	elsif autopost.is_distributed() then
+		return p_hashed;
 	end if;
 	perform autopost.enter_all_workspaces();
 	if p_hashed then
 		v_now := autopost.now_ts();
-		update autopost.media_origin o set deleted_at = v_now
-		from autopost.workspaces w
+		update autopost.media_origin o set deleted_at = v_now -- citus: ok, not reached on a cluster
+		from autopost.workspaces w -- citus: ok, not reached on a cluster
 		where o.workspace_id = w.workspace_id and w.workspace_id <> p_workspace_id and o.blob_ref = p_blob_ref
 		and not o.hashed and o.deleted_at is null;
 	else
 		v_free := not exists (
-			select 1 from autopost.workspaces w
-			join autopost.media_origin o on o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref
+			select 1 from autopost.workspaces w -- citus: ok, not reached on a cluster
+			join autopost.media_origin o -- citus: ok, not reached on a cluster
+				on o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref
 				and o.deleted_at is null);
 	end if;
 	perform autopost.enter_workspace(p_workspace_id);
@@ -7862,9 +7888,8 @@ begin
 	select c.* into v_cursor from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
 	for no key update of c;
-	if v_cursor.leased_by <> p_run_id and v_cursor.leased_until > autopost.now_ts() and not exists (
-		select 1 from autopost.dispatch_runs r
-		where r.run_id = v_cursor.leased_by and r.seen_at <= autopost.now_ts() - autopost.run_silence()) then
+	if v_cursor.leased_by <> p_run_id and v_cursor.leased_until > autopost.now_ts()
+		and v_cursor.leased_by <> all (autopost.silent_runs(autopost.now_ts())) then
 		return '{"applied": false, "reason": "leased"}';
 	end if;
 	v_until := autopost.now_ts() + autopost.setting_interval('pull_lease_seconds');
@@ -8390,7 +8415,6 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     SET lock_timeout TO '100ms'
-    SET plan_cache_mode TO 'force_generic_plan'
     SET enable_bitmapscan TO 'off'
     AS $$
 -- Purpose: moves due deliveries to status sending and leases them to p_run_id, each with its own
@@ -8718,22 +8742,23 @@ CREATE FUNCTION autopost.close_run(p_workspace_id text, p_run_id uuid, p_stats j
 -- Writes:  ingest_runs.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_stats jsonb := (select r.stats_json from autopost.ingest_runs r
+		where r.workspace_id = p_workspace_id and r.run_id = p_run_id for no key update of r);
+	v_running boolean := exists (
+		select 1 from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running');
 begin
+	v_stats := (
+		select coalesce(jsonb_object_agg(k.key, case when jsonb_typeof(k.value) = 'number'
+			then to_jsonb(k.total) else k.value end), '{}')
+		from (
+			select s.key, (array_agg(s.value))[1] as value,
+				sum(case when jsonb_typeof(s.value) = 'number' then (s.value #>> '{}')::numeric end) as total
+			from (select * from jsonb_each(v_stats) union all select * from jsonb_each(coalesce(p_stats, '{}'))) s
+			group by s.key) k);
 	update autopost.ingest_runs r
-	set stats_json = (
-			select coalesce(jsonb_object_agg(k.key, case when jsonb_typeof(k.value) = 'number'
-				then to_jsonb(k.total) else k.value end), '{}')
-			from (
-				select s.key, (array_agg(s.value))[1] as value,
-					sum(case when jsonb_typeof(s.value) = 'number' then (s.value #>> '{}')::numeric end) as total
-				from (select * from jsonb_each(r.stats_json) union all select *
-					from jsonb_each(coalesce(p_stats, '{}'))) s
-				group by s.key) k),
-		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
-		finished_at = case when not exists (
-			select 1 from autopost.fanout_jobs j
-			where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running')
-				then v_now end
+	set stats_json = v_stats, finished_at = case when not v_running then v_now end,
+		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
 end
 $$;
@@ -9597,8 +9622,8 @@ begin
 			|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case
 				when isfinite(c.paused_until) then c.paused_until end)
 		from autopost.channels c
-		join autopost.channel_gates g on g.workspace_id = c.workspace_id and g.channel_id = c.channel_id
-		left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+		join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
+		left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 		where c.workspace_id = p_workspace_id
 		and c.channel_id > p_after and c.channel_id = coalesce(p_id, c.channel_id)
 		order by 1 limit p_limit;
@@ -9656,7 +9681,7 @@ begin
 				coalesce(u.failures, 0), 'last_error', u.last_error,
 			'created_at', s.created_at, 'updated_at', s.updated_at)
 		from autopost.pull_sources s
-		left join autopost.pull_cursors u on u.workspace_id = s.workspace_id and u.source_id = s.source_id
+		left join autopost.pull_cursors u on u.workspace_id = p_workspace_id and u.source_id = s.source_id
 		where s.workspace_id = p_workspace_id
 		and s.source_id > p_after and s.source_id = coalesce(p_id, s.source_id)
 		order by 1 limit p_limit;
@@ -9670,11 +9695,11 @@ begin
 				s.lost_at, 'valid_until', s.valid_until, 'refreshed_at', s.refreshed_at, 'next_refresh_at', s.next_refresh_at,
 			'failures', coalesce(s.failures, 0), 'updated_at', b.updated_at)
 		from autopost.credential_bindings b
-		left join autopost.credential_health s on s.workspace_id = b.workspace_id and s.auth_ref = b.auth_ref
+		left join autopost.credential_health s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
 		cross join lateral (
 			select count(*) as channels, count(*) filter (where c.auth_held) as held, max(c.auth_lost_at) as auth_lost_at
 			from autopost.channels c
-			left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+			left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 			where c.workspace_id = p_workspace_id and coalesce(a.auth_ref, c.auth_ref) = b.auth_ref) h
 		where b.workspace_id = p_workspace_id
 		and b.auth_ref > p_after and b.auth_ref = coalesce(p_id, b.auth_ref)
@@ -9724,8 +9749,9 @@ begin
 			or (v_sent.body ->> 'tries')::int >= 10 then 'no_code'
 		when v_sent.body ->> 'code' <> lower(btrim(p_code)) then 'wrong_code' end;
 	if v_reason = 'wrong_code' then
+		v_sent.body := jsonb_set(v_sent.body, '{tries}', to_jsonb((v_sent.body ->> 'tries')::int + 1));
 		update autopost.alert_messages m
-		set body = jsonb_set(m.body, '{tries}', to_jsonb((m.body ->> 'tries')::int + 1))
+		set body = v_sent.body
 		where m.workspace_id = p_workspace_id and m.message_id = v_sent.message_id;
 	end if;
 	if v_reason is not null then
@@ -9952,12 +9978,16 @@ CREATE FUNCTION autopost.count_outage(p_workspace_id text, p_platform text, p_ra
 declare
 	v_limit autopost.platform_limits;
 	v_now timestamptz := autopost.now_ts();
+	v_probe_at timestamptz;
 begin
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+	for no key update of l;
+	v_probe_at := v_now + autopost.probe_pause(v_limit.probes);
 	update autopost.platform_limits l
 	set failing_channels = array(select distinct u.id from unnest(l.failing_channels || p_channels) u (id)
 		order by u.id limit autopost.setting('breaker_channels')::int),
-		probe_at = case when l.probe_id = any (p_deliveries)
-			then v_now + autopost.probe_pause(l.probes) else l.probe_at end
+		probe_at = case when l.probe_id = any (p_deliveries) then v_probe_at else l.probe_at end
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 	returning l.* into v_limit;
 	if v_limit.breaker_opened_at is null and cardinality(v_limit.failing_channels)
@@ -10356,7 +10386,7 @@ begin
 		select coalesce(jsonb_agg(jsonb_build_object('kind', u.kind, 'id', u.id) order by u.kind, u.id), '[]')
 		from (
 			select 'channel' as kind, c.channel_id as id from autopost.channels c
-			left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+			left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 			where c.workspace_id = p_workspace_id and p_auth_ref in (c.auth_ref, a.auth_ref)
 			union all
 			select 'endpoint', e.endpoint_id from autopost.workspace_endpoints e
@@ -10904,12 +10934,15 @@ CREATE FUNCTION autopost.describe_workspaces(p_limit integer) RETURNS SETOF auto
 -- Purpose: the workspaces of the caller in any status, by id. Works across workspaces.
 -- Raises:  AP001 for a limit outside 1 to 10000.
 -- Reads:   workspaces.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
 	select w.* from autopost.workspaces w
-	where autopost.may_access(w.workspace_id)
+	where (v_mine is null or w.workspace_id = any (v_mine))
 	order by w.workspace_id
 	limit p_limit;
 end
@@ -11412,7 +11445,7 @@ CREATE FUNCTION autopost.drop_event_partitions() RETURNS jsonb
     SET lock_timeout TO '200ms'
     AS $_$
 -- Purpose: drops day partitions of events older than event_retention_days, oldest first, up to 7
---          per call, and deletes up to 10,000 such rows from the default partition. Waits at most
+--          per call, and deletes about 10,000 such rows from the default partition. Waits at most
 --          lock_timeout, because writers of events queue behind it; the next call retries. Works
 --          across workspaces.
 -- Returns: {"dropped", "busy", "more", "in_default": rows left there, for the operator}.
@@ -11423,6 +11456,8 @@ declare
 	v_dropped int := 0;
 	v_busy boolean := not autopost.try_turn('event_partitions');
 	v_stray int;
+	v_until timestamptz;
+	v_last timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
 	v_before := (autopost.now_ts() at time zone 'UTC')::date - autopost.setting('event_retention_days')::int;
@@ -11446,11 +11481,12 @@ begin
 			exit;
 		end;
 	end loop;
+	v_until := v_before::timestamp at time zone 'UTC';
+	v_last := (select x.ts from autopost.events_default x where x.ts < v_until order by x.ts offset 9999 limit 1);
 	delete from autopost.events_default e
-	where e.ctid = any (array(select x.ctid from autopost.events_default x
-		where x.ts < v_before::timestamp at time zone 'UTC' order by x.ts limit 10000));
+	where e.ts < v_until and e.ts <= coalesce(v_last, 'infinity');
 	get diagnostics v_stray = row_count;
-	return jsonb_build_object('dropped', v_dropped, 'busy', v_busy, 'more', v_busy or v_dropped = 7 or v_stray = 10000,
+	return jsonb_build_object('dropped', v_dropped, 'busy', v_busy, 'more', v_busy or v_dropped = 7 or v_stray >= 10000,
 		'in_default', (select count(*) from autopost.events_default));
 end
 $_$;
@@ -12230,6 +12266,7 @@ CREATE FUNCTION autopost.end_message(p_message autopost.alert_messages, p_status
 -- Writes:  alert_messages, alert_notices, alerts, alert_targets.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_health_next_at timestamptz;
 begin
 	update autopost.alert_messages m
 	set status = p_status, ended_at = v_now, claim_token = null, lease_until = null, error = case
@@ -12251,9 +12288,13 @@ begin
 			from jsonb_array_elements(p_message.tells) t)
 		order by x.kind, x.subject for no key update of x) l
 	where a.workspace_id = p_message.workspace_id and a.alert_id = l.alert_id;
+	select case when p_message.body ? 'health' then autopost.next_health(t.health_at, t.timezone, v_now)
+		else t.health_next_at end into v_health_next_at
+	from autopost.alert_targets t
+	where t.workspace_id = p_message.workspace_id and t.target_id = p_message.target_id
+	for no key update of t;
 	update autopost.alert_targets t
-	set told_at = v_now, health_next_at = case when p_message.body ? 'health'
-		then autopost.next_health(t.health_at, t.timezone, v_now) else t.health_next_at end
+	set told_at = v_now, health_next_at = v_health_next_at
 	where t.workspace_id = p_message.workspace_id and t.target_id = p_message.target_id;
 end
 $$;
@@ -13764,7 +13805,7 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 --          is complete. Only the locations of secrets are included. An endpoint with only the
 --          values that its source gave it is omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets,
+--          quotas, budgets, own_retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets,
 --          moderation_chats.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -13813,9 +13854,9 @@ begin
 			union all
 			select 8, 'retry_policy', r.platform || '/' || r.code, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(r), p.rules), autopost.default_fields(p.rules))
-			from autopost.retry_policies r
+			from autopost.own_retry_policies r
 			cross join lateral (select autopost.retry_policy_rules(
-				autopost.inherited_policy(p_workspace_id, r.platform, r.code)) as rules) p
+				autopost.retry_policy(p_workspace_id, r.platform, r.code, true)) as rules) p
 			where r.workspace_id = p_workspace_id
 			union all
 			select 9, 'source', f.id,
@@ -14154,17 +14195,18 @@ CREATE FUNCTION autopost.fail_subscription(p_workspace_id text, p_row autopost.b
 declare
 	v_policy autopost.retry_policies;
 	v_now timestamptz;
+	v_delay interval;
 begin
 	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
 		from autopost.workspace_endpoints e
 		join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
 		where e.workspace_id = p_workspace_id and e.endpoint_id = p_row.endpoint_id);
+	v_delay := coalesce(autopost.retry_delay(v_policy, p_row.failures + 1, (p_error ->> 'retry_after_ms')::numeric,
+		random()::numeric), autopost.setting_interval('subscription_check_seconds'));
 	v_now := autopost.now_ts();
 	update autopost.bot_subscriptions s
 	set checked_at = v_now, failures = s.failures + 1, error = autopost.normalised_error(p_error),
-		next_check_at = v_now + coalesce(autopost.retry_delay(v_policy,
-			s.failures + 1, (p_error ->> 'retry_after_ms')::numeric, random()::numeric),
-			autopost.setting_interval('subscription_check_seconds'))
+		next_check_at = v_now + v_delay
 	where s.workspace_id = p_workspace_id and s.endpoint_id = p_row.endpoint_id;
 	if p_row.failures > 0 or p_error ->> 'category' = 'PERMANENT' then
 		perform autopost.raise_alert(p_workspace_id, 'subscription', 'endpoint:' || p_row.endpoint_id, p_error, '{}');
@@ -14479,27 +14521,24 @@ CREATE FUNCTION autopost.fanout_workspaces(p_by timestamp with time zone, p_limi
 -- Purpose: workspaces with running fan-out jobs.
 -- Reads:   fanout_jobs, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
+	v_id text := '';
+	v_found int := 0;
 begin
-	return query
-	with recursive w as (
-		(select j.workspace_id from autopost.fanout_jobs j
-		where j.status = 'running'
-		order by j.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select j.workspace_id from autopost.fanout_jobs j
-			where j.status = 'running' and j.workspace_id > w.workspace_id
-			order by j.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where exists (
-		select 1 from autopost.fanout_jobs j
-		where j.workspace_id = w.workspace_id and j.status = 'running' and j.next_attempt_at <= p_by)
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+	loop
+		select j.workspace_id into v_id from autopost.fanout_jobs j
+		where j.status = 'running' and j.workspace_id > v_id
+		and (v_mine is null or j.workspace_id = any (v_mine))
+		order by j.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if exists (
+				select 1 from autopost.fanout_jobs j
+				where j.workspace_id = v_id and j.status = 'running' and j.next_attempt_at <= p_by)
+			and autopost.is_open(v_id, false) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -14635,12 +14674,12 @@ CREATE FUNCTION autopost.file_source_work() RETURNS TABLE(workspace_id text, sou
 --          follow, or files to write.
 -- Reads:   pull_sources, pull_cursors, publish_jobs, deliveries, workspaces.
 declare
-	v_all boolean;
+	v_mine text[];
 begin
 	if not exists (select 1 from autopost.pull_sources s where s.kind = 'filebus' and s.enabled) then
 		return;
 	end if;
-	v_all := autopost.may_access('*');
+	v_mine := autopost.own_workspaces();
 	return query
 	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
 		select 1 from autopost.publish_jobs j
@@ -14654,7 +14693,7 @@ begin
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
-	where s.enabled and s.kind = 'filebus' and (v_all or autopost.may_access(s.workspace_id));
+	where s.enabled and s.kind = 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;
 
@@ -14780,6 +14819,8 @@ declare
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
 		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at, 'payload_ref', p_error -> 'payload_ref'));
+	v_settled jsonb := case when p_delivery.claim_token is not null then jsonb_strip_nulls(jsonb_build_object(
+		'token', p_delivery.claim_token, 'answer', case when p_status <> 'sent' then v_answer end)) end;
 begin
 	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
 		perform autopost.record_late_start(p_workspace_id, p_delivery);
@@ -14802,9 +14843,7 @@ begin
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
 		sent_at = case when p_status = 'sent' then v_now end,
 		finished_at = case when p_status in ('sent', 'failed_permanent', 'dead') then v_now end,
-		settled = case when p_delivery.claim_token is not null
-			then jsonb_strip_nulls(jsonb_build_object('token', p_delivery.claim_token,
-				'answer', case when p_status <> 'sent' then v_answer end)) end,
+		settled = v_settled,
 		updated_at = v_now
 	where d.workspace_id = p_workspace_id
 	and d.delivery_id = p_delivery.delivery_id;
@@ -15850,12 +15889,14 @@ begin
 		order by 1 limit p_limit;
 	elsif p_kind = 'retry_policy' then
 		return query
-		select r.platform || '/' || r.code, to_jsonb(r) - 'workspace_id' || jsonb_build_object(
-			'retry_policy_id', r.platform || '/' || r.code, 'own', r.workspace_id <> '*')
-		from autopost.retry_policies r
-		where (r.workspace_id = p_workspace_id or (r.workspace_id = '*' and not exists (
-			select 1 from autopost.retry_policies o
-			where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
+		with policies as materialized (
+			select p.own, to_jsonb(p) - '{own,version}'::text[] as fields, p.platform, p.code
+			from autopost.policies_of(p_workspace_id) p)
+		select r.platform || '/' || r.code, r.fields || jsonb_build_object(
+			'retry_policy_id', r.platform || '/' || r.code, 'own', r.own)
+		from policies r
+		where (r.own or not exists (
+			select 1 from policies o where o.own and o.platform = r.platform and o.code = r.code))
 		and r.platform || '/' || r.code > p_after
 		and r.platform || '/' || r.code = coalesce(p_id, r.platform || '/' || r.code)
 		order by 1 limit p_limit;
@@ -16117,8 +16158,10 @@ CREATE FUNCTION autopost.get_invitation(p_token_hash text) RETURNS jsonb
 -- Reads:   first_links, users, invitations, workspaces.
 declare
 	v_answer jsonb;
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	if exists (select 1 from autopost.first_links l
 		where l.token_hash = p_token_hash and l.expires_at > autopost.now_ts())
 		and not exists (select 1 from autopost.users u) then
@@ -16130,7 +16173,7 @@ begin
 	from autopost.invitations i
 	join autopost.workspaces w on w.workspace_id = i.workspace_id
 	left join autopost.users u on u.email = i.email
-	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
 	limit 1;
 	return v_answer;
 end
@@ -17781,56 +17824,6 @@ $_$;
 
 
 --
--- Name: retry_policies; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.retry_policies (
-    workspace_id text DEFAULT '*'::text NOT NULL,
-    platform text NOT NULL,
-    code text NOT NULL,
-    kind text NOT NULL,
-    base_ms bigint DEFAULT 2000 NOT NULL,
-    factor numeric DEFAULT 2 NOT NULL,
-    cap_ms bigint DEFAULT 600000 NOT NULL,
-    ladder_ms bigint[] DEFAULT '{}'::bigint[] NOT NULL,
-    jitter numeric DEFAULT 0.2 NOT NULL,
-    max_attempts integer,
-    costs_attempt boolean DEFAULT true NOT NULL,
-    CONSTRAINT retry_policies_base_ms_check CHECK ((base_ms > 0)),
-    CONSTRAINT retry_policies_check CHECK ((cap_ms >= base_ms)),
-    CONSTRAINT retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
-    CONSTRAINT retry_policies_factor_check CHECK ((factor >= (1)::numeric)),
-    CONSTRAINT retry_policies_jitter_check CHECK (((jitter >= (0)::numeric) AND (jitter < (1)::numeric))),
-    CONSTRAINT retry_policies_kind_check CHECK ((kind = ANY (ARRAY['exponential'::text, 'ladder'::text]))),
-    CONSTRAINT retry_policies_max_attempts_check CHECK ((max_attempts > 0))
-);
-
-ALTER TABLE ONLY autopost.retry_policies FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: inherited_policy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.inherited_policy(p_workspace_id text, p_platform text, p_code text) RETURNS autopost.retry_policies
-    LANGUAGE plpgsql STABLE
-    AS $$
--- Purpose: the policy that applies while the workspace has none for exactly this platform and code.
--- Reads:   retry_policies.
-declare
-	v_policy autopost.retry_policies;
-begin
-	select r.* into v_policy from autopost.retry_policies r
-	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*') and r.code in (p_code, '*')
-	and (r.workspace_id, r.platform, r.code) <> (p_workspace_id, p_platform, p_code)
-	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
-	limit 1;
-	return v_policy;
-end
-$$;
-
-
---
 -- Name: install_bot_examples(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17881,6 +17874,21 @@ begin
 			'write 2026-12-01T10:00:00+03:00');
 	end if;
 	return v_at;
+end
+$$;
+
+
+--
+-- Name: instant_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.instant_of(p_text text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the instant of a text with an offset, as in jsonb. Unlike a cast it may use columns in UPDATE
+--          on a cluster.
+begin
+	return p_text::timestamptz;
 end
 $$;
 
@@ -18028,6 +18036,20 @@ $$;
 
 
 --
+-- Name: is_distributed(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_distributed() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if workspaces may be on different nodes (Citus).
+begin
+	return exists (select 1 from pg_catalog.pg_extension x where x.extname = 'citus');
+end
+$$;
+
+
+--
 -- Name: is_engine_login(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18102,6 +18124,23 @@ CREATE FUNCTION autopost.is_of_chat(p_message autopost.moderation_messages, p_ch
     AS $$
 -- Purpose: true if a message is in the present chat of an enabled row, through its present bot.
 select p_chat.enabled and p_message.auth_ref = p_chat.auth_ref and p_message.target_id = p_chat.target_id
+$$;
+
+
+--
+-- Name: is_open(text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_open(p_workspace_id text, p_only_active boolean) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a workspace is active or, unless p_only_active, paused.
+-- Reads:   workspaces.
+begin
+	return exists (
+		select 1 from autopost.workspaces w
+		where w.workspace_id = p_workspace_id and (w.status = 'active' or not p_only_active and w.status <> 'disabled'));
+end
 $$;
 
 
@@ -18956,22 +18995,23 @@ CREATE FUNCTION autopost.keep_secret_lookup() RETURNS trigger
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: keeps secret_lookup in step with enabled endpoints and keys. A second enabled row with
---          the same hash is a unique violation.
+--          the same hash is a unique violation. The argument is the kind; endpoints have their own.
 -- Writes:  secret_lookup.
 declare
-	v_kind text := case when tg_table_name = 'api_keys' then 'api_key' end;
+	v_kind text;
 	v_subject text;
 begin
 	if tg_op <> 'INSERT' then
+		v_kind := coalesce(tg_argv[0], to_jsonb(old) ->> 'kind');
+		v_subject := coalesce(to_jsonb(old) ->> 'endpoint_id', to_jsonb(old) ->> 'key_id');
 		delete from autopost.secret_lookup l
-		where l.workspace_id = old.workspace_id
-		and l.kind = coalesce(v_kind, to_jsonb(old) ->> 'kind')
-		and l.subject_id = coalesce(to_jsonb(old) ->> 'endpoint_id', to_jsonb(old) ->> 'key_id');
+		where l.workspace_id = old.workspace_id and l.kind = v_kind and l.subject_id = v_subject;
 	end if;
 	if tg_op <> 'DELETE' and new.enabled and new.secret_hash is not null then
+		v_kind := coalesce(tg_argv[0], to_jsonb(new) ->> 'kind');
 		v_subject := coalesce(to_jsonb(new) ->> 'endpoint_id', to_jsonb(new) ->> 'key_id');
 		insert into autopost.secret_lookup (kind, secret_hash, workspace_id, subject_id)
-		values (coalesce(v_kind, to_jsonb(new) ->> 'kind'), new.secret_hash, new.workspace_id, v_subject);
+		values (v_kind, new.secret_hash, new.workspace_id, v_subject);
 	end if;
 	return null;
 end
@@ -19115,36 +19155,32 @@ CREATE FUNCTION autopost.lapsed_workspaces(p_at timestamp with time zone, p_limi
 --          workspace only the deliveries in flight are read.
 -- Reads:   channel_gates, deliveries, workspaces; as silent_leases.
 declare
-	v_all boolean := autopost.may_access('*');
-	v_silent timestamptz := p_at - autopost.run_silence();
+	v_mine text[] := autopost.own_workspaces();
+	v_silent text[] := autopost.silent_runs(p_at);
 	v_claimed timestamptz := p_at - autopost.setting_interval('claimed_lease_seconds');
-	v_before timestamptz := greatest(v_silent, v_claimed, p_at - autopost.setting_interval('sending_lease_seconds'));
+	v_before timestamptz := greatest(p_at - autopost.run_silence(), v_claimed,
+		p_at - autopost.setting_interval('sending_lease_seconds'));
+	v_id text := '';
+	v_ids text[];
 begin
+	v_ids := array(select s.workspace_id from autopost.silent_leases(p_at) s)
+		|| array(select distinct d.workspace_id from autopost.deliveries d
+			where d.phase = 'claimed' and d.claimed_at <= v_claimed);
+	loop
+		select g.workspace_id into v_id from autopost.channel_gates g
+		where g.inflight > 0 and g.workspace_id > v_id
+		order by g.workspace_id limit 1;
+		exit when not found;
+		if exists (
+			select 1 from autopost.in_flight(v_id) d
+			where d.status = 'sending' and d.claimed_at <= v_before
+			and (d.sending_lease_until <= p_at or d.claimed_by = any (v_silent))) then
+			v_ids := v_ids || v_id;
+		end if;
+	end loop;
 	return query
-	with recursive w as (
-		(select g.workspace_id from autopost.channel_gates g
-		where g.inflight > 0
-		order by g.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select g.workspace_id from autopost.channel_gates g
-			where g.inflight > 0 and g.workspace_id > w.workspace_id
-			order by g.workspace_id limit 1) n
-	)
-	select l.workspace_id from (
-	select s.workspace_id from autopost.silent_leases(p_at) s
-	union
-	select d.workspace_id from autopost.deliveries d where d.phase = 'claimed' and d.claimed_at <= v_claimed
-	union
-	select w.workspace_id from w
-	where exists (
-		select 1 from autopost.in_flight(w.workspace_id) d
-		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
-		where d.status = 'sending' and d.claimed_at <= v_before
-		and (d.sending_lease_until <= p_at or r.seen_at <= v_silent))) l
-	where exists (select 1 from autopost.workspaces x where x.workspace_id = l.workspace_id and x.status = 'active')
-	and (v_all or autopost.may_access(l.workspace_id))
+	select w.workspace_id from autopost.workspaces w
+	where w.workspace_id = any (v_ids) and w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	limit p_limit;
 end
 $$;
@@ -19968,11 +20004,14 @@ CREATE FUNCTION autopost.list_all_workspaces() RETURNS SETOF text
 -- Purpose: lists the workspaces of the caller in any status, since retention also applies to paused
 --          and disabled ones. Works across workspaces.
 -- Reads:   workspaces.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	return query
 	select w.workspace_id from autopost.workspaces w
-	where autopost.may_access(w.workspace_id)
+	where (v_mine is null or w.workspace_id = any (v_mine))
 	order by w.workspace_id;
 end
 $$;
@@ -20413,7 +20452,7 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
 -- Raises:  AP001 for an unknown kind or key, or a limit outside 1 to 10000.
 -- Reads:   workspaces, channels, channel_gates, channel_auth, discovered_chats, platform_limits,
 --          workspace_endpoints, pull_sources, pull_cursors, credential_bindings, quotas,
---          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets,
+--          quota_uses, budgets, charges, retry_policies, own_retry_policies, result_webhooks, alerts, alert_targets,
 --          moderation_chats, avatars, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -21129,8 +21168,11 @@ CREATE FUNCTION autopost.list_master_keys() RETURNS jsonb
 -- Purpose: counts sealed secrets and data keys per master key: {"key id": n}. Works across
 --          workspaces. Only the engine may call it.
 -- Reads:   sealed_secrets, data_keys.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	return (
 		select coalesce(jsonb_object_agg(t.key_id, t.secrets), '{}')
 		from (
@@ -21139,7 +21181,7 @@ begin
 				select s.workspace_id, s.key_id from autopost.sealed_secrets s
 				union all
 				select d.workspace_id, d.key_id from autopost.data_keys d) k
-			where autopost.may_access(k.workspace_id)
+			where (v_mine is null or k.workspace_id = any (v_mine))
 			group by k.key_id) t);
 end
 $$;
@@ -21548,8 +21590,8 @@ CREATE VIEW autopost.list_rate_groups_rows AS
     g.platform,
     g.rate_group,
     l.rate_rps,
-    COALESCE(c.channels, (0)::bigint) AS channels,
-    COALESCE(c.enabled, (0)::bigint) AS enabled_channels,
+    c.channels,
+    c.enabled AS enabled_channels,
     l.cooldown_until,
     l.quota_until,
     l.breaker_opened_at,
@@ -21565,10 +21607,10 @@ CREATE VIEW autopost.list_rate_groups_rows AS
            FROM autopost.channels c_1) g
      LEFT JOIN autopost.platform_limits l ON (((l.workspace_id = g.workspace_id) AND (l.platform = g.platform) AND (l.rate_group = g.rate_group))))
      LEFT JOIN autopost.platforms p ON ((p.platform = g.platform)))
-     LEFT JOIN LATERAL ( SELECT count(*) AS channels,
+     CROSS JOIN LATERAL ( SELECT count(*) AS channels,
             count(*) FILTER (WHERE c_1.enabled) AS enabled
            FROM autopost.channels c_1
-          WHERE ((c_1.workspace_id = g.workspace_id) AND (c_1.platform = g.platform) AND (c_1.rate_group = g.rate_group))) c ON (true));
+          WHERE ((c_1.workspace_id = g.workspace_id) AND (c_1.platform = g.platform) AND (c_1.rate_group = g.rate_group))) c);
 
 
 --
@@ -21602,7 +21644,7 @@ CREATE FUNCTION autopost.list_rate_groups(p_workspace_id text, p_limit integer) 
 -- Purpose: lists the rate groups of a workspace by platform and name: those with a limit, and those
 --          of channels.
 -- Raises:  AP001 for a limit outside 1 to 10000.
--- Reads:   list_rate_groups (view).
+-- Reads:   platform_limits, channels, platforms.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
@@ -21816,8 +21858,14 @@ CREATE VIEW autopost.list_sources_rows AS
     s.enabled,
     s.stopped,
     s.config_json,
-    e.endpoint_id,
-    COALESCE(e.enabled, false) AS endpoint_enabled,
+    ( SELECT x.endpoint_id
+           FROM autopost.workspace_endpoints x
+          WHERE ((x.workspace_id = s.workspace_id) AND (x.source_id = s.source_id) AND (x.kind = 'pull_source'::text))
+          ORDER BY x.enabled DESC, x.endpoint_id
+         LIMIT 1) AS endpoint_id,
+    (EXISTS ( SELECT 1
+           FROM autopost.workspace_endpoints x
+          WHERE ((x.workspace_id = s.workspace_id) AND (x.source_id = s.source_id) AND (x.kind = 'pull_source'::text) AND x.enabled))) AS endpoint_enabled,
     c.last_poll_at,
         CASE
             WHEN s.enabled THEN c.next_poll_at
@@ -21831,13 +21879,7 @@ CREATE VIEW autopost.list_sources_rows AS
           WHERE ((r.workspace_id = s.workspace_id) AND (r.source_id = s.source_id))) AS items_seen,
     s.created_at,
     s.updated_at
-   FROM ((autopost.pull_sources s
-     LEFT JOIN LATERAL ( SELECT x.endpoint_id,
-            x.enabled
-           FROM autopost.workspace_endpoints x
-          WHERE ((x.workspace_id = s.workspace_id) AND (x.source_id = s.source_id) AND (x.kind = 'pull_source'::text))
-          ORDER BY x.enabled DESC, x.endpoint_id
-         LIMIT 1) e ON (true))
+   FROM (autopost.pull_sources s
      LEFT JOIN autopost.pull_cursors c ON (((c.workspace_id = s.workspace_id) AND (c.source_id = s.source_id))));
 
 
@@ -22178,13 +22220,16 @@ CREATE FUNCTION autopost.list_users(p_filter jsonb, p_limit integer) RETURNS SET
 --          "has_password", "created_at", "roles": {workspace: role}}.
 -- Raises:  AP001 for an unknown key or a limit outside 1 to 10000.
 -- Reads:   users, memberships.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.check_read(p_filter, '{email,after}', p_limit);
 	return query
 	select autopost.user_shown(row(u.*)::autopost.users) || jsonb_build_object('created_at', u.created_at, 'roles', (
 		select coalesce(jsonb_object_agg(m.workspace_id, m.role), '{}') from autopost.memberships m
-		where m.user_id = u.user_id and autopost.may_access(m.workspace_id)))
+		where m.user_id = u.user_id and (v_mine is null or m.workspace_id = any (v_mine))))
 	from autopost.users u
 	where (not p_filter ? 'email' or u.email = lower(btrim(p_filter ->> 'email')))
 	and (not p_filter ? 'after' or u.email > p_filter ->> 'after')
@@ -22288,11 +22333,14 @@ CREATE FUNCTION autopost.list_workspaces() RETURNS SETOF text
     AS $$
 -- Purpose: lists the active workspaces of the caller. Works across workspaces.
 -- Reads:   workspaces.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	return query
 	select w.workspace_id from autopost.workspaces w
-	where w.status = 'active' and autopost.may_access(w.workspace_id)
+	where w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	order by w.workspace_id;
 end
 $$;
@@ -22356,19 +22404,9 @@ CREATE VIEW autopost.x_post_events_rows AS
     s.digest,
     (s.event_facts ? 'backfill'::text) AS backfill
    FROM (autopost.submissions s
-     LEFT JOIN LATERAL ( SELECT x.delivery_id,
-            x.status,
-            x.attempt,
-            x.next_retry_at,
-            x.due_at,
-            x.last_error,
-            x.provider_message_id,
-            x.updated_at,
-            x.sent_at
+     LEFT JOIN autopost.deliveries d ON (((s.status = 'enqueued'::text) AND (d.workspace_id = s.workspace_id) AND (d.message_id = s.message_id) AND (d.ingest_run_id = s.run_id) AND (NOT (EXISTS ( SELECT 1
            FROM autopost.deliveries x
-          WHERE ((x.workspace_id = s.workspace_id) AND (x.message_id = s.message_id) AND (x.ingest_run_id = s.run_id))
-          ORDER BY x.delivery_id
-         LIMIT 1) d ON ((s.status = 'enqueued'::text)))
+          WHERE ((x.workspace_id = d.workspace_id) AND (x.message_id = d.message_id) AND (x.ingest_run_id = d.ingest_run_id) AND (x.delivery_id < d.delivery_id))))))))
   WHERE (s.kind = 'event'::text);
 
 
@@ -22626,7 +22664,7 @@ begin
 	perform 1 from autopost.credential_health h
 	where h.workspace_id = p_workspace_id and h.auth_ref in (
 		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) from autopost.deliveries d
-		join autopost.channels c on c.workspace_id = d.workspace_id and c.channel_id = d.channel_id
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
 	order by h.auth_ref
 	for no key update of h;
@@ -23940,6 +23978,31 @@ $$;
 
 
 --
+-- Name: retry_policies; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.retry_policies (
+    platform text NOT NULL,
+    code text NOT NULL,
+    kind text NOT NULL,
+    base_ms bigint DEFAULT 2000 NOT NULL,
+    factor numeric DEFAULT 2 NOT NULL,
+    cap_ms bigint DEFAULT 600000 NOT NULL,
+    ladder_ms bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    jitter numeric DEFAULT 0.2 NOT NULL,
+    max_attempts integer,
+    costs_attempt boolean DEFAULT true NOT NULL,
+    CONSTRAINT retry_policies_base_ms_check CHECK ((base_ms > 0)),
+    CONSTRAINT retry_policies_check CHECK ((cap_ms >= base_ms)),
+    CONSTRAINT retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
+    CONSTRAINT retry_policies_factor_check CHECK ((factor >= (1)::numeric)),
+    CONSTRAINT retry_policies_jitter_check CHECK (((jitter >= (0)::numeric) AND (jitter < (1)::numeric))),
+    CONSTRAINT retry_policies_kind_check CHECK ((kind = ANY (ARRAY['exponential'::text, 'ladder'::text]))),
+    CONSTRAINT retry_policies_max_attempts_check CHECK ((max_attempts > 0))
+);
+
+
+--
 -- Name: max_attempts(autopost.retry_policies, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -24031,14 +24094,17 @@ $$;
 CREATE FUNCTION autopost.may_access(p_workspace_id text) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: true if the caller may act for the workspace. Call it before a workspace is entered.
+-- Purpose: true if the caller may act for the workspace. Call it before a workspace is entered, and
+--          never within a statement over tables: there a cluster asks as the owner.
 -- Reads:   role_workspaces.
+declare
+	v_caller text := autopost.caller_role();
 begin
 	-- A role that was dropped has no number, and pg_has_role is null for it.
 	return exists (
 		select 1 from autopost.role_workspaces rw
 		where rw.workspace_id in (p_workspace_id, '*')
-		and pg_catalog.pg_has_role(autopost.caller_role(), pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
+		and pg_catalog.pg_has_role(v_caller, pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
 end
 $$;
 
@@ -24533,7 +24599,7 @@ CREATE FUNCTION autopost.moderation_workspaces(p_by timestamp with time zone, p_
 --          cost grows with the number of chats.
 -- Reads:   moderation_chats, moderation_messages, moderation_presses, submissions, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
 begin
 	return query
 	select d.workspace_id from (
@@ -24543,7 +24609,7 @@ begin
 		select p.workspace_id from autopost.moderation_presses p
 		where p.status in ('pending', 'sending') and p.due_at <= p_by) d
 	where exists (select 1 from autopost.workspaces w where w.workspace_id = d.workspace_id and w.status <> 'disabled')
-	and (v_all or autopost.may_access(d.workspace_id))
+	and (v_mine is null or d.workspace_id = any (v_mine))
 	limit p_limit;
 end
 $$;
@@ -24825,10 +24891,10 @@ begin
 	from unnest(p_channels, p_steps, p_next) u (channel_id, step, next)
 	where u.step > 0 and u.next > v_passed;
 	update autopost.channels c
-	set next_allowed_at = (v_next ->> c.channel_id)::timestamptz
+	set next_allowed_at = autopost.instant_of(v_next ->> c.channel_id)
 	where c.workspace_id = p_workspace_id
 	and c.channel_id = any (v_moved)
-	and c.next_allowed_at is distinct from (v_next ->> c.channel_id)::timestamptz;
+	and c.next_allowed_at is distinct from autopost.instant_of(v_next ->> c.channel_id);
 end
 $$;
 
@@ -25881,7 +25947,7 @@ CREATE FUNCTION autopost.oldest_void_message(p_chat autopost.moderation_chats) R
 begin
 	return (
 		select m.message_id from autopost.moderation_messages m
-		join autopost.submissions s on s.workspace_id = m.workspace_id and s.submission_id = m.submission_id
+		join autopost.submissions s on s.workspace_id = p_chat.workspace_id and s.submission_id = m.submission_id
 		where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'open'
 		and (not autopost.is_of_chat(row(m.*)::autopost.moderation_messages, p_chat) or s.status <> 'pending' or s.digest <> m.digest)
 		order by m.created_at, m.message_id
@@ -26340,6 +26406,28 @@ $$;
 
 
 --
+-- Name: own_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.own_workspaces() RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the workspaces that the caller may act for; null for all. Read it before a statement over
+--          the tables of all workspaces, and compare with it there.
+--          Before it, all workspaces must be visible.
+-- Reads:   role_workspaces.
+declare
+	v_caller text := autopost.caller_role();
+	v_mine text[] := array(
+		select rw.workspace_id from autopost.role_workspaces rw
+		where pg_catalog.pg_has_role(v_caller, pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
+begin
+	return case when '*' = any (v_mine) then null else v_mine end;
+end
+$$;
+
+
+--
 -- Name: paging_fits(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -26502,12 +26590,12 @@ CREATE FUNCTION autopost.passed_slots(p_workspace_id text, p_ids uuid[], p_now t
 declare
 	v_slots jsonb;
 	v_channels text[]; -- those with a rate
-	v_groups jsonb;
+	v_groups text[]; -- platform/rate_group
 begin
 	select case when bool_and(s.took <= p_most and coalesce(s.taken_until <= p_now - s.took, true))
 		then jsonb_object_agg(s.id, case when s.limited then p_now - s.took + s.before * s.step end) end,
 		array_agg(distinct s.channel_id) filter (where s.own > 0),
-		jsonb_agg(distinct jsonb_build_array(s.platform, s.rate_group)) filter (where s.shared)
+		array_agg(distinct s.platform || '/' || s.rate_group) filter (where s.shared)
 	into v_slots, v_channels, v_groups
 	from (
 		select r.id, r.channel_id, r.platform, r.rate_group, r.own, r.before, g.step, g.total * g.step as took,
@@ -26540,7 +26628,7 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels);
 		update autopost.platform_limits l
 		set next_allowed_at = p_now
-		where l.workspace_id = p_workspace_id and v_groups @> jsonb_build_array(jsonb_build_array(l.platform, l.rate_group));
+		where l.workspace_id = p_workspace_id and l.platform || '/' || l.rate_group = any (v_groups);
 	end if;
 	return v_slots;
 end
@@ -27343,6 +27431,28 @@ CREATE FUNCTION autopost.policies_changed_at(p_workspace_id text) RETURNS timest
 begin
 	return (select coalesce(max(l.ts), '-infinity') from autopost.admin_audit_log l
 	where l.workspace_id = p_workspace_id and l.action = 'put_retry_policy');
+end
+$$;
+
+
+--
+-- Name: policies_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.policies_of(p_workspace_id text) RETURNS TABLE(own boolean, version xid, platform text, code text, kind text, base_ms bigint, factor numeric, cap_ms bigint, ladder_ms bigint[], jitter numeric, max_attempts integer, costs_attempt boolean)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the policies of a workspace and of the installation, with the transaction that wrote them.
+-- Reads:   retry_policies, own_retry_policies.
+begin
+	return query
+	select true, o.xmin, o.platform, o.code, o.kind, o.base_ms, o.factor, o.cap_ms,
+		o.ladder_ms, o.jitter, o.max_attempts, o.costs_attempt
+	from autopost.own_retry_policies o where o.workspace_id = p_workspace_id;
+	return query
+	select false, r.xmin, r.platform, r.code, r.kind, r.base_ms, r.factor, r.cap_ms,
+		r.ladder_ms, r.jitter, r.max_attempts, r.costs_attempt
+	from autopost.retry_policies r;
 end
 $$;
 
@@ -29631,6 +29741,9 @@ declare
 	v_recurrence autopost.recurrences;
 	v_added int;
 	v_now timestamptz;
+	v_ids uuid[];
+	v_instants timestamptz[];
+	v_expand_at timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('recurrence_id', p_recurrence_id is not null);
@@ -29642,10 +29755,15 @@ begin
 			then 'unknown_recurrence' else 'changed' end);
 	end if;
 	v_now := autopost.now_ts();
-	update autopost.occurrences o
-	set at = autopost.zoned_instant(v_recurrence.zone, o.local_at), updated_at = v_now
+	select array_agg(o.occurrence_id), array_agg(i.at) into v_ids, v_instants
+	from autopost.occurrences o
+	cross join lateral (select autopost.zoned_instant(v_recurrence.zone, o.local_at) as at) i
 	where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected' and not o.moved
-		and o.at <> autopost.zoned_instant(v_recurrence.zone, o.local_at);
+		and o.at <> i.at;
+	update autopost.occurrences o
+	set at = i.at, updated_at = v_now
+	from unnest(v_ids, v_instants) i (occurrence_id, at)
+	where o.workspace_id = p_workspace_id and o.occurrence_id = i.occurrence_id;
 	insert into autopost.occurrences (workspace_id, occurrence_id, recurrence_id, local_at, at, updated_at)
 	select p_workspace_id, autopost.new_id(), p_recurrence_id, x.local_at, x.at, v_now
 	from (
@@ -29660,13 +29778,14 @@ begin
 	get diagnostics v_added = row_count;
 	v_recurrence.expanded_to := greatest(v_recurrence.expanded_to, p_through, (select max(l.l)
 		from unnest(p_local) l (l)));
-	update autopost.recurrences r
-	set expanded_to = v_recurrence.expanded_to, last_error = p_error, expand_at = case
+	v_expand_at := case
 		when p_error is not null then v_now + interval '1 hour'
 		when not isfinite(v_recurrence.expanded_to) then 'infinity'
 		-- in the middle of what is stored
-		else v_now + (greatest(autopost.zoned_instant(r.zone, date_trunc('second', v_recurrence.expanded_to)), v_now)
-			- v_now) / 2 end
+		else v_now + (greatest(autopost.zoned_instant(v_recurrence.zone, date_trunc('second', v_recurrence.expanded_to)),
+			v_now) - v_now) / 2 end;
+	update autopost.recurrences r
+	set expanded_to = v_recurrence.expanded_to, last_error = p_error, expand_at = v_expand_at
 	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
 	perform autopost.arm_recurrence(p_workspace_id, p_recurrence_id);
 	return jsonb_build_object('applied', true, 'added', v_added);
@@ -29929,8 +30048,8 @@ CREATE FUNCTION autopost.put_retry_policy(p_workspace_id text, p_platform text, 
 --          "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces.
--- Reads:   platforms.
--- Writes:  retry_policies, admin_audit_log.
+-- Reads:   platforms, retry_policies.
+-- Writes:  own_retry_policies, admin_audit_log.
 declare
 	v_act jsonb;
 	v_rules jsonb;
@@ -29945,20 +30064,20 @@ begin
 	perform autopost.require_argument('code', p_code <> '');
 	perform autopost.check_new_id('code', p_code);
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
-	v_rules := autopost.retry_policy_rules(autopost.inherited_policy(p_workspace_id, p_platform, p_code));
+	v_rules := autopost.retry_policy_rules(autopost.retry_policy(p_workspace_id, p_platform, p_code, true));
 	v_put := autopost.put_row(p_fields, v_rules, coalesce(
-		(select autopost.row_fields(to_jsonb(r), v_rules) from autopost.retry_policies r
+		(select autopost.row_fields(to_jsonb(r), v_rules) from autopost.own_retry_policies r
 			where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code),
 		autopost.default_fields(v_rules)));
 	v_put := v_put || jsonb_build_object('created', v_put -> 'before' = v_put -> 'defaults');
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.retry_policy_errors(v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
-		delete from autopost.retry_policies r
+		delete from autopost.own_retry_policies r
 		where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code;
 		if v_put -> 'after' <> v_put -> 'defaults' then
 			v_new := jsonb_populate_record(null::autopost.retry_policies, v_put -> 'after');
-			insert into autopost.retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms, ladder_ms,
+			insert into autopost.own_retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms, ladder_ms,
 				jitter, max_attempts, costs_attempt)
 			values (p_workspace_id, p_platform, p_code, v_new.kind, v_new.base_ms, v_new.factor, v_new.cap_ms,
 				v_new.ladder_ms, v_new.jitter, v_new.max_attempts, v_new.costs_attempt);
@@ -30625,10 +30744,10 @@ CREATE FUNCTION autopost.queue_metrics() RETURNS TABLE(workspace_id text, platfo
 --          budgets.
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_all boolean;
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
-	v_all := autopost.may_access('*');
+	v_mine := autopost.own_workspaces();
 	return query
 	with counted as materialized (
 		select d.workspace_id, d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= v_now) as due,
@@ -30661,7 +30780,7 @@ begin
 			select row(l.*)::autopost.platform_limits from autopost.platform_limits l
 			where l.workspace_id = k.workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
 				limit 1) l (row) on true
-		where v_all or autopost.may_access(k.workspace_id)
+		where v_mine is null or k.workspace_id = any (v_mine)
 	), named as (
 		select j.platform, j.gate, j.waiting, j.due, j.in_flight, j.oldest,
 			case when p.place <= 50 then j.workspace_id else '_other' end as workspace_id,
@@ -32358,7 +32477,7 @@ CREATE FUNCTION autopost.recover_sending_leases(p_workspace_id text, p_now times
 --          clock_observers.
 declare
 	v_now timestamptz;
-	v_silence interval := autopost.run_silence();
+	v_silent text[];
 	v_ids uuid[];
 	v_delivery autopost.deliveries;
 	v_channel autopost.channels;
@@ -32372,13 +32491,13 @@ begin
 		return '{"recovered": 0, "unknown": 0, "dead": 0, "waiting": "clock"}';
 	end if;
 	v_now := autopost.deciding_now(p_now);
+	v_silent := autopost.silent_runs(v_now);
 	perform autopost.end_silent_leases(p_workspace_id, v_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (
 		select d.delivery_id from autopost.in_flight(p_workspace_id) d
-		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
 		where d.status = 'sending'
-		and (d.sending_lease_until <= v_now or r.seen_at <= v_now - v_silence)
+		and (d.sending_lease_until <= v_now or d.claimed_by = any (v_silent))
 		limit 500) x;
 	if v_ids is null then
 		return '{"recovered": 0, "unknown": 0, "dead": 0}';
@@ -32386,9 +32505,8 @@ begin
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
 	for v_delivery in
 		select d.* from autopost.deliveries d
-		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and d.status = 'sending'
-		and (d.sending_lease_until <= v_now or r.seen_at <= v_now - v_silence)
+		and (d.sending_lease_until <= v_now or d.claimed_by = any (v_silent))
 		order by d.channel_id, d.delivery_id
 	loop
 		select c.* into v_channel from autopost.channels c
@@ -32508,12 +32626,12 @@ CREATE FUNCTION autopost.recurrence_workspaces(p_by timestamp with time zone, p_
 --          expanded yet is looked at again until it is.
 -- Reads:   recurrences, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
 begin
 	return query
 	select w.workspace_id
 	from autopost.workspaces w
-	where w.status = 'active' and (v_all or autopost.may_access(w.workspace_id))
+	where w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	and exists (
 		select 1 from autopost.recurrences r
 		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by)
@@ -32848,7 +32966,7 @@ begin
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c) r;
 	update autopost.channel_gates g
 	set inflight = g.inflight - (p_freed -> g.channel_id ->> 0)::int,
-		ready_at = (v_ready ->> g.channel_id)::timestamptz,
+		ready_at = autopost.instant_of(v_ready ->> g.channel_id),
 		last_provider_message_id = p_freed -> g.channel_id ->> 1
 	where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels);
 	if v_opened then
@@ -34790,16 +34908,16 @@ begin
 				where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 			where not v_refused ? u.id::text
 			order by u.n
-			returning act_id, delivery_id, message_id, channel_id, (select x.attempt from autopost.deliveries x
-				where x.workspace_id = p_workspace_id and x.delivery_id = post_acts.delivery_id) as attempt
+			returning act_id, delivery_id, message_id, channel_id
 		), logged as (
 			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt,
 				result, meta)
 			select p_workspace_id, autopost.new_id(), m.delivery_id, m.message_id, m.channel_id, v_now, 'act_requested',
-				m.attempt, 'ok',
+				d.attempt, 'ok',
 				autopost.redact(jsonb_strip_nulls(v_meta || jsonb_build_object('act_id', m.act_id, 'kind', p_kind, 'at',
 					p_at)))
 			from made m
+			join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = m.delivery_id
 		)
 		select coalesce(jsonb_object_agg(m.delivery_id, m.act_id), '{}') into v_acts from made m;
 		perform pg_notify('autopost_wake', 'acts') where v_acts <> '{}' and v_due <= v_now;
@@ -35209,18 +35327,23 @@ CREATE FUNCTION autopost.resolve_api_key(p_secret_hash text) RETURNS jsonb
 --          should record the use}; null without such a key.
 -- Reads:   secret_lookup, api_keys.
 declare
-	v_answer jsonb;
+	v_of record;
+	v_key autopost.api_keys;
 begin
 	perform autopost.enter_all_workspaces();
-	select jsonb_build_object('workspace_id', k.workspace_id, 'key_id', k.key_id, 'name', k.name, 'role', k.role,
-		'scopes', k.scopes,
-		'unseen', autopost.is_unseen(row(k.*)::autopost.api_keys)) into v_answer
-	from autopost.secret_lookup l
-	join autopost.api_keys k on k.workspace_id = l.workspace_id and k.key_id = l.subject_id::uuid
-	where l.kind = 'api_key' and l.secret_hash = p_secret_hash and k.enabled
-	and (k.expires_at is null or k.expires_at > autopost.now_ts())
-	and autopost.may_access(l.workspace_id);
-	return v_answer;
+	select l.workspace_id, l.subject_id::uuid as key_id into v_of from autopost.secret_lookup l
+	where l.kind = 'api_key' and l.secret_hash = p_secret_hash;
+	if not found or not autopost.may_access(v_of.workspace_id) then
+		return null;
+	end if;
+	select k.* into v_key from autopost.api_keys k
+	where k.workspace_id = v_of.workspace_id and k.key_id = v_of.key_id and k.enabled
+	and (k.expires_at is null or k.expires_at > autopost.now_ts());
+	if not found then
+		return null;
+	end if;
+	return jsonb_build_object('workspace_id', v_key.workspace_id, 'key_id', v_key.key_id, 'name', v_key.name, 'role',
+		v_key.role, 'scopes', v_key.scopes, 'unseen', autopost.is_unseen(v_key));
 end
 $$;
 
@@ -35240,21 +35363,25 @@ CREATE FUNCTION autopost.resolve_endpoint(p_kind text, p_secret_hash text) RETUR
 --          without a bot.
 -- Reads:   secret_lookup, workspace_endpoints, workspaces, credential_bindings.
 declare
+	v_of record;
 	v_answer jsonb;
 begin
 	perform autopost.enter_all_workspaces();
+	select l.workspace_id, l.subject_id into v_of from autopost.secret_lookup l
+	where l.kind = p_kind and l.secret_hash = p_secret_hash;
+	if not found or not autopost.may_access(v_of.workspace_id) then
+		return null;
+	end if;
 	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes',
 		e.max_payload_bytes)
 		|| case when p_kind = 'bot_webhook' then jsonb_build_object('platform', b.platform) else '{}' end
 	into v_answer
-	from autopost.secret_lookup l
-	join autopost.workspace_endpoints e on e.workspace_id = l.workspace_id and e.endpoint_id = l.subject_id
-	join autopost.workspaces w on w.workspace_id = l.workspace_id
-	left join autopost.credential_bindings b on b.workspace_id = l.workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
+	from autopost.workspace_endpoints e
+	join autopost.workspaces w on w.workspace_id = v_of.workspace_id
+	left join autopost.credential_bindings b on b.workspace_id = v_of.workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
 		and b.platform in ('telegram', 'max')
-	where l.kind = p_kind and l.secret_hash = p_secret_hash
-	and e.enabled and w.status <> 'disabled' and (p_kind <> 'bot_webhook' or b.platform is not null)
-	and autopost.may_access(l.workspace_id);
+	where e.workspace_id = v_of.workspace_id and e.endpoint_id = v_of.subject_id
+	and e.enabled and w.status <> 'disabled' and (p_kind <> 'bot_webhook' or b.platform is not null);
 	return v_answer;
 end
 $$;
@@ -35279,8 +35406,10 @@ declare
 	v_session autopost.sessions;
 	v_user autopost.users;
 	v_now timestamptz := autopost.now_ts();
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	select s.* into v_session from autopost.sessions s
 	where s.token_hash = p_token_hash and s.expires_at > v_now
 		and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > v_now
@@ -35301,7 +35430,7 @@ begin
 				coalesce(nullif(w.name, ''), w.workspace_id), 'role', m.role) order by m.workspace_id), '[]')
 			from autopost.memberships m
 			join autopost.workspaces w on w.workspace_id = m.workspace_id
-			where m.user_id = v_user.user_id and autopost.may_access(m.workspace_id)));
+			where m.user_id = v_user.user_id and (v_mine is null or m.workspace_id = any (v_mine))));
 end
 $$;
 
@@ -35331,6 +35460,9 @@ begin
 	perform autopost.require_argument('signed_at', isfinite(p_signed_at)),
 		autopost.require_argument('workspace_id', p_workspace_id is not null),
 		autopost.require_argument('endpoint_id', p_endpoint_id is not null);
+	if not autopost.may_access(p_workspace_id) then
+		return null;
+	end if;
 	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes',
 		e.max_payload_bytes,
 		'skew_seconds', round(extract(epoch from v_now - p_signed_at)), 'tolerance_seconds',
@@ -35339,16 +35471,15 @@ begin
 		'auth_refs', coalesce(k.auth_refs, '[]'), 'bound', coalesce(k.bound, '[]'))
 	into v_answer
 	from autopost.workspace_endpoints e
-	join autopost.workspaces w on w.workspace_id = e.workspace_id
+	join autopost.workspaces w on w.workspace_id = p_workspace_id
 	cross join lateral (
 		select jsonb_agg(b.auth_ref order by b.auth_ref <> e.signing_ref) as auth_refs,
-			jsonb_agg(autopost.credential_of(e.workspace_id, b.auth_ref) order by b.auth_ref <> e.signing_ref) as bound
+			jsonb_agg(autopost.credential_of(p_workspace_id, b.auth_ref) order by b.auth_ref <> e.signing_ref) as bound
 		from autopost.credential_bindings b
-		where b.workspace_id = e.workspace_id and b.platform = 'webhook'
+		where b.workspace_id = p_workspace_id and b.platform = 'webhook'
 		and (b.auth_ref = e.signing_ref or (b.auth_ref = e.old_signing_ref and e.old_signing_until > v_now))) k
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'webhook_push' and e.enabled
-	and e.signing_ref is not null and w.status <> 'disabled'
-	and autopost.may_access(e.workspace_id);
+	and e.signing_ref is not null and w.status <> 'disabled';
 	return v_answer;
 end
 $$;
@@ -35822,23 +35953,35 @@ $$;
 
 
 --
--- Name: retry_policy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: retry_policy(text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.retry_policy(p_workspace_id text, p_platform text, p_code text) RETURNS autopost.retry_policies
+CREATE FUNCTION autopost.retry_policy(p_workspace_id text, p_platform text, p_code text, p_inherited boolean DEFAULT false) RETURNS autopost.retry_policies
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the most specific policy for a platform and an error code. For the same platform and
---          code, the policy of the workspace replaces that of the installation.
--- Reads:   retry_policies.
+--          code, the policy of the workspace replaces that of the installation. p_inherited: the policy
+--          that applies while the workspace has none for exactly this platform and code.
+-- Reads:   retry_policies, own_retry_policies.
 declare
+	v_own autopost.retry_policies;
 	v_policy autopost.retry_policies;
 begin
-	select r.* into v_policy from autopost.retry_policies r
-	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*')
-	and r.code in (p_code, '*')
-	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
+	select o.platform, o.code, o.kind, o.base_ms, o.factor, o.cap_ms, o.ladder_ms,
+		o.jitter, o.max_attempts, o.costs_attempt
+	into v_own
+	from autopost.own_retry_policies o
+	where o.workspace_id = p_workspace_id and o.platform in (p_platform, '*') and o.code in (p_code, '*')
+	and (not p_inherited or (o.platform, o.code) <> (p_platform, p_code))
+	order by o.platform = '*', o.code = '*'
 	limit 1;
+	select r.* into v_policy from autopost.retry_policies r
+	where r.platform in (p_platform, '*') and r.code in (p_code, '*')
+	order by r.platform = '*', r.code = '*'
+	limit 1;
+	if (v_own.platform = '*', v_own.code = '*') <= (v_policy.platform = '*', v_policy.code = '*') then
+		return v_own;
+	end if;
 	return v_policy;
 end
 $$;
@@ -37122,6 +37265,9 @@ CREATE FUNCTION autopost.set_pull_cursor(p_workspace_id text, p_source_id text, 
 declare
 	v_before jsonb;
 	v_now timestamptz;
+	v_more boolean := p_cursor -> 'more' = 'true';
+	v_leased_until timestamptz;
+	v_next timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('source_id', p_source_id <> ''),
@@ -37139,16 +37285,16 @@ begin
 		return '{"applied": false, "reason": "unknown_source"}';
 	end if;
 	v_now := autopost.now_ts();
+	if v_more then
+		v_leased_until := v_now + autopost.setting_interval('pull_lease_seconds');
+		v_next := v_leased_until;
+	else
+		v_next := v_now + autopost.poll_interval(p_workspace_id, p_source_id,
+			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end);
+	end if;
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
-		leased_by = case when p_cursor -> 'more' = 'true' then c.leased_by end,
-		leased_until = case when p_cursor -> 'more' = 'true'
-			then v_now + autopost.setting_interval('pull_lease_seconds') end,
-		next_poll_at = v_now + case when p_cursor -> 'more' = 'true'
-			then autopost.setting_interval('pull_lease_seconds')
-			else autopost.poll_interval(p_workspace_id, p_source_id,
-				case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number'
-					then (p_cursor ->> 'wait_seconds')::numeric end) end
+		leased_by = case when v_more then c.leased_by end, leased_until = v_leased_until, next_poll_at = v_next
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	if p_cursor ->> 'moved_to' is distinct from v_before ->> 'moved_to' and p_cursor ->> 'moved_to' is not null then
 		-- The query and the fragment may hold a key.
@@ -37324,6 +37470,7 @@ declare
 	-- the integrity check runs once a day
 	v_calm interval := case when p_look <> 'integrity'
 		then autopost.setting_interval('alert_calm_seconds') else '0' end;
+	v_calm_from timestamptz := v_now - v_calm;
 begin
 	p_findings := array_remove(p_findings, null);
 	perform 1 from autopost.alerts a
@@ -37344,7 +37491,7 @@ begin
 	end loop;
 	update autopost.alerts a
 	set calm_since = coalesce(a.calm_since, v_now),
-		ended_at = case when coalesce(a.calm_since, v_now) <= v_now - v_calm then v_now end
+		ended_at = case when coalesce(a.calm_since, v_now) <= v_calm_from then v_now end
 	where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null
 	and not exists (select 1 from unnest(p_findings) f (value) where f.value ->> 'kind' = a.kind
 		and f.value ->> 'subject' = a.subject);
@@ -37412,7 +37559,7 @@ begin
 					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object'
 						then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
-			settled = jsonb_build_object('token', d.claim_token)
+			settled = jsonb_set('{"token": null}', '{token}', v_tokens -> d.delivery_id::text)
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			d.provider_message_id, v_items -> d.delivery_id::text as item
@@ -38150,36 +38297,47 @@ CREATE FUNCTION autopost.silent_leases(p_at timestamp with time zone) RETURNS TA
 --          of sources, submissions, post changes, renewals of credentials and messages of alerts.
 -- Reads:   pull_cursors, submissions, post_acts, credential_health, alert_messages, dispatch_runs.
 declare
-	v_silent timestamptz := p_at - autopost.run_silence();
+	v_silent text[] := autopost.silent_runs(p_at);
 begin
-	if not exists (select 1 from autopost.dispatch_runs r where r.seen_at <= v_silent) then
+	if v_silent = '{}' then
 		return;
 	end if;
 	return query
 	select c.workspace_id, 'source', c.source_id
 	from autopost.pull_cursors c
-	join autopost.dispatch_runs r on r.run_id = c.leased_by and r.seen_at <= v_silent
-	where c.leased_by is not null and c.next_poll_at = c.leased_until and c.next_poll_at > p_at
-	union all
+	where c.leased_by = any (v_silent) and c.next_poll_at = c.leased_until and c.next_poll_at > p_at;
+	return query
 	select s.workspace_id, 'submission', s.submission_id::text
 	from autopost.submissions s
-	join autopost.dispatch_runs r on r.run_id = s.claimed_by and r.seen_at <= v_silent
-	where s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at
-	union all
+	where s.claimed_by = any (v_silent) and s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at;
+	return query
 	select a.workspace_id, 'act', a.act_id::text
 	from autopost.post_acts a
-	join autopost.dispatch_runs r on r.run_id = a.claimed_by and r.seen_at <= v_silent
-	where a.status = 'sending' and a.next_at > p_at
-	union all
+	where a.claimed_by = any (v_silent) and a.status = 'sending' and a.next_at > p_at;
+	return query
 	select h.workspace_id, 'credential', h.auth_ref
 	from autopost.credential_health h
-	join autopost.dispatch_runs r on r.run_id = h.leased_by and r.seen_at <= v_silent
-	where h.lease_token is not null and h.lease_until > p_at
-	union all
+	where h.leased_by = any (v_silent) and h.lease_token is not null and h.lease_until > p_at;
+	return query
 	select m.workspace_id, 'message', m.message_id::text
 	from autopost.alert_messages m
-	join autopost.dispatch_runs r on r.run_id = m.leased_by and r.seen_at <= v_silent
-	where m.status = 'sending' and m.lease_until > p_at;
+	where m.leased_by = any (v_silent) and m.status = 'sending' and m.lease_until > p_at;
+end
+$$;
+
+
+--
+-- Name: silent_runs(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.silent_runs(p_at timestamp with time zone) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the daemons that were silent at p_at for run_silence. Read them before a statement over
+--          tables of a workspace, because each node of a cluster has its own dispatch_runs.
+-- Reads:   dispatch_runs.
+begin
+	return array(select r.run_id from autopost.dispatch_runs r where r.seen_at <= p_at - autopost.run_silence());
 end
 $$;
 
@@ -38784,14 +38942,14 @@ CREATE FUNCTION autopost.source_polls() RETURNS TABLE(workspace_id text, due_at 
 --          since its creation. The cost grows with the number of sources.
 -- Reads:   pull_sources, pull_cursors, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
 begin
 	return query
 	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
-	where s.enabled and s.kind <> 'filebus' and (v_all or autopost.may_access(s.workspace_id));
+	where s.enabled and s.kind <> 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;
 
@@ -39048,6 +39206,8 @@ declare
 	v_group text := autopost.group_subject(p_platform, p_rate_group);
 	v_until timestamptz;
 	v_held uuid[];
+	v_limited text[];
+	v_instants timestamptz[];
 begin
 	with used as (
 		insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at, posts)
@@ -39060,16 +39220,22 @@ begin
 	update autopost.deliveries d
 	set quota_held = true
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_held);
+	select array_agg(w.subject), array_agg(v_now - make_interval(secs => w.seconds)) into v_limited, v_instants
+	from (select q.subject, max(q.window_seconds) as seconds from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = any (p_subjects)
+		group by q.subject) w;
 	delete from autopost.quota_uses u
-	where u.workspace_id = p_workspace_id and u.subject = any (p_subjects)
-	and u.used_at <= v_now - (select max(make_interval(secs => q.window_seconds)) from autopost.quotas q
-		where q.workspace_id = p_workspace_id and q.subject = u.subject);
+	using unnest(v_limited, v_instants) w (subject, since)
+	where u.workspace_id = p_workspace_id and u.subject = w.subject and u.used_at <= w.since;
+	select array_agg(c.channel_id), array_agg(least(v_latest, c.until)) into v_limited, v_instants
+	from (select v.channel_id, autopost.channel_quota_until(p_workspace_id, v.channel_id, 1, v_now) as until
+		from unnest(p_visited) v (channel_id)
+		where 'channel:' || v.channel_id = any (p_subjects)) c
+	where c.until is not null;
 	update autopost.channel_gates g
-	set ready_at = greatest(g.ready_at, least(v_latest,
-		autopost.channel_quota_until(p_workspace_id, g.channel_id, 1, v_now)))
-	where g.workspace_id = p_workspace_id and g.channel_id = any (p_visited)
-	and 'channel:' || g.channel_id = any (p_subjects)
-	and autopost.channel_quota_until(p_workspace_id, g.channel_id, 1, v_now) is not null;
+	set ready_at = greatest(g.ready_at, c.until)
+	from unnest(v_limited, v_instants) c (channel_id, until)
+	where g.workspace_id = p_workspace_id and g.channel_id = c.channel_id;
 	v_until := autopost.quota_free_at(p_workspace_id, v_group, coalesce(p_denied, 1), v_now);
 	if v_until is not null then
 		perform autopost.hold_group(p_workspace_id, p_platform, p_rate_group, least(v_latest, v_until));
@@ -39569,6 +39735,7 @@ declare
 	v_begun_at timestamptz;
 	v_status text;
 	v_doubtful jsonb;
+	v_stopped uuid[] := '{}'; -- calls with an obstacle
 	v_answer jsonb;
 	v_answers jsonb;
 	v_done int[];
@@ -39615,6 +39782,12 @@ begin
 	if v_doubtful <> '{}' or v_now > v_asked + v_tolerance then -- some may be released: lock all in order
 		v_before := greatest(v_before, v_now - v_tolerance);
 		perform autopost.lock_deliveries(p_workspace_id, v_ids);
+		v_stopped := array(
+			select u.id from unnest(v_ids, v_slots) u (id, slot)
+			cross join lateral (select d.channel_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			where v_doubtful ? d.channel_id
+			and autopost.call_obstacle(p_workspace_id, v_status, u.id, d.channel_id, u.slot, v_now) is not null);
 	end if;
 	v_answer := jsonb_build_object('applied', true, 'now', v_now, 'deadline',
 		autopost.call_deadline(v_lease, v_claimed, autopost.setting_interval('lease_margin_seconds')));
@@ -39626,8 +39799,7 @@ begin
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 		and d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null and d.sending_lease_until > v_now
 		and coalesce(u.slot >= v_before, true)
-		and (not v_doubtful ? d.channel_id
-			or autopost.call_obstacle(p_workspace_id, v_status, u.id, d.channel_id, u.slot, v_now) is null)
+		and u.id <> all (v_stopped)
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.send_at, u.place
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
@@ -39971,28 +40143,25 @@ CREATE FUNCTION autopost.submission_workspaces(p_by timestamp with time zone, p_
 --          ended lease.
 -- Reads:   submissions, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
+	v_id text := '';
+	v_found int := 0;
 begin
-	return query
-	with recursive w as (
-		(select s.workspace_id from autopost.submissions s
-		where s.status = 'fetching'
-		order by s.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select s.workspace_id from autopost.submissions s
-			where s.status = 'fetching' and s.workspace_id > w.workspace_id
-			order by s.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where exists (
-		select 1 from autopost.submissions s
-		where s.workspace_id = w.workspace_id and s.status = 'fetching' and s.next_attempt_at <= p_by
-			and coalesce(s.lease_until, p_by) <= p_by)
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+	loop
+		select s.workspace_id into v_id from autopost.submissions s
+		where s.status = 'fetching' and s.workspace_id > v_id
+		and (v_mine is null or s.workspace_id = any (v_mine))
+		order by s.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if exists (
+				select 1 from autopost.submissions s
+				where s.workspace_id = v_id and s.status = 'fetching' and s.next_attempt_at <= p_by
+				and (s.lease_until is null or s.lease_until <= p_by))
+			and autopost.is_open(v_id, false) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -40011,16 +40180,17 @@ CREATE FUNCTION autopost.submit(p_workspace_id text, p_endpoint_id text, p_kind 
 declare
 	v_id uuid := autopost.new_id();
 	v_moderated boolean := coalesce((p_item -> 'moderated')::boolean, false);
+	v_tags text[] := array(select jsonb_array_elements_text(coalesce(p_item -> 'route_tags', '[]')));
+	v_submission autopost.submissions;
 begin
 	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
 		source_ref, run_id, trace_id, next_attempt_at, created_at, updated_at, moderated, author)
-	values (p_workspace_id, v_id, p_endpoint_id, p_kind, 'fetching', p_item -> 'raw',
-		array(select jsonb_array_elements_text(coalesce(p_item -> 'route_tags', '[]'))),
-			p_item -> 'raw' ->> 'source_ref', p_run_id,
-		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now, v_moderated, p_item ->> 'author');
+	values (p_workspace_id, v_id, p_endpoint_id, p_kind, 'fetching', p_item -> 'raw', v_tags,
+		p_item -> 'raw' ->> 'source_ref', p_run_id,
+		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now, v_moderated, p_item ->> 'author')
+	returning * into v_submission;
 	if v_moderated and autopost.unfetched_media(p_item -> 'raw') then
-		perform autopost.store_plan(row(s.*)::autopost.submissions, autopost.submission_plan(row(s.*)::autopost.submissions)) from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.submission_id = v_id;
+		perform autopost.store_plan(v_submission, autopost.submission_plan(v_submission));
 	elsif v_moderated then
 		perform autopost.await_decision(p_workspace_id, v_id, p_item -> 'raw');
 	end if;
@@ -40461,16 +40631,18 @@ CREATE FUNCTION autopost.take_credential_link(p_state_hash text, p_operator text
 -- Raises:  AP001 for a malformed hash.
 -- Writes:  credential_links.
 declare
+	v_mine text[];
 	v_link autopost.credential_links;
-	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.check_token_hash(p_state_hash);
-	v_now := autopost.now_ts();
+	select l.* into v_link from autopost.credential_links l
+	where l.state_hash = p_state_hash and l.expires_at > autopost.now_ts()
+	and (v_mine is null or l.workspace_id = any (v_mine)) and (l.operator not like 'user:%' or l.operator = p_operator);
 	delete from autopost.credential_links l
-	where l.state_hash = p_state_hash and l.expires_at > v_now and autopost.may_access(l.workspace_id)
-	and (l.operator not like 'user:%' or l.operator = p_operator)
-	returning l.* into v_link;
+	where l.workspace_id = v_link.workspace_id and l.state_hash = p_state_hash
+	returning l.* into v_link; -- none if another call took it
 	return case when v_link.state_hash is not null then
 		to_jsonb(v_link) - '{state_hash,expires_at}'::text[] end;
 end
@@ -41915,7 +42087,7 @@ begin
 			when c.effective_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
 	update autopost.channel_gates g
 	set inflight = g.inflight + (p_visited -> g.channel_id ->> 0)::int,
-		ready_at = (v_ready ->> g.channel_id)::timestamptz
+		ready_at = autopost.instant_of(v_ready ->> g.channel_id)
 	where g.workspace_id = p_workspace_id
 	and g.channel_id = any (v_channels);
 end
@@ -42634,13 +42806,14 @@ CREATE FUNCTION autopost.verify_i03(p_workspace_id text) RETURNS SETOF jsonb
 --          policy may have had more.
 begin
 	return query
+	with policies as materialized (
+		select r.platform, r.max_attempts from autopost.policies_of(p_workspace_id) r where r.costs_attempt)
 	select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
 		'max_attempts', m.most)
 	from autopost.channels c
 	cross join lateral (
-		select greatest(autopost.setting('max_attempts'), max(r.max_attempts) filter (where r.costs_attempt)) as most
-			from autopost.retry_policies r
-		where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
+		select greatest(autopost.setting('max_attempts'), max(r.max_attempts)) as most
+		from policies r where r.platform in (c.platform, '*')) m
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
 	where c.workspace_id = p_workspace_id
 	and d.attempt > m.most + d.granted_attempts
@@ -42862,19 +43035,22 @@ CREATE FUNCTION autopost.verify_i14(p_workspace_id text) RETURNS SETOF jsonb
 --          older than the event.
 begin
 	return query
+	with policies as materialized (
+		select r.own, r.version, r.platform, r.code, r.kind, r.base_ms, r.factor, r.cap_ms, r.ladder_ms, r.jitter
+		from autopost.policies_of(p_workspace_id) r)
 	select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'next_retry_at',
 		e.meta -> 'next_retry_at',
 		'retry_after_ms', e.error -> 'retry_after_ms', 'least_ms', w.least_ms)
 	from autopost.events e
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = e.channel_id
 	cross join lateral (
-		select r.xmin as version, r.jitter, case r.kind
+		select r.version, r.jitter, case r.kind
 			when 'ladder' then r.ladder_ms[least(e.attempt, cardinality(r.ladder_ms))]
 			else least(r.cap_ms, r.base_ms * r.factor ^ least(e.attempt - 1, 60)) end as wait_ms
-		from autopost.retry_policies r
-		where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
+		from policies r
+		where r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
 			else e.error ->> 'code' end, '*')
-		order by r.platform = '*', r.code = '*', r.workspace_id = '*'
+		order by r.platform = '*', r.code = '*', not r.own
 		limit 1) p
 	cross join lateral (
 		select (e.error ->> 'retry_after_ms')::numeric > 0 as given,
@@ -43084,6 +43260,8 @@ CREATE FUNCTION autopost.verify_i18(p_workspace_id text) RETURNS SETOF jsonb
 --          posting window, while the gate is closed, and expired leases: of deliveries, of post
 --          changes and of submissions. The last two have no sweep: a later claim takes them over,
 --          so they count only if a daemon ran since. So does other work that no stage takes.
+declare
+	v_seen_at timestamptz := (select max(r.seen_at) from autopost.dispatch_runs r); -- the last heartbeat
 begin
 	return query
 	select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
@@ -43115,17 +43293,16 @@ begin
 	from autopost.post_acts a
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
 	where a.workspace_id = p_workspace_id and a.status = 'sending'
-		and exists (select 1 from autopost.dispatch_runs r where r.seen_at > autopost.verify_patience()
-			+ greatest(a.next_at, c.paused_until, c.cooldown_until, c.credential_until))
+		and v_seen_at > autopost.verify_patience()
+			+ greatest(a.next_at, c.paused_until, c.cooldown_until, c.credential_until)
 	union all
 	select jsonb_build_object('what', 'expired lease', 'submission_id', s.submission_id, 'lease_until', s.lease_until)
 	from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.status = 'fetching'
-		and exists (select 1 from autopost.dispatch_runs r
-			where r.seen_at > s.lease_until + autopost.verify_patience())
+		and v_seen_at > s.lease_until + autopost.verify_patience()
 	union all
 	select l.work from autopost.left_work(p_workspace_id, autopost.verify_patience()) l
-	where exists (select 1 from autopost.dispatch_runs r where r.seen_at > l.since + autopost.verify_patience());
+	where v_seen_at > l.since + autopost.verify_patience();
 end
 $$;
 
@@ -43403,8 +43580,8 @@ begin
 	and not exists (
 		select 1 from autopost.secret_lookup l
 		where l.workspace_id = p_workspace_id and l.kind = e.kind and l.secret_hash = e.secret_hash
-			and l.subject_id = e.endpoint_id)
-	union all
+			and l.subject_id = e.endpoint_id);
+	return query
 	select jsonb_build_object('catalogue', 'table', 'name', c.relname, 'owner', c.relowner::regrole,
 		'row_security', c.relrowsecurity, 'forced', c.relforcerowsecurity)
 	from pg_catalog.pg_class c
@@ -44057,12 +44234,14 @@ CREATE FUNCTION autopost.verify_i45(p_workspace_id text) RETURNS SETOF jsonb
 --          largest number of any policy of the platform counts.
 begin
 	return query
+	with policies as materialized (
+		select r.platform, r.max_attempts from autopost.policies_of(p_workspace_id) r)
 	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'attempt', a.attempt, 'max_attempts',
 		m.most)
 	from autopost.channels c
 	cross join lateral (
-		select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most from autopost.retry_policies r
-		where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
+		select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most
+		from policies r where r.platform in (c.platform, '*')) m
 	join autopost.post_acts a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 	where c.workspace_id = p_workspace_id
 	and a.attempt > m.most
@@ -44083,7 +44262,7 @@ begin
 	return query
 	select jsonb_build_object('delivery_id', h.delivery_id, 'paid_attempt', h.attempt, 'attempt', d.attempt)
 	from autopost.charges h
-	join autopost.deliveries d on d.workspace_id = h.workspace_id and d.delivery_id = h.delivery_id
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = h.delivery_id
 	where h.workspace_id = p_workspace_id and h.attempt > d.attempt;
 end
 $$;
@@ -44246,12 +44425,20 @@ CREATE FUNCTION autopost.verify_torn(p_workspace_id text, p_found jsonb) RETURNS
     AS $$
 -- Purpose: true if the delivery of a finding has events from hours that the clock passed twice;
 --          their order is unknown.
+declare
+	v_jump record;
 begin
-	return exists (
-		select 1 from autopost.clock_jumps j
-		join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = (p_found ->> 'delivery_id')::uuid
-			and e.ts between j.observed_at and j.observed_at - j.jump
-		where j.jump < interval '0');
+	for v_jump in
+		select j.observed_at, j.jump from autopost.clock_jumps j where j.jump < interval '0'
+	loop
+		if exists (
+			select 1 from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = (p_found ->> 'delivery_id')::uuid
+			and e.ts between v_jump.observed_at and v_jump.observed_at - v_jump.jump) then
+			return true;
+		end if;
+	end loop;
+	return false;
 end
 $$;
 
@@ -44800,35 +44987,47 @@ CREATE FUNCTION autopost.webhook_workspaces(p_by timestamp with time zone, p_lim
 -- Purpose: workspaces with a due request of a result webhook or with events to read.
 -- Reads:   result_webhooks, webhook_cursors, webhook_sends, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.own_workspaces();
+	v_id text := '';
+	v_found int := 0;
 	v_read_before timestamptz := p_by - autopost.setting_interval('webhook_poll_ms');
 begin
-	return query
-	with recursive w as (
-		(select r.workspace_id from autopost.result_webhooks r
-		where r.enabled
-		order by r.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select r.workspace_id from autopost.result_webhooks r
-			where r.enabled and r.workspace_id > w.workspace_id
-			order by r.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where (not exists (
+	loop
+		select r.workspace_id into v_id from autopost.result_webhooks r
+		where r.enabled and r.workspace_id > v_id
+		and (v_mine is null or r.workspace_id = any (v_mine))
+		order by r.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if autopost.webhooks_are_due(v_id, p_by, v_read_before)
+			and autopost.is_open(v_id, false) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
+end
+$$;
+
+
+--
+-- Name: webhooks_are_due(text, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.webhooks_are_due(p_workspace_id text, p_by timestamp with time zone, p_read_before timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a request of a result webhook is due, or events were not read since p_read_before.
+-- Reads:   result_webhooks, webhook_cursors, webhook_sends.
+begin
+	return not exists (
 			select 1 from autopost.webhook_cursors c
-			where c.workspace_id = w.workspace_id and c.read_at > v_read_before and c.position_at is null)
+			where c.workspace_id = p_workspace_id and c.read_at > p_read_before and c.position_at is null)
 		or exists (
 			select 1 from autopost.result_webhooks r
-			where r.workspace_id = w.workspace_id and r.enabled and r.next_send_at < p_by + interval '1 second'
+			where r.workspace_id = p_workspace_id and r.enabled and r.next_send_at < p_by + interval '1 second'
 			and exists (
 				select 1 from autopost.webhook_sends s
-				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id
-					and s.status in ('pending', 'sending') and s.due_at <= p_by offset 0)))
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+				where s.workspace_id = p_workspace_id and s.webhook_id = r.webhook_id
+					and s.status in ('pending', 'sending') and s.due_at <= p_by offset 0));
 end
 $$;
 
@@ -46135,12 +46334,13 @@ begin
 		order by b.n)
 	from (
 		select v."eventType" as type, v.status, case when v.status = 'failed'
-				then coalesce(d.last_error ->> 'code', s.last_error ->> 'code', 'unknown') else '' end as reason,
+				then coalesce((select d.last_error ->> 'code'
+						from autopost.event_delivery(row(s.*)::autopost.submissions) d),
+					s.last_error ->> 'code', 'unknown') else '' end as reason,
 			v.backfill, case when v.status = 'posted' and not v.backfill
 				then extract(epoch from v."postedAt" - v."createdAt") end as seconds
 		from autopost.x_post_events_rows v
-		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id"
-		left join lateral autopost.event_delivery(row(s.*)::autopost.submissions) d on v.status = 'failed') x
+		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id") x
 	group by x.type, x.status, x.reason, x.backfill;
 end
 $$;
@@ -46881,6 +47081,34 @@ CREATE TABLE autopost.monitor_duties (
 
 
 --
+-- Name: own_retry_policies; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.own_retry_policies (
+    workspace_id text NOT NULL,
+    platform text NOT NULL,
+    code text NOT NULL,
+    kind text NOT NULL,
+    base_ms bigint NOT NULL,
+    factor numeric NOT NULL,
+    cap_ms bigint NOT NULL,
+    ladder_ms bigint[] NOT NULL,
+    jitter numeric NOT NULL,
+    max_attempts integer,
+    costs_attempt boolean NOT NULL,
+    CONSTRAINT own_retry_policies_base_ms_check CHECK ((base_ms > 0)),
+    CONSTRAINT own_retry_policies_check CHECK ((cap_ms >= base_ms)),
+    CONSTRAINT own_retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
+    CONSTRAINT own_retry_policies_factor_check CHECK ((factor >= (1)::numeric)),
+    CONSTRAINT own_retry_policies_jitter_check CHECK (((jitter >= (0)::numeric) AND (jitter < (1)::numeric))),
+    CONSTRAINT own_retry_policies_kind_check CHECK ((kind = ANY (ARRAY['exponential'::text, 'ladder'::text]))),
+    CONSTRAINT own_retry_policies_max_attempts_check CHECK ((max_attempts > 0))
+);
+
+ALTER TABLE ONLY autopost.own_retry_policies FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: quota_uses; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -47580,6 +47808,14 @@ ALTER TABLE ONLY autopost.occurrences
 
 
 --
+-- Name: own_retry_policies own_retry_policies_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.own_retry_policies
+    ADD CONSTRAINT own_retry_policies_pkey PRIMARY KEY (workspace_id, platform, code);
+
+
+--
 -- Name: platform_limits platform_limits_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -47680,7 +47916,7 @@ ALTER TABLE ONLY autopost.result_webhooks
 --
 
 ALTER TABLE ONLY autopost.retry_policies
-    ADD CONSTRAINT retry_policies_pkey PRIMARY KEY (workspace_id, platform, code);
+    ADD CONSTRAINT retry_policies_pkey PRIMARY KEY (platform, code);
 
 
 --
@@ -48952,7 +49188,7 @@ CREATE TRIGGER keep_rate_group BEFORE INSERT OR UPDATE OF platform, rate_group O
 -- Name: api_keys keep_secret_lookup; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, secret_hash ON autopost.api_keys FOR EACH ROW EXECUTE FUNCTION autopost.keep_secret_lookup();
+CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, secret_hash ON autopost.api_keys FOR EACH ROW EXECUTE FUNCTION autopost.keep_secret_lookup('api_key');
 
 
 --
@@ -49465,6 +49701,14 @@ ALTER TABLE ONLY autopost.occurrences
 
 
 --
+-- Name: own_retry_policies own_retry_policies_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.own_retry_policies
+    ADD CONSTRAINT own_retry_policies_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
+
+
+--
 -- Name: platform_limits platform_limits_platform_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -49923,13 +50167,6 @@ ALTER TABLE autopost.ingress_floods ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.ingress_receipts ENABLE ROW LEVEL SECURITY;
 
 --
--- Name: retry_policies installation; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY installation ON autopost.retry_policies FOR SELECT USING ((workspace_id = '*'::text));
-
-
---
 -- Name: invitations; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -49994,6 +50231,12 @@ ALTER TABLE autopost.moderation_presses ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.occurrences ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: own_retry_policies; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.own_retry_policies ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: admin_audit_log owner_session; Type: POLICY; Schema: autopost; Owner: -
@@ -50346,6 +50589,13 @@ CREATE POLICY owner_session ON autopost.occurrences TO autopost_owner USING ((CO
 
 
 --
+-- Name: own_retry_policies owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.own_retry_policies TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: platform_limits owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -50420,13 +50670,6 @@ CREATE POLICY owner_session ON autopost.recurrences TO autopost_owner USING ((CO
 --
 
 CREATE POLICY owner_session ON autopost.result_webhooks TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
-
-
---
--- Name: retry_policies owner_session; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY owner_session ON autopost.retry_policies TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -50571,12 +50814,6 @@ ALTER TABLE autopost.recurrences ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.result_webhooks ENABLE ROW LEVEL SECURITY;
-
---
--- Name: retry_policies; Type: ROW SECURITY; Schema: autopost; Owner: -
---
-
-ALTER TABLE autopost.retry_policies ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: role_workspaces; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -50984,6 +51221,13 @@ CREATE POLICY workspace ON autopost.occurrences USING ((workspace_id = current_s
 
 
 --
+-- Name: own_retry_policies workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.own_retry_policies USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: platform_limits workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -51058,13 +51302,6 @@ CREATE POLICY workspace ON autopost.recurrences USING ((workspace_id = current_s
 --
 
 CREATE POLICY workspace ON autopost.result_webhooks USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
-
-
---
--- Name: retry_policies workspace; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY workspace ON autopost.retry_policies USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

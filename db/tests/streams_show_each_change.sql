@@ -95,7 +95,7 @@ select autopost.raise_alert('v', 'auth_lost', 'credential:bot', '{"message": "no
 select is(test.read() -> 'items', '[]', 'of a workspace that is not watched');
 select autopost.raise_alert('v', 'auth_lost', 'credential:two', '{"message": "no"}', '{}');
 select autopost.raise_alert('w', 'auth_lost', 'credential:two', '{"message": "no"}', '{}');
-select is(array(select i ->> 'workspace_id' from jsonb_array_elements(test.read(
+select is(array(select distinct i ->> 'workspace_id' from jsonb_array_elements(test.read(
 	'[{"workspace_id": "v"}, {"workspace_id": "w"},
 	{"workspace_id": "v"}, {"workspace_id": "nowhere"}]') -> 'items') i order by 1), '{v,w}');
 
@@ -135,11 +135,12 @@ update autopost.memberships set workspace_id = 'w';
 update autopost.users set enabled = false;
 select is(jsonb_array_length(test.ended_sessions()), 1, 'a disabled person');
 
--- Too many for one read: their items are left out, and the next read goes on.
+-- Too many for one read: their items are left out, also from a read that repeats them. A later read goes on.
 select test.posts('many', 1100);
 create temp table crowded as select test.read() as answer;
 select is((select answer -> 'lost' from crowded), '["w"]');
 select is((select jsonb_array_length(answer -> 'items') from crowded), 0);
+create temp table repeated as select test.read() as answer;
 select test.say('One more');
 select is(test.shown('{enqueued}'), '{"post 1"}');
 
