@@ -78,7 +78,9 @@ CREATE TYPE autopost.claimed_delivery AS (
 	last_provider_message_id text,
 	known_posts jsonb,
 	due_at timestamp with time zone,
-	scheduled_for timestamp with time zone
+	scheduled_for timestamp with time zone,
+	call_begun_at timestamp with time zone,
+	deadline timestamp with time zone
 );
 
 
@@ -7677,6 +7679,31 @@ $$;
 
 
 --
+-- Name: claim_and_start(text, text, integer, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_and_start(p_workspace_id text, p_run_id text, p_limit integer, p_capacity jsonb, p_auth_refs text[]) RETURNS SETOF autopost.claimed_delivery
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: claim_within and start_call in one transaction, for a caller that calls at once. Each claim
+--          whose slot is due is started if its channel passes the checks of start_call and its
+--          credential is in p_auth_refs: pass those whose secret is already known. Limit the claim to
+--          free senders. All other claims need start_call. Commit before the first byte of a call.
+-- Returns: as claim_within. call_begun_at is set if the call is started; its deadline then is the time
+--          by which it must end, and send_at its slot.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   as claim_rows.
+-- Writes:  as claim_rows.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('auth_refs', p_auth_refs is not null and array_position(p_auth_refs, null) is null);
+	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, p_auth_refs) c;
+end
+$$;
+
+
+--
 -- Name: claim_answers(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -7850,7 +7877,7 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
 -- Purpose: claim_within without a limit per rate group.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	return query select c.* from autopost.claim_within(p_workspace_id, p_run_id, p_limit, '[]') c;
+	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, '[]', null) c;
 end
 $$;
 
@@ -7907,7 +7934,7 @@ $$;
 -- Name: claim_from_group(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_slots timestamp with time zone[], OUT o_visited jsonb, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
+CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 -- Purpose: picks and locks up to p_limit due deliveries of one rate group. It locks the group, then
@@ -7918,10 +7945,11 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 --          the first due rows: a row that is due earlier than a queued one also has an earlier key.
 --          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
 --          with a limit, because a plain join may read all channels of a workspace for each row.
--- Returns: o_ids; o_slots, the slot of each or null; o_visited {channel_id: [rows picked, the
---          group's next slot]} of each visited gate; o_windows (windows_of); o_quotas, the subjects with
---          quotas, which the caller spends after the claim; o_denied, the posts of the first row
---          that the group's quota denies; o_unpaid, the channels with no money for their next row.
+-- Returns: o_ids; o_places, the index in o_visited of the channel of each; o_slots, the slot of each or
+--          null; o_visited, the channels of all visited gates; o_taken, the rows picked from each; o_next, the next
+--          slot of a limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which
+--          the caller spends after the claim; o_denied, the posts of the first row that the group's
+--          quota denies; o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
 -- Writes:  platform_limits, channels, charges.
@@ -7934,15 +7962,16 @@ declare
 	v_share int := greatest(1, p_limit / 100); -- rows that one channel gives while others wait
 	v_gates int := p_limit;
 	v_wanted int;
-	v_visited text[] := '{}';
 	v_inflight int[] := '{}';
 	v_open text[]; -- visited channels that may send now
+	v_at int[]; -- index of each in o_visited
 	v_rooms int[]; -- free capacity of each
 	v_allowed timestamptz[]; -- next allowed call of each
 	v_next bigint[]; -- the same, in microseconds from now
 	v_steps bigint[];
 	v_closing boolean[]; -- true: the window closes soon, so its slots must be checked
 	v_places int[]; -- index in v_open of the channel of each row
+	v_place int;
 	v_costs int[];
 	v_spaced record;
 	v_limited boolean;
@@ -7950,8 +7979,10 @@ declare
 	v_more boolean;
 begin
 	o_ids := '{}';
+	o_places := '{}';
 	o_slots := '{}';
 	o_visited := '{}';
+	o_taken := '{}';
 	o_windows := '{}';
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
@@ -7993,23 +8024,23 @@ begin
 		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
-		v_visited := array_append(v_visited, v_gate.channel_id);
+		o_visited := array_append(o_visited, v_gate.channel_id);
 		v_inflight := array_append(v_inflight, v_gate.inflight);
 		v_wanted := v_wanted - least(v_gate.room, v_share);
 		exit when v_wanted <= 0;
 	end loop;
 
-	o_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
+	o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now);
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
-	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n),
+	select array_agg(o.channel_id order by o.n), array_agg(o.n order by o.n), array_agg(o.room order by o.n),
 		array_agg(o.next_allowed_at order by o.n),
 		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(o_windows ? o.channel_id order by o.n),
 			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
-	into v_open, v_rooms, v_allowed, v_steps, v_closing, v_limited
+	into v_open, v_at, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
-		select u.channel_id, u.n, c.effective_rps, l.next_allowed_at,
+		select u.channel_id, u.n::int, c.effective_rps, l.next_allowed_at,
 			c.max_parallel - u.inflight as room
-		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
+		from unnest(o_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
 			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until
 			from autopost.channels c
@@ -8112,12 +8143,12 @@ begin
 	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
 		perform autopost.begin_probe(v_limit, o_ids[1], v_now);
 	end if;
-	select coalesce(jsonb_object_agg(u.channel_id,
-		jsonb_build_array(coalesce(t.taken, 0), case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end)),
-		'{}') into o_visited
-	from unnest(v_visited) u (channel_id)
-	left join (select v_open[p.place] as channel_id, count(*) as taken from unnest(v_places) p (place)
-		group by p.place) t on t.channel_id = u.channel_id;
+	o_taken := array_fill(0, array[cardinality(o_visited)]);
+	foreach v_place in array coalesce(v_places, '{}') loop
+		o_places := array_append(o_places, v_at[v_place]);
+		o_taken[v_at[v_place]] := o_taken[v_at[v_place]] + 1;
+	end loop;
+	o_next := case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end;
 end
 $$;
 
@@ -8260,6 +8291,185 @@ begin
 		p_limit := p_limit - 1;
 		exit when p_limit = 0;
 	end loop;
+end
+$$;
+
+
+--
+-- Name: claim_rows(text, text, integer, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_rows(p_workspace_id text, p_run_id text, p_limit integer, p_capacity jsonb, p_auth_refs text[]) RETURNS SETOF autopost.claimed_delivery
+    LANGUAGE plpgsql
+    SET lock_timeout TO '100ms'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: claim_within. It also starts the calls of claims whose slot is due, if p_auth_refs has
+--          their credential (startable). p_auth_refs: null or empty to start no call.
+-- It commits without waiting for the disk, together with the rest of its transaction, unless it
+-- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
+-- disk, and its commit comes after the claim.
+-- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
+-- Bitmap scans are off: the planner expects few rows because of row-level security and the three
+-- conditions, and would read and sort the whole queue of a channel for its first rows.
+-- Locks:   only with SKIP LOCKED; see claim_from_group and startable. PostgreSQL still waits for a row
+--          that changes while it is being locked. A group with a long wait is left to the next claim,
+--          so no deadlock can arise.
+-- Reads:   messages, channels, cluster_identity.
+-- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges, events
+--          (send_attempt).
+declare
+	v_durable text := current_setting('synchronous_commit');
+	v_now timestamptz := autopost.now_ts();
+	v_salt text := gen_random_uuid();
+	v_ids uuid[] := '{}';
+	v_places int[] := '{}'; -- the index in v_visited of the channel of each row
+	v_slots timestamptz[] := '{}';
+	v_visited text[] := '{}';
+	v_taken int[] := '{}';
+	v_next timestamptz[] := '{}';
+	v_windows jsonb := '{}';
+	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
+	v_unpaid text[] := '{}'; -- channels with no money for their next row
+	v_lease timestamptz;
+	v_startable record;
+	v_starts int[]; -- the number of each row whose call starts, else null
+	v_deadline timestamptz;
+	v_prefix text;
+	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
+	v_group record;
+	v_room int;
+	v_picked record;
+	v_fault text; -- the first group that failed, and its error
+begin
+	perform autopost.require_argument('run_id', p_run_id <> '');
+	if coalesce(p_limit not between 1 and 1000, true) then
+		perform autopost.raise_argument('limit',
+			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
+			'pass a limit from 1 to 1000');
+	end if;
+	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
+	if autopost.is_restored() or not exists (
+		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active') then
+		return;
+	end if;
+	perform set_config('synchronous_commit', 'off', true);
+	for v_group in
+		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
+		where g.ready_at <= v_now
+		order by g.ready_at
+	loop
+		v_room := least(p_limit - cardinality(v_ids),
+			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group));
+		continue when v_room <= 0;
+		begin
+			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group);
+		exception
+			when lock_not_available then
+				continue;
+			when others then -- a failing group must not stop the others
+				v_fault := coalesce(v_fault, format('%s/%s: %s', v_group.platform, v_group.rate_group, sqlerrm));
+				continue;
+		end;
+		v_ids := v_ids || v_picked.o_ids;
+		v_slots := v_slots || v_picked.o_slots;
+		v_places := v_places || array(select cardinality(v_visited) + u.place
+			from unnest(v_picked.o_places) with ordinality u (place, n) order by u.n);
+		v_visited := v_visited || v_picked.o_visited;
+		v_taken := v_taken || v_picked.o_taken;
+		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
+		v_windows := v_windows || v_picked.o_windows;
+		v_unpaid := v_unpaid || v_picked.o_unpaid;
+		if v_picked.o_quotas is not null then
+			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group,
+				'picked', to_jsonb(v_picked));
+		end if;
+		exit when cardinality(v_ids) >= p_limit;
+	end loop;
+	if v_fault is not null then
+		if v_ids = '{}' then
+			raise exception 'claim of the group %', v_fault;
+		end if;
+		raise warning 'claim of the group %', v_fault;
+	end if;
+	if v_ids <> '{}' and cardinality(p_auth_refs) > 0 then
+		v_startable := autopost.startable(p_workspace_id, v_visited, v_taken, p_auth_refs);
+		v_now := v_startable.o_now;
+		v_starts := array(select case when (v_startable.o_open)[u.place]
+				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true) then u.n end
+			from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
+	else
+		v_now := autopost.now_ts();
+	end if;
+	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
+	v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+	if array_remove(v_starts, null) <> '{}' then
+		perform set_config('synchronous_commit', v_durable, true);
+	end if;
+	return query
+	with claimed as (
+		update autopost.deliveries d
+		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
+			claim_token = md5(v_salt || d.delivery_id),
+			sending_started_at = v_now, sending_lease_until = v_lease,
+			call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
+		from autopost.few(v_ids, null, v_starts, v_slots) u
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
+			d.rendered_text, d.render_meta,
+			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
+	), logged as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+			v_now, 'send_attempt', b.attempt, 'ok',
+			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
+				b.send_at, 'trace_id', b.trace_id))
+		from claimed b
+		where b.place is not null
+	)
+	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
+		c.auth_ref, c.rate_group,
+		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
+			c.settings, d.trace_id,
+		c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
+		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
+			d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
+	from claimed d
+	-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
+	full join (
+		select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
+			c.on_unknown, g.last_provider_message_id
+		from (select distinct x.channel_id from claimed x) u
+		cross join lateral (
+			select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+		cross join lateral (
+			select g.last_provider_message_id from autopost.channel_gates g
+			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+		left join lateral (
+			select a.auth_ref from autopost.channel_auth a
+			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
+		on c.channel_id = d.channel_id
+	full join (
+		select m.message_id, m.payload
+		from (select distinct x.message_id from claimed x) u
+		cross join lateral (
+			select m.message_id, m.payload from autopost.messages m
+			where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
+		on m.message_id = d.message_id
+	order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
+	if v_visited <> '{}' then
+		perform autopost.update_gates(p_workspace_id, v_visited, v_taken, v_next, v_windows);
+	end if;
+	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
+	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
+		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
+		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_visited')),
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
+			(s.value -> 'picked' ->> 'o_denied')::int)
+	from jsonb_array_elements(v_spent) s;
 end
 $$;
 
@@ -8414,144 +8624,21 @@ $$;
 CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limit integer, p_capacity jsonb) RETURNS SETOF autopost.claimed_delivery
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
-    SET lock_timeout TO '100ms'
-    SET enable_bitmapscan TO 'off'
     AS $$
 -- Purpose: moves due deliveries to status sending and leases them to p_run_id, each with its own
---          token. Only this function raises attempt. p_capacity: [{"platform", "rate_group",
---          "room"}] limits the rows of a group, so that no group takes all senders of the caller.
---          An entry without a name applies to all groups; the smallest limit counts. [] means no
---          limit. A channel gives its due rows by greatest(not_before, scheduled_for); a retry keeps
---          its place.
--- It commits without waiting for the disk, together with the rest of its transaction. If a server
--- crash loses the claim, its calls did not start: start_call waits for the disk, and its commit
--- comes after the claim.
--- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
--- Bitmap scans are off: the planner expects few rows because of row-level security and the three
--- conditions, and would read and sort the whole queue of a channel for its first rows.
+--          token. Only the claim raises attempt. p_capacity: [{"platform", "rate_group", "room"}]
+--          limits the rows of a group, so that no group takes all senders of the caller. An entry
+--          without a name applies to all groups; the smallest limit counts. [] means no limit. A
+--          channel gives its due rows by greatest(not_before, scheduled_for); a retry keeps its place.
 -- Returns: at most p_limit rows (1 to 1000) that may start within a second, or at send_at if it is
 --          set. No rows is a normal answer. known_posts is set only after an unknown outcome.
+--          call_begun_at and deadline are null.
 -- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
--- Locks:   only with SKIP LOCKED; see claim_from_group. PostgreSQL still waits for a row that
---          changes while it is being locked. A group with a long wait is left to the next claim, so
---          no deadlock can arise.
--- Reads:   messages, channels, cluster_identity.
--- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges.
-declare
-	v_status text := autopost.enter_workspace(p_workspace_id);
-	v_now timestamptz := autopost.now_ts();
-	v_salt text := gen_random_uuid();
-	v_ids uuid[] := '{}';
-	v_slots timestamptz[] := '{}';
-	v_visited jsonb := '{}';
-	v_windows jsonb := '{}';
-	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
-	v_unpaid text[] := '{}'; -- channels with no money for their next row
-	v_lease timestamptz;
-	v_group record;
-	v_room int;
-	v_picked record;
-	v_fault text; -- the first group that failed, and its error
+-- Locks:   as claim_rows.
+-- Writes:  as claim_rows.
 begin
-	perform autopost.require_argument('run_id', p_run_id <> '');
-	if coalesce(p_limit not between 1 and 1000, true) then
-		perform autopost.raise_argument('limit',
-			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
-			'pass a limit from 1 to 1000');
-	end if;
-	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
-	if v_status <> 'active' or autopost.is_restored() then
-		return;
-	end if;
-	perform set_config('synchronous_commit', 'off', true);
-	for v_group in
-		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
-		where g.ready_at <= v_now
-		order by g.ready_at
-	loop
-		v_room := least(p_limit - cardinality(v_ids),
-			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group));
-		continue when v_room <= 0;
-		begin
-			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group);
-		exception
-			when lock_not_available then
-				continue;
-			when others then -- a failing group must not stop the others
-				v_fault := coalesce(v_fault, format('%s/%s: %s', v_group.platform, v_group.rate_group, sqlerrm));
-				continue;
-		end;
-		v_ids := v_ids || v_picked.o_ids;
-		v_slots := v_slots || v_picked.o_slots;
-		v_visited := v_visited || v_picked.o_visited;
-		v_windows := v_windows || v_picked.o_windows;
-		v_unpaid := v_unpaid || v_picked.o_unpaid;
-		if v_picked.o_quotas is not null then
-			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group,
-				'picked', to_jsonb(v_picked));
-		end if;
-		exit when cardinality(v_ids) >= p_limit;
-	end loop;
-	if v_fault is not null then
-		if v_ids = '{}' then
-			raise exception 'claim of the group %', v_fault;
-		end if;
-		raise warning 'claim of the group %', v_fault;
-	end if;
-	v_now := autopost.now_ts();
-	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
-	return query
-	with claimed as (
-		update autopost.deliveries d
-		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
-			claim_token = md5(v_salt || d.delivery_id),
-			sending_started_at = v_now, sending_lease_until = v_lease, call_begun_at = null,
-			send_at = u.slot, updated_at = v_now
-		from autopost.few(v_ids, null, null, v_slots) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
-			d.rendered_text, d.render_meta,
-			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for
-	)
-	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
-		c.auth_ref, c.rate_group,
-		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
-			c.settings, d.trace_id,
-		c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
-		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-			d.last_call_at) end, d.due_at, d.scheduled_for
-	from claimed d
-	-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
-	full join (
-		select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
-			c.on_unknown, g.last_provider_message_id
-		from (select distinct x.channel_id from claimed x) u
-		cross join lateral (
-			select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-		cross join lateral (
-			select g.last_provider_message_id from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-		left join lateral (
-			select a.auth_ref from autopost.channel_auth a
-			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
-		on c.channel_id = d.channel_id
-	full join (
-		select m.message_id, m.payload
-		from (select distinct x.message_id from claimed x) u
-		cross join lateral (
-			select m.message_id, m.payload from autopost.messages m
-			where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
-		on m.message_id = d.message_id
-	order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
-	perform autopost.update_gates(p_workspace_id, v_visited, v_windows) where v_visited <> '{}';
-	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
-	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
-		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
-		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)),
-			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
-			(s.value -> 'picked' ->> 'o_denied')::int)
-	from jsonb_array_elements(v_spent) s;
+	perform autopost.enter_workspace(p_workspace_id);
+	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, null) c;
 end
 $$;
 
@@ -15913,6 +16000,20 @@ $$;
 
 
 --
+-- Name: gate_changes(text[], integer[], timestamp with time zone[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.gate_changes(p_channel_ids text[], p_counts integer[], p_ready_at timestamp with time zone[], p_posts text[]) RETURNS TABLE(channel_id text, places integer, ready_at timestamp with time zone, post text)
+    LANGUAGE plpgsql IMMUTABLE ROWS 1 PARALLEL SAFE
+    AS $$
+-- Purpose: the rows of these arrays for an UPDATE of gates by key, as in few.
+begin
+	return query select u.* from unnest(p_channel_ids, p_counts, p_ready_at, p_posts) u;
+end
+$$;
+
+
+--
 -- Name: channel_gates; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -17603,7 +17704,7 @@ $$;
 -- Name: in_flight(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.in_flight(p_workspace_id text) RETURNS TABLE(delivery_id uuid, channel_id text, message_id uuid, trace_id uuid, status text, not_before timestamp with time zone, scheduled_for timestamp with time zone, due_at timestamp with time zone, claimed_at timestamp with time zone, claimed_by text, claim_token text, sending_started_at timestamp with time zone, sending_lease_until timestamp with time zone)
+CREATE FUNCTION autopost.in_flight(p_workspace_id text) RETURNS TABLE(delivery_id uuid, channel_id text, message_id uuid, trace_id uuid, status text, not_before timestamp with time zone, scheduled_for timestamp with time zone, due_at timestamp with time zone, claimed_at timestamp with time zone, claimed_by text, claim_token text, sending_started_at timestamp with time zone, sending_lease_until timestamp with time zone, call_begun_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -17616,7 +17717,7 @@ CREATE FUNCTION autopost.in_flight(p_workspace_id text) RETURNS TABLE(delivery_i
 begin
 	return query
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
-		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until
+		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
 	from autopost.channel_gates g
 	cross join lateral (
 		select x.* from autopost.deliveries x
@@ -17627,7 +17728,7 @@ begin
 	where g.workspace_id = p_workspace_id and g.inflight > 0
 	union all
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
-		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until
+		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.phase = 'claimed';
 end
@@ -33036,13 +33137,16 @@ CREATE FUNCTION autopost.release_lost(p_workspace_id text, p_run_id text, p_know
 --          claim can commit and its answer be lost; while the run is alive, its lease would have to
 --          expire first. p_known: the tokens of all claims in flight of the run in this workspace.
 --          Call it only while no claim of the run is running there, because the tokens of a running
---          claim are not known yet. A delivery with a started call stays: its outcome is unknown.
--- Returns: {"applied": true, "released": n}, at most 1000 of each kind. It stops if it would wait
---          for a lock longer than its caller waits for the answer.
+--          claim are not known yet. A delivery with a started call stays: this request may be
+--          late, and the call running.
+-- Returns: {"applied": true, "released": n, "started": [{"delivery_id", "claim_token"}]}, at most 1000
+--          of each kind. The caller commits each started one that it still does not know as not
+--          called. It stops if it would wait for a lock longer than its caller waits for the answer.
 -- Locks:   channels, deliveries, channel_gates; post_acts with skip locked.
 -- Writes:  deliveries, channel_gates, post_acts, events (released).
 declare
 	v_deliveries int;
+	v_started jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('run_id', p_run_id <> ''),
@@ -33053,7 +33157,13 @@ begin
 			and d.claim_token <> all (p_known)
 		order by d.claimed_at
 		limit 1000), 'answer_lost') ->> 'released';
-	return jsonb_build_object('applied', true, 'released',
+	select coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token)), '[]')
+	into v_started
+	from (select d.delivery_id, d.claim_token from autopost.in_flight(p_workspace_id) d
+		where d.status = 'sending' and d.claimed_by = p_run_id and d.call_begun_at is not null
+			and d.claim_token <> all (p_known)
+		limit 1000) d;
+	return jsonb_build_object('applied', true, 'started', v_started, 'released',
 		v_deliveries + autopost.release_lost_acts(p_workspace_id, p_run_id, p_known));
 end
 $$;
@@ -39604,6 +39714,18 @@ $$;
 
 
 --
+-- Name: start_lead(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_lead() RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how long before its slot a claim may already start a call. The caller waits for the slot.
+select interval '5 milliseconds'
+$$;
+
+
+--
 -- Name: start_obstacle(text, autopost.channels, autopost.platform_limits, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -39821,6 +39943,45 @@ begin
 			from jsonb_array_elements(p_items) with ordinality i);
 	end if;
 	return v_answers;
+end
+$$;
+
+
+--
+-- Name: startable(text, text[], integer[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.startable(p_workspace_id text, p_channel_ids text[], p_taken integer[], p_auth_refs text[], OUT o_now timestamp with time zone, OUT o_open boolean[]) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    AS $$
+-- Purpose: which of these channels may start calls at o_now, as start_call would find: their credential
+--          is in p_auth_refs, and they have no obstacle and no window that closes soon. They stay shared
+--          until the end of the transaction, so that no pause comes between. A channel that another
+--          transaction is changing may not start, nor one with p_taken 0.
+-- Returns: o_open, true, false or null for each of p_channel_ids.
+-- Locks:   channels, shared, with skip locked.
+-- Reads:   channel_auth, workspaces, channels, platform_limits.
+declare
+	v_doubtful jsonb;
+begin
+	select array_agg(c.channel_id is not null order by u.n) into o_open
+	from unnest(p_channel_ids, p_taken) with ordinality u (channel_id, taken, n)
+	left join lateral (
+		select a.auth_ref from autopost.channel_auth a
+		where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true
+	left join lateral (
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
+			and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
+		for share of c skip locked) c on true;
+	o_now := autopost.now_ts();
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, (
+		select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id), p_channel_ids, o_now);
+	if v_doubtful <> '{}' then
+		o_open := array(select u.open and not v_doubtful ? u.channel_id
+			from unnest(p_channel_ids, o_open) with ordinality u (channel_id, open, n) order by u.n);
+	end if;
 end
 $$;
 
@@ -42046,50 +42207,60 @@ $$;
 
 
 --
--- Name: update_gates(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: update_gates(text, text[], integer[], timestamp with time zone[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited jsonb, p_windows jsonb) RETURNS void
+CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_taken integer[], p_next timestamp with time zone[], p_windows jsonb) RETURNS void
     LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
 --          rows to the count in flight and sets the next visit. A full or disabled channel is not
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
 --          no credential or slots, is visited when that ends; any other when its next row is due. No visit is before
---          the posting window opens. p_visited: {channel_id: [rows taken, the group's next slot if
---          it has a limit]}; p_windows: their windows_of.
+--          the posting window opens. p_taken: the rows taken of each channel of p_visited; p_next: the
+--          next slot of its group if that has a limit; p_windows: windows_of.
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_ahead interval := autopost.slot_horizon();
-	v_channels text[] := array(select k.key from jsonb_object_keys(p_visited) k (key));
-	v_ready jsonb;
+	v_ready timestamptz[];
 begin
-	select coalesce(jsonb_object_agg(u.channel_id, case
-		when not c.enabled or g.inflight + (p_visited -> u.channel_id ->> 0)::int >= c.max_parallel
-			then 'infinity'::timestamptz
+	select array_agg(case
+		when c.full_or_disabled then 'infinity'::timestamptz
 		when c.window_mode = 'windowed' and (p_windows ? u.channel_id or w.wish > v_now + v_ahead)
 			then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
-			greatest(case when c.effective_rps > 0 then c.next_allowed_at end,
-				(p_visited -> u.channel_id ->> 1)::timestamptz))
-		else w.wish end), '{}')
+			greatest(c.next_allowed_at, u.next))
+		else w.wish end order by u.n)
 	into v_ready
-	from unnest(v_channels) u (channel_id)
-	cross join lateral (select c.* from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-	cross join lateral (select g.inflight from autopost.channel_gates g
+	from unnest(p_visited, p_taken, p_next) with ordinality u (channel_id, taken, next, n)
+	cross join lateral (
+		select g.inflight from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+	cross join lateral (
+		select not c.enabled or g.inflight + u.taken >= c.max_parallel as full_or_disabled, c.window_mode, c.timezone,
+			c.posting_window, greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits_until,
+			case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	left join lateral (
+		select d.due_at from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
+			and not c.full_or_disabled and coalesce(c.waits_until <= v_now, true)
+		order by d.due_at
+		limit 1) n on true
 	cross join lateral (select case
-		when coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) > v_now
-			then greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until)
-		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case
-			when c.effective_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
+		when c.waits_until > v_now then c.waits_until
+		else greatest(v_now, coalesce(n.due_at, 'infinity'), c.next_allowed_at - v_ahead) end as wish) w;
 	update autopost.channel_gates g
-	set inflight = g.inflight + (p_visited -> g.channel_id ->> 0)::int,
-		ready_at = autopost.instant_of(v_ready ->> g.channel_id)
-	where g.workspace_id = p_workspace_id
-	and g.channel_id = any (v_channels);
+	set inflight = g.inflight + u.places, ready_at = u.ready_at
+	from autopost.gate_changes(p_visited, p_taken, v_ready, null) u
+	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
 end
 $$;
 

@@ -212,6 +212,7 @@
 \ir dispatch/begin_dispatch.sql
 \ir dispatch/end_dispatch.sql
 \ir dispatch/claim_within.sql
+\ir dispatch/claim_and_start.sql
 \ir dispatch/claim_deliveries.sql
 \ir dispatch/get_credential.sql
 \ir dispatch/begin_refresh.sql

@@ -125,7 +125,9 @@ create type autopost.claimed_delivery as (
 	last_provider_message_id text, -- the platform's id of the channel's newest post
 	known_posts              jsonb, -- other posts of the channel, for reconciling; null without an unknown outcome
 	due_at                   timestamptz, -- earliest start by schedule and retry
-	scheduled_for            timestamptz -- time the sender asked for; null for at once
+	scheduled_for            timestamptz, -- time the sender asked for; null for at once
+	call_begun_at            timestamptz, -- start of the call if claim_and_start recorded it, else null
+	deadline                 timestamptz -- end of that call, else null
 );
 
 -- Changes of sent posts. The delivery stays sent.

@@ -250,7 +250,7 @@ func (b *bench) bindingRates(ctx context.Context) (result Result, err error) {
 	if _, err := q.fill(ctx, int(b.paced.Seconds()*pacedCeiling*3/2)+2*channels); err != nil {
 		return result, err
 	}
-	p := &paced{drain: b.drainer(q, 0), until: time.Now().Add(b.paced)}
+	p := &paced{drain: b.inThreeCalls(q, 0), until: time.Now().Add(b.paced)}
 	group, working := errgroup.WithContext(ctx)
 	for n := range claimers {
 		group.Go(func() error { return p.work(working, fmt.Sprintf("paced-%d", n)) })

@@ -33,6 +33,9 @@ type drain struct {
 	claimers  int
 	batch     int
 	total     int64
+	// accounts are the credentials of a daemon that knows its secrets: claims start the calls. Without them each call
+	// is started by start_call_batch, as by n8n.
+	accounts []string
 
 	sent, refused, empty atomic.Int64
 	claim, start, commit step
@@ -51,6 +54,7 @@ type claimed struct {
 	DeliveryID string     `json:"delivery_id"`
 	ClaimToken string     `json:"claim_token"`
 	sendAt     *time.Time // the slot
+	begunAt    *time.Time // start of the call; nil if it is not started
 }
 
 // settled is an item of commit_outcome_batch.
@@ -98,9 +102,13 @@ func (d *drain) work(ctx context.Context, conn *pgxpool.Conn, run string) error 
 			continue
 		}
 		d.note(items)
-		begun, err := timed(&d.start, conn, func() ([]settled, error) { return d.startAll(ctx, conn, items) })
-		if err != nil {
-			return fmt.Errorf("start: %w", err)
+		begun, rest := d.begun(items)
+		if len(rest) > 0 {
+			started, err := timed(&d.start, conn, func() ([]settled, error) { return d.startAll(ctx, conn, rest) })
+			if err != nil {
+				return fmt.Errorf("start: %w", err)
+			}
+			begun = append(begun, started...)
 		}
 		if len(begun) == 0 {
 			continue
@@ -115,18 +123,35 @@ func (d *drain) work(ctx context.Context, conn *pgxpool.Conn, run string) error 
 	return nil
 }
 
+// begun splits claimed deliveries into those whose call the claim has started, and the rest.
+func (d *drain) begun(items []claimed) (begun []settled, rest []claimed) {
+	for _, item := range items {
+		if item.begunAt == nil {
+			rest = append(rest, item)
+			continue
+		}
+		begun = append(begun, settled{item, map[string]any{"ok": true, "provider_message_id": fmt.Sprint(len(begun) + 1)}})
+	}
+	return begun, rest
+}
+
 // claimSome reads the same columns as a daemon.
 func (d *drain) claimSome(ctx context.Context, conn *pgxpool.Conn, run string) ([]claimed, error) {
-	rows, err := conn.Query(ctx, `select delivery_id::text, claim_token, send_at, message_id, channel_id, platform, target_id, auth_ref, rate_group, attempt,
-		sending_lease_until, rendered_text, render_meta, payload, settings, trace_id, on_unknown, unknown_outcomes, last_call_at, last_provider_message_id
-		from autopost.claim_deliveries($1, $2, $3)`, d.workspace, run, d.batch)
+	const columns = `select delivery_id::text, claim_token, send_at, call_begun_at, message_id, channel_id, platform, target_id, auth_ref, rate_group, attempt,
+		sending_lease_until, rendered_text, render_meta, payload, settings, trace_id, on_unknown, unknown_outcomes, last_call_at, last_provider_message_id,
+		deadline from autopost.`
+	statement, args := columns+`claim_deliveries($1, $2, $3)`, []any{d.workspace, run, d.batch}
+	if d.accounts != nil {
+		statement, args = columns+`claim_and_start($1, $2, $3, '[]', $4)`, append(args, d.accounts)
+	}
+	rows, err := conn.Query(ctx, statement, args...)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (claimed, error) {
 		var c claimed
 		into := make([]any, len(row.FieldDescriptions())) // nil: read and discarded
-		into[0], into[1], into[2] = &c.DeliveryID, &c.ClaimToken, &c.sendAt
+		into[0], into[1], into[2], into[3] = &c.DeliveryID, &c.ClaimToken, &c.sendAt, &c.begunAt
 		return c, row.Scan(into...)
 	})
 }
@@ -194,7 +219,10 @@ func (d *drain) shares() []Figure {
 	for _, s := range []struct {
 		name string
 		step *step
-	}{{"claim", &d.claim}, {"start_call_batch", &d.start}, {"commit_outcome_batch", &d.commit}} {
+	}{{"claim and start", &d.claim}, {"start_call_batch", &d.start}, {"commit_outcome_batch", &d.commit}} {
+		if s.step.processor.Load() == 0 {
+			continue
+		}
 		all = append(all, figure(s.name+": processor time", "µs/row", s.step.perRow(d)),
 			figure(s.name+": time of a connection", "µs/row", float64(s.step.wall.Load())/1e3/float64(d.sent.Load())))
 	}

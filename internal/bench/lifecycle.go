@@ -42,7 +42,14 @@ func (q *queue) fill(ctx context.Context, rows int) (int64, error) {
 
 // drainer returns a drain of total deliveries with the usual claimers.
 func (b *bench) drainer(q *queue, total int64) *drain {
-	return &drain{base: q.base, workspace: q.workspace, claimers: claimers, batch: b.batch, total: total}
+	return &drain{base: q.base, workspace: q.workspace, claimers: claimers, batch: b.batch, total: total, accounts: q.shape.accounts()}
+}
+
+// inThreeCalls is drainer with claim, start and commit in a transaction each.
+func (b *bench) inThreeCalls(q *queue, total int64) *drain {
+	d := b.drainer(q, total)
+	d.accounts = nil
+	return d
 }
 
 // drainAgainstRiver is P3. A build without River measures only the drain of autopost.
@@ -133,20 +140,36 @@ func (b *bench) drainAgainstFloor(ctx context.Context) (result Result, err error
 	}
 	var d *drain
 	var rates, floors []float64
+	drained := func(drainer func(*queue, int64) *drain) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			made, err := q.fill(ctx, b.drain)
+			if err != nil {
+				return 0, err
+			}
+			if err := base.checkpoint(ctx); err != nil {
+				return 0, err
+			}
+			one := drainer(q, made)
+			rate, err := perSecond(one.total)(one.run(ctx))
+			if one.accounts != nil {
+				d, rates = one, append(rates, rate)
+			}
+			return one.perRow(), err
+		}
+	}
 	samples, err := b.interleave(ctx, func(ctx context.Context) error {
 		made, err := q.fill(ctx, b.drain)
 		if err != nil {
 			return err
 		}
-		d = b.drainer(q, made)
 		lowest, err := floor(ctx, base, q.workspace, b.batch)
 		floors = append(floors, lowest)
-		return errors.Join(err, base.checkpoint(ctx))
-	}, subject{"autopost", "µs/row", func(ctx context.Context) (float64, error) {
-		rate, err := perSecond(d.total)(d.run(ctx))
-		rates = append(rates, rate)
-		return d.perRow(), err
-	}})
+		if err != nil {
+			return err
+		}
+		_, err = b.drainer(q, made).run(ctx)
+		return err
+	}, subject{"autopost", "µs/row", drained(b.drainer)}, subject{"three calls", "µs/row", drained(b.inThreeCalls)})
 	if err != nil {
 		return result, err
 	}
@@ -154,6 +177,7 @@ func (b *bench) drainAgainstFloor(ctx context.Context) (result Result, err error
 	result.Figures = append([]Figure{
 		figure("autopost drains with all limits: processor time of the database", "µs/row", samples["autopost"]...),
 		figure("  wall clock", "rows/s", rates...),
+		figure("the same with claim, start and commit in three calls", "µs/row", samples["three calls"]...),
 		figure("the floor: bare statements with the same promises", "µs/row", floors...),
 	}, d.shares()...)
 	return result, nil

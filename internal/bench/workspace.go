@@ -26,6 +26,15 @@ func everyLimit(channels int) shape {
 	return shape{channels: channels, groups: min(channels, 8), parallel: 1000, rate: 1e6, groupRate: 1e7, windowed: true}
 }
 
+// accounts are the credentials of the channels.
+func (s shape) accounts() []string {
+	names := make([]string, max(1, s.groups))
+	for n := range names {
+		names[n] = fmt.Sprint("bot-", n)
+	}
+	return names
+}
+
 const allWeek = `{"mon": [["00:00", "24:00"]], "tue": [["00:00", "24:00"]], "wed": [["00:00", "24:00"]], "thu": [["00:00", "24:00"]],
 	"fri": [["00:00", "24:00"]], "sat": [["00:00", "24:00"]], "sun": [["00:00", "24:00"]]}`
 

@@ -34,6 +34,8 @@ type attempt struct {
 	ask func(ctx context.Context) (started, error)
 	// decided runs once the call has started or was given up.
 	decided func()
+	// begun is the start that the claim recorded; nil if none, or if it was used.
+	begun *started
 	// starts counts the requests for a start record.
 	starts int
 	// verdict is the answer of the platform about an earlier attempt; "" if it was not asked.
@@ -68,7 +70,7 @@ const (
 
 // untilSlot is the wait before a delivery asks to start.
 func (a *attempt) untilSlot() time.Duration {
-	if a.SendAt == nil {
+	if a.SendAt == nil || a.begun != nil {
 		return 0
 	}
 	return min(time.Until(*a.SendAt)-startLead, slotHorizon)
@@ -83,7 +85,7 @@ func (d *Dispatcher) deliver(p phases, a *attempt) {
 		d.commit(p, a, result{outcome: autopost.Failed(noAdapter(a.Platform))})
 		return
 	}
-	if !worker.Sleep(p.run, a.untilSlot()) {
+	if !worker.Sleep(p.run, a.untilSlot()) && a.begun == nil {
 		d.unstarted.add(a)
 		return
 	}
@@ -103,7 +105,7 @@ func (d *Dispatcher) attempt(p phases, a *attempt) (result, ending) {
 	if failure != nil {
 		return result{outcome: autopost.Failed(*failure)}, ended
 	}
-	if p.run.Err() != nil {
+	if p.run.Err() != nil && a.begun == nil {
 		return result{}, abandoned
 	}
 	a.record.Asked = time.Now()
@@ -162,9 +164,15 @@ func (d *Dispatcher) untilStart(a *attempt, start Start) time.Duration {
 }
 
 // start repeats the request until it is answered: a committed start record without an answer would become an
-// unknown outcome.
+// unknown outcome. The claim may have answered already.
 func (d *Dispatcher) start(p phases, a *attempt) (started, error) {
 	var start started
+	if a.begun != nil {
+		start, a.begun = *a.begun, nil
+		a.starts++
+		a.leaseEnd = start.asked.add(min(start.Deadline, d.cfg.Lease))
+		return start, nil
+	}
 	err := d.retryUntil(p.run, a.leaseEnd.add(-d.cfg.margin()), func() (err error) {
 		a.starts++
 		start, err = a.ask(p.call)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
-	"autopost"
 	"autopost/internal/failpoint"
 	"autopost/internal/telemetry"
 	"autopost/internal/worker"
@@ -119,34 +119,47 @@ func (d *Dispatcher) claim(p phases, key ClaimKey, limit int, free []Capacity) (
 	defer cancel()
 	asked := d.clock.now()
 	failpoint.Within(failpoint.InsideClaim)
-	deliveries, err := d.deps.Store.ClaimWithin(ctx, key.WorkspaceID, d.cfg.RunID, limit, free)
+	claimed, err := d.deps.Store.ClaimAndStart(ctx, key.WorkspaceID, d.cfg.RunID, limit, free, d.accounts.known(key))
 	if err != nil {
 		if !errors.Is(err, worker.ErrRefused) {
 			d.lostClaims.miss(key.WorkspaceID)
 		}
 		return 0, fmt.Errorf("claim deliveries ws=%s: %w", key.WorkspaceID, err)
 	}
-	if len(deliveries) > 0 {
-		failpoint.Hit(failpoint.Claimed)
+	hitClaimed(claimed)
+	d.deps.Recorder.Batch("claim_deliveries", len(claimed))
+	for _, c := range claimed {
+		c.ClaimSize = len(claimed)
+		d.startDelivery(p, c, asked)
 	}
-	d.deps.Recorder.Batch("claim_deliveries", len(deliveries))
-	for _, delivery := range deliveries {
-		delivery.ClaimSize = len(deliveries)
-		d.startDelivery(p, delivery, asked.add(d.cfg.Lease))
-	}
-	return len(deliveries), nil
+	return len(claimed), nil
 }
 
-func (d *Dispatcher) startDelivery(p phases, delivery autopost.Delivery, leaseEnd instant) {
+func hitClaimed(claimed []Claimed) {
+	switch {
+	case len(claimed) == 0:
+	case slices.ContainsFunc(claimed, func(c Claimed) bool { return c.Start != nil }):
+		failpoint.Hit(failpoint.ClaimStarted)
+	default:
+		failpoint.Hit(failpoint.Claimed)
+	}
+}
+
+// startDelivery takes a delivery of a claim that was asked for at asked.
+func (d *Dispatcher) startDelivery(p phases, claimed Claimed, asked instant) {
+	delivery := claimed.Delivery
 	a := &attempt{
 		Delivery: delivery,
 		adapter:  d.deps.Adapters[delivery.Platform],
-		leaseEnd: leaseEnd,
+		leaseEnd: asked.add(d.cfg.Lease),
 		ask: func(ctx context.Context) (started, error) {
 			return d.starts.Do(ctx, claimKeyOf(delivery), Claim{delivery.DeliveryID, delivery.ClaimToken})
 		},
 		decided: sync.OnceFunc(d.undecided.Done),
 		record:  telemetry.Attempt{Claimed: time.Now()},
+	}
+	if claimed.Start != nil {
+		a.begun = &started{*claimed.Start, asked}
 	}
 	d.inFlight.add(delivery)
 	d.lostClaims.hold(delivery)

@@ -3,7 +3,9 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"autopost"
@@ -52,9 +54,39 @@ func (d *Dispatcher) credentialUnavailable(a *attempt, err error) *autopost.Erro
 	return &e
 }
 
+// accounts are the accounts whose last lookup returned a secret. Claims may start their calls: the next lookup is
+// expected to succeed at once.
+type accounts struct {
+	mu    sync.Mutex
+	names map[ClaimKey]map[string]bool
+}
+
+func (s *accounts) set(a account, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !known {
+		delete(s.names[a.ClaimKey], a.authRef)
+		return
+	}
+	if s.names == nil {
+		s.names = map[ClaimKey]map[string]bool{}
+	}
+	if s.names[a.ClaimKey] == nil {
+		s.names[a.ClaimKey] = map[string]bool{}
+	}
+	s.names[a.ClaimKey][a.authRef] = true
+}
+
+func (s *accounts) known(key ClaimKey) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.names[key]))
+}
+
 // fetchSecret looks up a credential for all deliveries that want it at the same time.
-func (d *Dispatcher) fetchSecret(ctx context.Context, _ account, wanted []autopost.Delivery) ([]autopost.Secret, error) {
+func (d *Dispatcher) fetchSecret(ctx context.Context, of account, wanted []autopost.Delivery) ([]autopost.Secret, error) {
 	secret, err := d.deps.Credentials.Credential(ctx, wanted[0].WorkspaceID, wanted[0].AuthRef, wanted[0].Platform)
+	d.accounts.set(of, err == nil && !secret.IsZero())
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@
 //	claim ─► wait for the slot ─► credential ─► start_call ─► wait ─► adapter ─► commit
 //	             │ stop: release                │ refused: commit        │ not applied: SQL released it
 //
+// A claim also starts the calls whose slot is due and whose credential is known. They go on at the adapter.
+//
 // A post change (edit, delete, pin, unpin) takes a shorter path, in postchanges.go:
 // claim ─► credential ─► start_act ─► wait for the slot ─► adapter ─► commit.
 //
@@ -56,6 +58,7 @@ type Dispatcher struct {
 	starts   *worker.Batcher[ClaimKey, Claim, started]
 	outcomes *worker.Batcher[ClaimKey, ClaimResult, Commit]
 	secrets  *worker.Batcher[account, autopost.Delivery, autopost.Secret]
+	accounts accounts
 	// claims are the running claims; claimed holds one hint that a claim returned deliveries.
 	claims  sync.WaitGroup
 	claimed chan struct{}

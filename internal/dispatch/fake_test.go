@@ -59,20 +59,23 @@ type fakes struct {
 	running int
 	most    int
 
-	onReady    func() error
-	onClaim    func(workspace string) error
-	onClaimed  func(rows []autopost.Delivery)
-	onAnswer   func(rows []autopost.Delivery) error
-	onFind     func(known []string) error
-	onTouch    func() error
-	onStart    func(id string) (dispatch.Start, error)
-	onProgress func(ack autopost.Acknowledged) (dispatch.Progress, error)
-	onExtend   func(seconds int) (bool, error)
-	onCommit   func(id string) (dispatch.Commit, error)
-	onSend     func(ctx context.Context, c autopost.Call) autopost.Outcome
-	onNext     func() time.Duration
-	onSecret   func() (autopost.Secret, error)
-	onRenew    func(used autopost.Secret) (autopost.Secret, error)
+	onReady   func() error
+	onClaim   func(workspace string) error
+	onClaimed func(rows []autopost.Delivery)
+	onAnswer  func(rows []autopost.Delivery) error
+	onFind    func(known []string) error
+	onTouch   func() error
+	onStart   func(id string) (dispatch.Start, error)
+	// startAtOnce makes claims start calls. lostStarts are started claims whose answer was lost.
+	startAtOnce bool
+	lostStarts  []dispatch.Claim
+	onProgress  func(ack autopost.Acknowledged) (dispatch.Progress, error)
+	onExtend    func(seconds int) (bool, error)
+	onCommit    func(id string) (dispatch.Commit, error)
+	onSend      func(ctx context.Context, c autopost.Call) autopost.Outcome
+	onNext      func() time.Duration
+	onSecret    func() (autopost.Secret, error)
+	onRenew     func(used autopost.Secret) (autopost.Secret, error)
 
 	// adapter replaces the fakes as the platform if it is set.
 	adapter autopost.Adapter
@@ -213,7 +216,8 @@ func capacityFor(d autopost.Delivery, free []dispatch.Capacity) int {
 	return least
 }
 
-func (w *fakes) ClaimWithin(_ context.Context, workspace, _ string, limit int, free []dispatch.Capacity) ([]autopost.Delivery, error) {
+// ClaimAndStart starts the calls of known accounts if startAtOnce is set.
+func (w *fakes) ClaimAndStart(_ context.Context, workspace, _ string, limit int, free []dispatch.Capacity, authRefs []string) ([]dispatch.Claimed, error) {
 	w.note("claim")
 	if w.onClaim != nil {
 		if err := w.onClaim(workspace); err != nil {
@@ -229,15 +233,24 @@ func (w *fakes) ClaimWithin(_ context.Context, workspace, _ string, limit int, f
 			return nil, err
 		}
 	}
-	return rows, nil
+	claimed := make([]dispatch.Claimed, len(rows))
+	for i, d := range rows {
+		claimed[i].Delivery = d
+		if w.startAtOnce && slices.Contains(authRefs, d.AuthRef) {
+			w.note("claim starts " + d.DeliveryID)
+			w.begin(d.ClaimToken)
+			claimed[i].Start = &dispatch.Start{Applied: true, Deadline: 300 * time.Second}
+		}
+	}
+	return claimed, nil
 }
 
 // ReleaseLost gives each released delivery another token for its next claim.
-func (w *fakes) ReleaseLost(_ context.Context, workspace, _ string, known []string) (int, error) {
+func (w *fakes) ReleaseLost(_ context.Context, workspace, _ string, known []string) (int, []dispatch.Claim, error) {
 	w.note("find " + workspace)
 	if w.onFind != nil {
 		if err := w.onFind(known); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 	}
 	w.mu.Lock()
@@ -252,7 +265,9 @@ func (w *fakes) ReleaseLost(_ context.Context, workspace, _ string, known []stri
 			n++
 		}
 	}
-	return n, nil
+	started := w.lostStarts
+	w.lostStarts = nil
+	return n, started, nil
 }
 
 func (w *fakes) claimed(workspace string, limit int, free []dispatch.Capacity) []autopost.Delivery {

@@ -23,7 +23,8 @@ const lostFor = time.Minute
 //
 // A delivery in flight is never released as lost. Its token is held from before the end of its claim until after
 // its commit, and the database is asked only while the workspace has no running claim. If the request itself is
-// late and releases a delivery by mistake, that delivery has a new claim, and start_call refuses the old one.
+// late and releases a delivery by mistake, that delivery has a new claim, and start_call refuses the old one. A
+// started one is not released: the daemon ends it when the answer arrives and it still does not know its token.
 type lostClaims struct {
 	// missed holds one hint that a workspace was added.
 	missed chan struct{}
@@ -128,7 +129,12 @@ func (d *Dispatcher) releaseLost(ctx context.Context, workspace string) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	asked := time.Now()
-	n, err := d.deps.Store.ReleaseLost(ctx, workspace, d.cfg.RunID, d.lostClaims.known(workspace))
+	n, started, err := d.deps.Store.ReleaseLost(ctx, workspace, d.cfg.RunID, d.lostClaims.known(workspace))
+	if err == nil {
+		var ended int
+		ended, err = d.endLost(ctx, workspace, started)
+		n += ended
+	}
 	if err == nil || errors.Is(err, worker.ErrRefused) {
 		d.lostClaims.answer(workspace, asked)
 	}
@@ -139,4 +145,21 @@ func (d *Dispatcher) releaseLost(ctx context.Context, workspace string) error {
 		d.log.Warn("dispatch.lost_claims_released", "workspace_id", workspace, "claims", n)
 	}
 	return nil
+}
+
+// endLost commits lost claims whose calls are recorded as started: they were not made. A claim that ended meanwhile
+// has its outcome already.
+func (d *Dispatcher) endLost(ctx context.Context, workspace string, started []Claim) (ended int, err error) {
+	known := d.lostClaims.known(workspace)
+	var results []ClaimResult
+	for _, c := range started {
+		if !slices.Contains(known, c.ClaimToken) {
+			results = append(results, ClaimResult{DeliveryID: c.DeliveryID, ClaimToken: c.ClaimToken, Outcome: autopost.Failed(notCalled())})
+		}
+	}
+	if len(results) == 0 {
+		return 0, nil
+	}
+	_, err = d.deps.Store.CommitOutcomeBatch(ctx, workspace, results)
+	return len(results), err
 }

@@ -16,10 +16,12 @@ type Store interface {
 	// ReadyWork returns the claim keys with due work of up to limit workspaces, in a circle that starts behind the
 	// workspace after. Groups without capacity are not due.
 	ReadyWork(ctx context.Context, after string, limit int, free []Capacity) (Work, error)
-	// ClaimWithin leases up to limit due deliveries of a workspace to the run, and of each group at most its capacity.
-	ClaimWithin(ctx context.Context, workspace, runID string, limit int, free []Capacity) ([]autopost.Delivery, error)
-	// ReleaseLost releases the unstarted claims of the run in a workspace, except those with a known token.
-	ReleaseLost(ctx context.Context, workspace, runID string, known []string) (released int, err error)
+	// ClaimAndStart leases up to limit due deliveries of a workspace to the run, and of each group at most its capacity.
+	// It starts the calls of those whose slot is due and whose credential is in authRefs.
+	ClaimAndStart(ctx context.Context, workspace, runID string, limit int, free []Capacity, authRefs []string) ([]Claimed, error)
+	// ReleaseLost releases the unstarted claims of the run in a workspace, except those with a known token, and returns
+	// the started ones.
+	ReleaseLost(ctx context.Context, workspace, runID string, known []string) (released int, started []Claim, err error)
 	// ReleaseClaims releases unstarted claims by their tokens.
 	ReleaseClaims(ctx context.Context, workspace string, tokens []string) error
 
@@ -72,6 +74,12 @@ type Capacity struct {
 type Claim struct {
 	DeliveryID string `json:"delivery_id"`
 	ClaimToken string `json:"claim_token"`
+}
+
+// Claimed is a claimed delivery. Start is set if its call is already started.
+type Claimed struct {
+	autopost.Delivery
+	Start *Start
 }
 
 // ClaimResult is a claim with the outcome that ends it.

@@ -72,11 +72,13 @@ const (
 	ActCommitted Point = "P27"
 	// BetweenMigrations: the tables are of this program, its functions are not.
 	BetweenMigrations Point = "P28"
+	// ClaimStarted: deliveries are claimed, some of their calls are recorded as started, and no byte of them has left.
+	ClaimStarted Point = "P29"
 )
 
 // Points are all of them.
 var Points = []Point{
 	BeforeReceipt, InsideReceipt, ReceiptCommitted, MediaStored, SourceFetched, InsideChunk, ChunkCommitted,
 	InsideClaim, Claimed, Started, HalfSent, Accepted, ReplyRead, InsideCommit, Committed,
-	BetweenSteps, StepAcknowledged, Uploaded, InsideRecovery, FileWritten, FileStarted, FileResult, UpdateCommitted, ReplyClaimed, ReplyAccepted, ReplyCommit, ActCommitted, BetweenMigrations,
+	BetweenSteps, StepAcknowledged, Uploaded, InsideRecovery, FileWritten, FileStarted, FileResult, UpdateCommitted, ReplyClaimed, ReplyAccepted, ReplyCommit, ActCommitted, BetweenMigrations, ClaimStarted,
 }

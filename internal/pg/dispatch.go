@@ -50,37 +50,44 @@ func list[T any](items []T) []T {
 
 const claimColumns = `workspace_id, delivery_id, message_id, channel_id, platform, target_id, auth_ref, rate_group, attempt, claim_token,
 	sending_lease_until, send_at, rendered_text, render_meta, payload, settings, trace_id, on_unknown, unknown_outcomes, last_call_at,
-	last_provider_message_id, known_posts, due_at, scheduled_for`
+	last_provider_message_id, known_posts, due_at, scheduled_for, call_begun_at, deadline`
 
-// ClaimWithin leases up to limit due deliveries of a workspace to a run, and of each group at most its capacity.
-func (s *Store) ClaimWithin(ctx context.Context, workspace, runID string, limit int, free []dispatch.Capacity) ([]autopost.Delivery, error) {
-	const claim = `select ` + claimColumns + ` from autopost.claim_within($1, $2, $3, $4)`
+// ClaimAndStart leases up to limit due deliveries of a workspace to a run, and of each group at most its capacity. It
+// starts the calls of those whose slot is due and whose credential is in authRefs.
+func (s *Store) ClaimAndStart(ctx context.Context, workspace, runID string, limit int, free []dispatch.Capacity, authRefs []string) ([]dispatch.Claimed, error) {
+	const claim = `select ` + claimColumns + ` from autopost.claim_and_start($1, $2, $3, $4, $5)`
 	args, err := jsonArguments([]any{workspace, runID, limit, list(free)})
 	if err != nil {
 		return nil, err
 	}
-	run := func() ([]autopost.Delivery, error) {
+	args = append(args, list(authRefs))
+	run := func() ([]dispatch.Claimed, error) {
 		rows, err := s.calls.Query(ctx, claim, args...)
 		if err != nil {
 			return nil, err
 		}
-		return pgx.CollectRows(rows, scanDelivery)
+		return pgx.CollectRows(rows, scanClaimed)
 	}
-	deliveries, err := run()
+	claimed, err := run()
 	if hasState(err, stateFeatureNotSupported) {
-		deliveries, err = run()
+		claimed, err = run()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries ws=%s: %w", workspace, translate(err))
 	}
-	return deliveries, nil
+	return claimed, nil
 }
 
-func scanDelivery(row pgx.CollectableRow) (autopost.Delivery, error) {
-	var d autopost.Delivery
+func scanClaimed(row pgx.CollectableRow) (dispatch.Claimed, error) {
+	var d dispatch.Claimed
+	var begunAt, deadline *time.Time
 	err := row.Scan(&d.WorkspaceID, &d.DeliveryID, &d.MessageID, &d.ChannelID, &d.Platform, &d.TargetID, &d.AuthRef, &d.RateGroup, &d.Attempt,
 		&d.ClaimToken, &d.LeaseUntil, &d.SendAt, &d.RenderedText, &d.RenderMeta, &d.Payload, &d.Settings, &d.TraceID, &d.OnUnknown,
-		&d.UnknownOutcomes, &d.LastCallAt, &d.LastProviderMessageID, &d.KnownPosts, &d.DueAt, &d.ScheduledFor)
+		&d.UnknownOutcomes, &d.LastCallAt, &d.LastProviderMessageID, &d.KnownPosts, &d.DueAt, &d.ScheduledFor, &begunAt, &deadline)
+	if begunAt != nil {
+		start := startAnswer{Applied: true, Now: *begunAt, SendAt: d.SendAt, Deadline: deadline}.start()
+		d.Start = &start
+	}
 	return d, err
 }
 
@@ -171,13 +178,16 @@ func (s *Store) ReleaseClaims(ctx context.Context, workspace string, tokens []st
 	return nil
 }
 
-// ReleaseLost releases the unstarted claims of a run, except those with a known token.
-func (s *Store) ReleaseLost(ctx context.Context, workspace, runID string, known []string) (released int, err error) {
-	a, err := call[struct{ Released int }](ctx, s, `select * from autopost.release_lost($1, $2, $3)`, workspace, runID, list(known))
+// ReleaseLost releases the unstarted claims of a run, except those with a known token, and returns the started ones.
+func (s *Store) ReleaseLost(ctx context.Context, workspace, runID string, known []string) (released int, started []dispatch.Claim, err error) {
+	a, err := call[struct {
+		Released int
+		Started  []dispatch.Claim
+	}](ctx, s, `select * from autopost.release_lost($1, $2, $3)`, workspace, runID, list(known))
 	if err != nil {
-		return 0, fmt.Errorf("release lost claims ws=%s: %w", workspace, err)
+		return 0, nil, fmt.Errorf("release lost claims ws=%s: %w", workspace, err)
 	}
-	return a.Released, nil
+	return a.Released, a.Started, nil
 }
 
 // CommitOutcomeBatch records outcomes and answers in their order. A repeated call returns the same answers.

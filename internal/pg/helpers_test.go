@@ -15,10 +15,10 @@ import (
 
 func claimOne(t *testing.T, store *pg.Store) autopost.Delivery {
 	t.Helper()
-	claimed, err := store.ClaimWithin(t.Context(), "w", "run", 1, nil)
+	claimed, err := store.ClaimAndStart(t.Context(), "w", "run", 1, nil, nil)
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)
-	return claimed[0]
+	return claimed[0].Delivery
 }
 
 func startOne(t *testing.T, store *pg.Store, d autopost.Delivery) {

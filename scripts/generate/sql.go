@@ -162,7 +162,7 @@ func claimedColumns() (string, error) {
 		return "", errors.New("db/migrations/0107_deliveries.sql: the type claimed_delivery is missing")
 	}
 	var page strings.Builder
-	page.WriteString("\n## Columns of a claim\n`claim_deliveries` and `claim_within` return rows of `autopost.claimed_delivery`:\n\n| column | type | meaning |\n| --- | --- | --- |\n")
+	page.WriteString("\n## Columns of a claim\n`claim_deliveries`, `claim_within` and `claim_and_start` return rows of `autopost.claimed_delivery`:\n\n| column | type | meaning |\n| --- | --- | --- |\n")
 	for _, a := range attribute.FindAllStringSubmatch(definition[1], -1) {
 		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", a[1], a[2], a[3])
 	}

@@ -31,7 +31,7 @@ var longCaption = "Picture " + strings.Repeat("and more of it ", 100) + "end"
 // most is how often the posts of one run pass a point at least. The test draws the fatal pass from it.
 var most = map[failpoint.Point]int{
 	failpoint.BeforeReceipt: pushes, failpoint.InsideReceipt: pushes, failpoint.ReceiptCommitted: pushes,
-	failpoint.InsideClaim: 4, failpoint.Claimed: 2, failpoint.Started: 12, failpoint.Accepted: 12, failpoint.ReplyRead: 12,
+	failpoint.InsideClaim: 4, failpoint.ClaimStarted: 2, failpoint.Started: 12, failpoint.Accepted: 12, failpoint.ReplyRead: 12,
 	failpoint.InsideCommit: 4, failpoint.Committed: 4, failpoint.InsideRecovery: 2,
 }
 

@@ -14,6 +14,13 @@ as $$
 select interval '100 milliseconds'
 $$;
 
+create or replace function autopost.start_lead() returns interval
+language sql immutable parallel safe
+as $$
+-- Purpose: how long before its slot a claim may already start a call. The caller waits for the slot.
+select interval '5 milliseconds'
+$$;
+
 create or replace function autopost.run_silence() returns interval
 language sql immutable parallel safe
 as $$

@@ -5,6 +5,6 @@ as $$
 -- Purpose: claim_within without a limit per rate group.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	return query select c.* from autopost.claim_within(p_workspace_id, p_run_id, p_limit, '[]') c;
+	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, '[]', null) c;
 end
 $$;

@@ -1,7 +1,7 @@
 create or replace function autopost.claim_from_group(
 	p_workspace_id text, p_limit int, p_platform text, p_rate_group text,
-	out o_ids uuid[], out o_slots timestamptz[], out o_visited jsonb, out o_windows jsonb, out o_quotas text[],
-	out o_denied int, out o_unpaid text[]
+	out o_ids uuid[], out o_places int[], out o_slots timestamptz[], out o_visited text[], out o_taken int[],
+	out o_next timestamptz, out o_windows jsonb, out o_quotas text[], out o_denied int, out o_unpaid text[]
 )
 language plpgsql
 as $$
@@ -13,10 +13,11 @@ as $$
 --          the first due rows: a row that is due earlier than a queued one also has an earlier key.
 --          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
 --          with a limit, because a plain join may read all channels of a workspace for each row.
--- Returns: o_ids; o_slots, the slot of each or null; o_visited {channel_id: [rows picked, the
---          group's next slot]} of each visited gate; o_windows (windows_of); o_quotas, the subjects with
---          quotas, which the caller spends after the claim; o_denied, the posts of the first row
---          that the group's quota denies; o_unpaid, the channels with no money for their next row.
+-- Returns: o_ids; o_places, the index in o_visited of the channel of each; o_slots, the slot of each or
+--          null; o_visited, the channels of all visited gates; o_taken, the rows picked from each; o_next, the next
+--          slot of a limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which
+--          the caller spends after the claim; o_denied, the posts of the first row that the group's
+--          quota denies; o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
 -- Writes:  platform_limits, channels, charges.
@@ -29,15 +30,16 @@ declare
 	v_share int := greatest(1, p_limit / 100); -- rows that one channel gives while others wait
 	v_gates int := p_limit;
 	v_wanted int;
-	v_visited text[] := '{}';
 	v_inflight int[] := '{}';
 	v_open text[]; -- visited channels that may send now
+	v_at int[]; -- index of each in o_visited
 	v_rooms int[]; -- free capacity of each
 	v_allowed timestamptz[]; -- next allowed call of each
 	v_next bigint[]; -- the same, in microseconds from now
 	v_steps bigint[];
 	v_closing boolean[]; -- true: the window closes soon, so its slots must be checked
 	v_places int[]; -- index in v_open of the channel of each row
+	v_place int;
 	v_costs int[];
 	v_spaced record;
 	v_limited boolean;
@@ -45,8 +47,10 @@ declare
 	v_more boolean;
 begin
 	o_ids := '{}';
+	o_places := '{}';
 	o_slots := '{}';
 	o_visited := '{}';
+	o_taken := '{}';
 	o_windows := '{}';
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
@@ -88,23 +92,23 @@ begin
 		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
-		v_visited := array_append(v_visited, v_gate.channel_id);
+		o_visited := array_append(o_visited, v_gate.channel_id);
 		v_inflight := array_append(v_inflight, v_gate.inflight);
 		v_wanted := v_wanted - least(v_gate.room, v_share);
 		exit when v_wanted <= 0;
 	end loop;
 
-	o_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
+	o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now);
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
-	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n),
+	select array_agg(o.channel_id order by o.n), array_agg(o.n order by o.n), array_agg(o.room order by o.n),
 		array_agg(o.next_allowed_at order by o.n),
 		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(o_windows ? o.channel_id order by o.n),
 			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
-	into v_open, v_rooms, v_allowed, v_steps, v_closing, v_limited
+	into v_open, v_at, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
-		select u.channel_id, u.n, c.effective_rps, l.next_allowed_at,
+		select u.channel_id, u.n::int, c.effective_rps, l.next_allowed_at,
 			c.max_parallel - u.inflight as room
-		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
+		from unnest(o_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
 			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until
 			from autopost.channels c
@@ -207,55 +211,72 @@ begin
 	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
 		perform autopost.begin_probe(v_limit, o_ids[1], v_now);
 	end if;
-	select coalesce(jsonb_object_agg(u.channel_id,
-		jsonb_build_array(coalesce(t.taken, 0), case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end)),
-		'{}') into o_visited
-	from unnest(v_visited) u (channel_id)
-	left join (select v_open[p.place] as channel_id, count(*) as taken from unnest(v_places) p (place)
-		group by p.place) t on t.channel_id = u.channel_id;
+	o_taken := array_fill(0, array[cardinality(o_visited)]);
+	foreach v_place in array coalesce(v_places, '{}') loop
+		o_places := array_append(o_places, v_at[v_place]);
+		o_taken[v_at[v_place]] := o_taken[v_at[v_place]] + 1;
+	end loop;
+	o_next := case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end;
 end
 $$;
 
-create or replace function autopost.update_gates(p_workspace_id text, p_visited jsonb, p_windows jsonb) returns void
-language plpgsql
+create or replace function autopost.gate_changes(p_channel_ids text[], p_counts int[], p_ready_at timestamptz[],
+	p_posts text[]) returns table (channel_id text, places int, ready_at timestamptz, post text)
+language plpgsql immutable parallel safe rows 1
+as $$
+-- Purpose: the rows of these arrays for an UPDATE of gates by key, as in few.
+begin
+	return query select u.* from unnest(p_channel_ids, p_counts, p_ready_at, p_posts) u;
+end
+$$;
+
+create or replace function autopost.update_gates(p_workspace_id text, p_visited text[], p_taken int[],
+	p_next timestamptz[], p_windows jsonb) returns void
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
 --          rows to the count in flight and sets the next visit. A full or disabled channel is not
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
 --          no credential or slots, is visited when that ends; any other when its next row is due. No visit is before
---          the posting window opens. p_visited: {channel_id: [rows taken, the group's next slot if
---          it has a limit]}; p_windows: their windows_of.
+--          the posting window opens. p_taken: the rows taken of each channel of p_visited; p_next: the
+--          next slot of its group if that has a limit; p_windows: windows_of.
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_ahead interval := autopost.slot_horizon();
-	v_channels text[] := array(select k.key from jsonb_object_keys(p_visited) k (key));
-	v_ready jsonb;
+	v_ready timestamptz[];
 begin
-	select coalesce(jsonb_object_agg(u.channel_id, case
-		when not c.enabled or g.inflight + (p_visited -> u.channel_id ->> 0)::int >= c.max_parallel
-			then 'infinity'::timestamptz
+	select array_agg(case
+		when c.full_or_disabled then 'infinity'::timestamptz
 		when c.window_mode = 'windowed' and (p_windows ? u.channel_id or w.wish > v_now + v_ahead)
 			then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
-			greatest(case when c.effective_rps > 0 then c.next_allowed_at end,
-				(p_visited -> u.channel_id ->> 1)::timestamptz))
-		else w.wish end), '{}')
+			greatest(c.next_allowed_at, u.next))
+		else w.wish end order by u.n)
 	into v_ready
-	from unnest(v_channels) u (channel_id)
-	cross join lateral (select c.* from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-	cross join lateral (select g.inflight from autopost.channel_gates g
+	from unnest(p_visited, p_taken, p_next) with ordinality u (channel_id, taken, next, n)
+	cross join lateral (
+		select g.inflight from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+	cross join lateral (
+		select not c.enabled or g.inflight + u.taken >= c.max_parallel as full_or_disabled, c.window_mode, c.timezone,
+			c.posting_window, greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits_until,
+			case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	left join lateral (
+		select d.due_at from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
+			and not c.full_or_disabled and coalesce(c.waits_until <= v_now, true)
+		order by d.due_at
+		limit 1) n on true
 	cross join lateral (select case
-		when coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) > v_now
-			then greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until)
-		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case
-			when c.effective_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
+		when c.waits_until > v_now then c.waits_until
+		else greatest(v_now, coalesce(n.due_at, 'infinity'), c.next_allowed_at - v_ahead) end as wish) w;
 	update autopost.channel_gates g
-	set inflight = g.inflight + (p_visited -> g.channel_id ->> 0)::int,
-		ready_at = autopost.instant_of(v_ready ->> g.channel_id)
-	where g.workspace_id = p_workspace_id
-	and g.channel_id = any (v_channels);
+	set inflight = g.inflight + u.places, ready_at = u.ready_at
+	from autopost.gate_changes(p_visited, p_taken, v_ready, null) u
+	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
 end
 $$;

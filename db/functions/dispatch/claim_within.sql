@@ -1,39 +1,75 @@
-create or replace function autopost.claim_within(p_workspace_id text, p_run_id text, p_limit int, p_capacity jsonb)
-returns setof autopost.claimed_delivery
-language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms'
-	set enable_bitmapscan = off
+create or replace function autopost.startable(p_workspace_id text, p_channel_ids text[], p_taken int[],
+	p_auth_refs text[], out o_now timestamptz, out o_open boolean[])
+language plpgsql set enable_seqscan = off
 as $$
--- Purpose: moves due deliveries to status sending and leases them to p_run_id, each with its own
---          token. Only this function raises attempt. p_capacity: [{"platform", "rate_group",
---          "room"}] limits the rows of a group, so that no group takes all senders of the caller.
---          An entry without a name applies to all groups; the smallest limit counts. [] means no
---          limit. A channel gives its due rows by greatest(not_before, scheduled_for); a retry keeps
---          its place.
--- It commits without waiting for the disk, together with the rest of its transaction. If a server
--- crash loses the claim, its calls did not start: start_call waits for the disk, and its commit
--- comes after the claim.
+-- Purpose: which of these channels may start calls at o_now, as start_call would find: their credential
+--          is in p_auth_refs, and they have no obstacle and no window that closes soon. They stay shared
+--          until the end of the transaction, so that no pause comes between. A channel that another
+--          transaction is changing may not start, nor one with p_taken 0.
+-- Returns: o_open, true, false or null for each of p_channel_ids.
+-- Locks:   channels, shared, with skip locked.
+-- Reads:   channel_auth, workspaces, channels, platform_limits.
+declare
+	v_doubtful jsonb;
+begin
+	select array_agg(c.channel_id is not null order by u.n) into o_open
+	from unnest(p_channel_ids, p_taken) with ordinality u (channel_id, taken, n)
+	left join lateral (
+		select a.auth_ref from autopost.channel_auth a
+		where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true
+	left join lateral (
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
+			and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
+		for share of c skip locked) c on true;
+	o_now := autopost.now_ts();
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, (
+		select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id), p_channel_ids, o_now);
+	if v_doubtful <> '{}' then
+		o_open := array(select u.open and not v_doubtful ? u.channel_id
+			from unnest(p_channel_ids, o_open) with ordinality u (channel_id, open, n) order by u.n);
+	end if;
+end
+$$;
+
+create or replace function autopost.claim_rows(p_workspace_id text, p_run_id text, p_limit int, p_capacity jsonb,
+	p_auth_refs text[])
+returns setof autopost.claimed_delivery
+language plpgsql set lock_timeout = '100ms' set enable_bitmapscan = off
+as $$
+-- Purpose: claim_within. It also starts the calls of claims whose slot is due, if p_auth_refs has
+--          their credential (startable). p_auth_refs: null or empty to start no call.
+-- It commits without waiting for the disk, together with the rest of its transaction, unless it
+-- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
+-- disk, and its commit comes after the claim.
 -- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
 -- Bitmap scans are off: the planner expects few rows because of row-level security and the three
 -- conditions, and would read and sort the whole queue of a channel for its first rows.
--- Returns: at most p_limit rows (1 to 1000) that may start within a second, or at send_at if it is
---          set. No rows is a normal answer. known_posts is set only after an unknown outcome.
--- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
--- Locks:   only with SKIP LOCKED; see claim_from_group. PostgreSQL still waits for a row that
---          changes while it is being locked. A group with a long wait is left to the next claim, so
---          no deadlock can arise.
+-- Locks:   only with SKIP LOCKED; see claim_from_group and startable. PostgreSQL still waits for a row
+--          that changes while it is being locked. A group with a long wait is left to the next claim,
+--          so no deadlock can arise.
 -- Reads:   messages, channels, cluster_identity.
--- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges.
+-- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges, events
+--          (send_attempt).
 declare
-	v_status text := autopost.enter_workspace(p_workspace_id);
+	v_durable text := current_setting('synchronous_commit');
 	v_now timestamptz := autopost.now_ts();
 	v_salt text := gen_random_uuid();
 	v_ids uuid[] := '{}';
+	v_places int[] := '{}'; -- the index in v_visited of the channel of each row
 	v_slots timestamptz[] := '{}';
-	v_visited jsonb := '{}';
+	v_visited text[] := '{}';
+	v_taken int[] := '{}';
+	v_next timestamptz[] := '{}';
 	v_windows jsonb := '{}';
 	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
 	v_unpaid text[] := '{}'; -- channels with no money for their next row
 	v_lease timestamptz;
+	v_startable record;
+	v_starts int[]; -- the number of each row whose call starts, else null
+	v_deadline timestamptz;
+	v_prefix text;
+	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
 	v_group record;
 	v_room int;
 	v_picked record;
@@ -46,7 +82,8 @@ begin
 			'pass a limit from 1 to 1000');
 	end if;
 	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
-	if v_status <> 'active' or autopost.is_restored() then
+	if autopost.is_restored() or not exists (
+		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active') then
 		return;
 	end if;
 	perform set_config('synchronous_commit', 'off', true);
@@ -69,7 +106,11 @@ begin
 		end;
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
+		v_places := v_places || array(select cardinality(v_visited) + u.place
+			from unnest(v_picked.o_places) with ordinality u (place, n) order by u.n);
 		v_visited := v_visited || v_picked.o_visited;
+		v_taken := v_taken || v_picked.o_taken;
+		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
 		v_windows := v_windows || v_picked.o_windows;
 		v_unpaid := v_unpaid || v_picked.o_unpaid;
 		if v_picked.o_quotas is not null then
@@ -84,20 +125,42 @@ begin
 		end if;
 		raise warning 'claim of the group %', v_fault;
 	end if;
-	v_now := autopost.now_ts();
+	if v_ids <> '{}' and cardinality(p_auth_refs) > 0 then
+		v_startable := autopost.startable(p_workspace_id, v_visited, v_taken, p_auth_refs);
+		v_now := v_startable.o_now;
+		v_starts := array(select case when (v_startable.o_open)[u.place]
+				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true) then u.n end
+			from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
+	else
+		v_now := autopost.now_ts();
+	end if;
 	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
+	v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
+	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+	if array_remove(v_starts, null) <> '{}' then
+		perform set_config('synchronous_commit', v_durable, true);
+	end if;
 	return query
 	with claimed as (
 		update autopost.deliveries d
 		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
 			claim_token = md5(v_salt || d.delivery_id),
-			sending_started_at = v_now, sending_lease_until = v_lease, call_begun_at = null,
-			send_at = u.slot, updated_at = v_now
-		from autopost.few(v_ids, null, null, v_slots) u
+			sending_started_at = v_now, sending_lease_until = v_lease,
+			call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
+		from autopost.few(v_ids, null, v_starts, v_slots) u
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
 			d.rendered_text, d.render_meta,
-			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for
+			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
+	), logged as (
+		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			meta)
+		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+			v_now, 'send_attempt', b.attempt, 'ok',
+			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
+				b.send_at, 'trace_id', b.trace_id))
+		from claimed b
+		where b.place is not null
 	)
 	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
 		c.auth_ref, c.rate_group,
@@ -105,7 +168,7 @@ begin
 			c.settings, d.trace_id,
 		c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
 		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-			d.last_call_at) end, d.due_at, d.scheduled_for
+			d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
 	from claimed d
 	-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
 	full join (
@@ -130,13 +193,36 @@ begin
 			where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
 		on m.message_id = d.message_id
 	order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
-	perform autopost.update_gates(p_workspace_id, v_visited, v_windows) where v_visited <> '{}';
+	if v_visited <> '{}' then
+		perform autopost.update_gates(p_workspace_id, v_visited, v_taken, v_next, v_windows);
+	end if;
 	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
 		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
-		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)),
+		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_visited')),
 			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
 			(s.value -> 'picked' ->> 'o_denied')::int)
 	from jsonb_array_elements(v_spent) s;
+end
+$$;
+
+create or replace function autopost.claim_within(p_workspace_id text, p_run_id text, p_limit int, p_capacity jsonb)
+returns setof autopost.claimed_delivery
+language plpgsql security definer set search_path = autopost, pg_temp
+as $$
+-- Purpose: moves due deliveries to status sending and leases them to p_run_id, each with its own
+--          token. Only the claim raises attempt. p_capacity: [{"platform", "rate_group", "room"}]
+--          limits the rows of a group, so that no group takes all senders of the caller. An entry
+--          without a name applies to all groups; the smallest limit counts. [] means no limit. A
+--          channel gives its due rows by greatest(not_before, scheduled_for); a retry keeps its place.
+-- Returns: at most p_limit rows (1 to 1000) that may start within a second, or at send_at if it is
+--          set. No rows is a normal answer. known_posts is set only after an unknown outcome.
+--          call_begun_at and deadline are null.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   as claim_rows.
+-- Writes:  as claim_rows.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, null) c;
 end
 $$;

@@ -18,7 +18,7 @@ $$;
 create or replace function autopost.in_flight(p_workspace_id text) returns table (delivery_id uuid, channel_id text,
 	message_id uuid, trace_id uuid, status text, not_before timestamptz, scheduled_for timestamptz, due_at timestamptz,
 	claimed_at timestamptz, claimed_by text, claim_token text, sending_started_at timestamptz,
-	sending_lease_until timestamptz)
+	sending_lease_until timestamptz, call_begun_at timestamptz)
 language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 as $$
 -- Purpose: the deliveries in flight of a workspace. No index holds them, because a claim changes
@@ -28,7 +28,7 @@ as $$
 begin
 	return query
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
-		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until
+		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
 	from autopost.channel_gates g
 	cross join lateral (
 		select x.* from autopost.deliveries x
@@ -39,7 +39,7 @@ begin
 	where g.workspace_id = p_workspace_id and g.inflight > 0
 	union all
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
-		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until
+		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.phase = 'claimed';
 end

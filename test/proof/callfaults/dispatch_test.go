@@ -39,7 +39,7 @@ func (keys) Renew(context.Context, autopost.Delivery, autopost.Secret, autopost.
 func (keys) MaterialsFor(autopost.Delivery) autopost.MediaAccess { return nil }
 
 var deliveryCalls = []string{
-	"ready_work", "claim_within", "start_call_batch", "record_series_progress", "extend_lease", "commit_outcome_batch",
+	"ready_work", "claim_and_start", "start_call_batch", "record_series_progress", "extend_lease", "commit_outcome_batch",
 	"release_claims", "release_lost", "touch_run",
 }
 

@@ -219,9 +219,9 @@ var scenarios = []scenario{
 			return pgtest.Column[int32](h.DB, `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep' and query like '%' || $1 || '%'`, call)
 		}
 		h.Until("one claim is running, and the deliveries of another are in flight", func() bool {
-			return len(lingers("claim_within")) > 0 && len(lingers("get_credential")) > 0
+			return len(lingers("claim_and_start")) > 0 && len(lingers("get_credential")) > 0
 		})
-		claim := lingers("claim_within")
+		claim := lingers("claim_and_start")
 		line.Make(netfault.Fault{Kind: netfault.Deaf})
 		h.Exec(`insert into public.gone default values`)
 		h.UntilTrue(`select not exists (select 1 from pg_stat_activity where pid = any ($1))`, claim)

@@ -113,11 +113,17 @@ func (s *shop) verdict(c *channel, content int) string {
 
 func (s *shop) claim(t *rapid.T) {
 	limit := rapid.IntRange(1, 6).Draw(t, "limit")
-	rows := s.rows(t, `select c.delivery_id, c.channel_id, c.attempt, c.claim_token from autopost.claim_deliveries($1, 'run', $2) c`, s.workspace, limit)
+	const columns = `select c.delivery_id, c.channel_id, c.attempt, c.claim_token, c.call_begun_at is not null, c.send_at from `
+	statement := columns + `autopost.claim_deliveries($1, 'run', $2) c`
+	if rapid.Bool().Draw(t, "start at once") {
+		statement = columns + `autopost.claim_and_start($1, 'run', $2, '[]', (select array_agg(distinct c.auth_ref) from autopost.channels c)) c`
+	}
+	rows := s.rows(t, statement, s.workspace, limit)
 	if len(rows) > limit {
 		t.Fatalf("%d rows for a limit of %d", len(rows), limit)
 	}
-	flying := map[string]int{}
+	flying, slots := map[string]int{}, map[*call]time.Time{}
+	var claimed []*call // with a started call
 	for _, r := range s.rowsByID {
 		if r.status == "sending" {
 			flying[r.channel]++
@@ -137,10 +143,46 @@ func (s *shop) claim(t *rapid.T) {
 			t.Fatalf("claimed at %v, before %v", s.now, r.wait)
 		}
 		s.tokens[token] = true
-		if rapid.IntRange(0, 9).Draw(t, "answer lost") > 0 {
-			s.calls = append(s.calls, &call{id: id, token: token, channel: c})
+		k := &call{id: id, token: token, channel: c}
+		begun := got[4].(bool)
+		if begun || rapid.IntRange(0, 9).Draw(t, "answer lost") > 0 {
+			s.calls = append(s.calls, k)
+		}
+		if begun {
+			claimed = append(claimed, k)
+			if got[5] != nil {
+				slots[k] = got[5].(time.Time)
+			}
 		}
 	}
+	if len(claimed) > 0 {
+		s.look(t)
+	}
+	for _, k := range claimed {
+		s.began(t, k, slots[k])
+	}
+}
+
+// cost is the number of slots of the next step.
+func (r *row) cost() int {
+	if r.steps > 1 && r.acked > 0 {
+		return images
+	}
+	return 1
+}
+
+// began judges a call that has just started with this slot; zero if nothing limits it.
+func (s *shop) began(t *rapid.T, k *call, slot time.Time) {
+	t.Helper()
+	r, at := s.rowsByID[k.id], s.now
+	if slot.After(at) {
+		at = slot
+	}
+	s.mayBegin(t, r, k.channel, at)
+	if !slot.IsZero() {
+		s.takes(t, k.channel, slot, r.cost())
+	}
+	k.started = true
 }
 
 // held draws one of the claims that workers hold; where nobody holds any, somebody claims.
@@ -185,10 +227,6 @@ func (s *shop) start(t *rapid.T) {
 func (s *shop) begin(t *rapid.T, k *call) {
 	t.Helper()
 	r := s.rowsByID[k.id]
-	cost := 1
-	if r.steps > 1 && r.acked > 0 {
-		cost = images
-	}
 	answer := s.answer(t, `select autopost.start_call($1, $2, $3)`, s.workspace, k.id, k.token)
 	holds := r.status == "sending" && r.token == k.token && r.leased
 	if answer["applied"] != true {
@@ -201,20 +239,14 @@ func (s *shop) begin(t *rapid.T, k *call) {
 	if !holds {
 		t.Fatalf("start: %v, and the claim is over: %+v", answer, r)
 	}
-	at := s.now
-	if answer["send_at"] != nil {
-		if slotAt := parse(t, answer["send_at"]); slotAt.After(at) {
-			at = slotAt
-		}
-	}
 	if answer["repeated"] == true {
 		return
 	}
-	s.mayBegin(t, r, k.channel, at)
+	var slot time.Time
 	if answer["send_at"] != nil {
-		s.takes(t, k.channel, parse(t, answer["send_at"]), cost)
+		slot = parse(t, answer["send_at"])
 	}
-	k.started = true
+	s.began(t, k, slot)
 }
 
 var outcomes = map[string]string{

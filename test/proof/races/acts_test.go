@@ -106,6 +106,7 @@ var acts = []act{
 	{"end_dispatch", "", `select autopost.end_dispatch('posttest')`, false},
 	{"claim_deliveries", "", `select * from autopost.claim_deliveries('w', 'run', 100)`, true},
 	{"claim_within", "", `select * from autopost.claim_within('w', 'run', 100, '[{"room": 1}]')`, true},
+	{"claim_and_start", "", `select * from autopost.claim_and_start('w', 'run', 100, '[{"room": 1}]', '{bot}')`, true},
 	{"start_call", "", `select autopost.start_call('w', {idle}, {idle.token})`, false},
 	{"start_call", "late for its slot", `select autopost.start_call('w', {late}, {late.token})`, false},
 	{"start_call", "repeated", `select autopost.start_call('w', {started}, {started.token})`, false},

@@ -75,7 +75,7 @@ func inParts(acts []act) bool {
 		return slices.ContainsFunc(acts, func(a act) bool { return slices.Contains(names, a.function) || slices.Contains(names, a.variant) })
 	}
 	return len(acts) > 2 && slices.ContainsFunc(acts, func(a act) bool { return a.again }) ||
-		has("claim_deliveries") && has("disable_group", "channels: a pause") ||
+		has("claim_deliveries", "claim_and_start") && has("disable_group", "channels: a pause") ||
 		has("start_call_batch") && has("workspace: paused") ||
 		has("credential refused") && len(acts) > 1 ||
 		has("enqueue_messages_and_deliveries_batch", "receive_push", "ingest_pull_chunk") && has("disable_group")
@@ -187,6 +187,8 @@ var triples = [][3]string{
 	{"claim_deliveries", "commit_outcome_batch", "enqueue_messages_and_deliveries a fresh post"},
 	{"claim_deliveries", "claim_deliveries", "release_claims"},
 	{"claim_deliveries", "start_call", "release_lost"},
+	{"claim_and_start", "commit_outcome_batch", "channels: a pause"},
+	{"claim_and_start", "claim_and_start", "release_lost"},
 	{"start_call", "rotate_auth of a channel at work", "commit_outcome platform limited"},
 	{"start_call late for its slot", "commit_outcome another channel limited", "commit_outcome channel limited"},
 	{"start_call_batch", "commit_outcome_batch", "disable_group"},

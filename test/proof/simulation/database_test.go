@@ -15,6 +15,7 @@ import (
 const (
 	lease     = 20 * time.Second
 	horizon   = time.Second
+	lead      = 5 * time.Millisecond // a claim starts calls so long before their slot
 	tolerance = 100 * time.Millisecond
 	attempts  = 1000 // no delivery here runs out of them
 )
@@ -168,8 +169,8 @@ func (d *daemon) ReadyWork(ctx context.Context, _ string, _ int, _ []dispatch.Ca
 	})
 }
 
-func (d *daemon) ClaimWithin(ctx context.Context, _, runID string, limit int, free []dispatch.Capacity) ([]autopost.Delivery, error) {
-	var claimed []autopost.Delivery
+func (d *daemon) ClaimAndStart(ctx context.Context, _, runID string, limit int, free []dispatch.Capacity, authRefs []string) ([]dispatch.Claimed, error) {
+	var claimed []dispatch.Claimed
 	_, err := ask(ctx, d, "claim", "", func(now time.Time) (tokens []string) {
 		flying, grouped := map[*channel]int{}, map[*paced]int{}
 		for _, r := range d.rows {
@@ -178,18 +179,23 @@ func (d *daemon) ClaimWithin(ctx context.Context, _, runID string, limit int, fr
 			}
 		}
 		for _, r := range d.rows {
-			c := r.channel
+			channel := r.channel
 			waits := (r.status == "queued" || r.status == "retry") && !r.due.After(now)
-			if !waits || len(tokens) == limit || flying[c] == c.parallel || grouped[c.group] == capacityOf(c.group.name, free) || d.slot(c, now).Sub(now) >= horizon {
+			if !waits || len(tokens) == limit || flying[channel] == channel.parallel || grouped[channel.group] == capacityOf(channel.group.name, free) || d.slot(channel, now).Sub(now) >= horizon {
 				continue
 			}
-			flying[c]++
-			grouped[c.group]++
+			flying[channel]++
+			grouped[channel.group]++
+			var c dispatch.Claimed
 			r.attempt++
 			r.status, r.started, r.run, r.token = "sending", false, runID, fmt.Sprintf("%s/%d", r.id, r.attempt)
 			r.lease, r.slot = now.Add(lease), d.reserve(r, now)
 			tokens = append(tokens, r.token)
-			claimed = append(claimed, d.delivery(r))
+			c.Delivery = d.delivery(r)
+			if r.started = slices.Contains(authRefs, r.id) && r.slot.Sub(now) <= lead; r.started {
+				c.Start = &dispatch.Start{Applied: true, Limited: true, SendIn: r.slot.Sub(now), Deadline: lease}
+			}
+			claimed = append(claimed, c)
 		}
 		return tokens
 	})
@@ -319,16 +325,22 @@ func (d *daemon) ReleaseClaims(ctx context.Context, _ string, tokens []string) e
 	return err
 }
 
-func (d *daemon) ReleaseLost(ctx context.Context, _, runID string, known []string) (int, error) {
-	return ask(ctx, d, "find", "", func(now time.Time) (released int) {
+func (d *daemon) ReleaseLost(ctx context.Context, _, runID string, known []string) (int, []dispatch.Claim, error) {
+	var started []dispatch.Claim
+	released, err := ask(ctx, d, "find", "", func(now time.Time) (released int) {
 		for _, r := range d.rows {
-			if r.status == "sending" && !r.started && r.run == runID && !slices.Contains(known, r.token) {
+			switch {
+			case r.status != "sending" || r.run != runID || slices.Contains(known, r.token):
+			case r.started:
+				started = append(started, dispatch.Claim{DeliveryID: r.id, ClaimToken: r.token})
+			default:
 				r.status, r.due, r.lost = "queued", now, r.token
 				released++
 			}
 		}
 		return released
 	})
+	return released, started, err
 }
 
 func (d *daemon) TouchRun(ctx context.Context, _, _ string, _ bool) error {
