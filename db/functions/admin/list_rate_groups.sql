@@ -10,9 +10,21 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_rate_groups_rows v
-	where v.workspace_id = p_workspace_id
-	order by v.platform, v.rate_group
+	select p_workspace_id, g.platform, g.rate_group, l.rate_rps, g.channels, g.enabled, l.cooldown_until, l.quota_until,
+		l.breaker_opened_at, p.group_rps
+	from (
+		select x.platform, x.rate_group, count(x.channel_id) as channels, count(x.channel_id) filter (where x.enabled) as enabled
+		from (
+			select c.platform, c.rate_group, c.channel_id, c.enabled from autopost.channels c
+			where c.workspace_id = p_workspace_id
+			union all
+			select l.platform, l.rate_group, null, null from autopost.platform_limits l
+			where l.workspace_id = p_workspace_id) x
+		group by x.platform, x.rate_group) g
+	left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = g.platform
+		and l.rate_group = g.rate_group
+	left join autopost.platforms p on p.platform = g.platform
+	order by g.platform, g.rate_group
 	limit p_limit;
 end
 $$;

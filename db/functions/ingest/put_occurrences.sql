@@ -46,9 +46,9 @@ begin
 		where l.local_at > v_recurrence.expanded_to
 		order by i.at, l.local_at) x
 	where not exists (select 1 from autopost.occurrences o
-		where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.at = x.at and not o.moved)
-	order by x.at
-	on conflict (workspace_id, recurrence_id, local_at) do nothing;
+		where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id
+		and (o.at = x.at and not o.moved or o.local_at = x.local_at))
+	order by x.at;
 	get diagnostics v_added = row_count;
 	v_recurrence.expanded_to := greatest(v_recurrence.expanded_to, p_through, (select max(l.l)
 		from unnest(p_local) l (l)));

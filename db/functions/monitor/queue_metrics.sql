@@ -34,6 +34,72 @@ begin
 end
 $$;
 
+create or replace function autopost.workspaces_with_deliveries() returns setof text
+language plpgsql stable set enable_bitmapscan = off set enable_sort = off
+as $$
+-- Purpose: the workspaces with waiting or claimed deliveries, by one probe each.
+-- Reads:   deliveries.
+declare
+	v_ids text[] := array(select distinct d.workspace_id from autopost.deliveries d where d.phase = 'claimed');
+	v_id text := '';
+begin
+	loop
+		select d.workspace_id into v_id from autopost.deliveries d
+		where d.phase in ('active', 'retry') and d.workspace_id > v_id
+		order by d.workspace_id limit 1;
+		exit when not found;
+		v_ids := v_ids || v_id;
+	end loop;
+	return query select distinct u.id from unnest(v_ids) u (id);
+end
+$$;
+
+create or replace function autopost.queue_gauges(p_workspace_id text, p_now timestamptz)
+	returns table (platform text, rate_group text, gate text, channels bigint, waiting bigint, due bigint,
+	in_flight bigint, oldest timestamptz)
+language plpgsql stable
+as $$
+-- Purpose: the rows of queue_metrics of one workspace.
+-- Reads:   as queue_metrics.
+begin
+	return query
+	select j.platform, j.rate_group, j.gate, count(*), sum(j.waiting)::bigint, sum(j.due)::bigint, sum(j.in_flight)::bigint,
+		min(j.oldest)
+	from (
+		select c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,
+			case when k.waiting = 0 then 'sending'
+				else autopost.gate_of(w.status, row(c.*)::autopost.channels, l.row, row(g.*)::autopost.channel_gates, k.oldest,
+					p_now) end as gate
+		from (
+			select u.channel_id, sum(u.waiting) as waiting, sum(u.due) as due, sum(u.in_flight) as in_flight,
+				min(u.oldest) as oldest
+			from (
+				select d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= p_now) as due, 0::bigint as in_flight,
+					min(d.due_at) as oldest
+				from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status <> 'sending'
+				group by d.channel_id
+				union all
+				select g.channel_id, 0, 0, g.inflight::bigint, null
+				from autopost.channel_gates g
+				where g.workspace_id = p_workspace_id and g.inflight > 0
+				union all
+				select d.channel_id, 0, 0, count(*), null
+				from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.phase = 'claimed'
+				group by d.channel_id) u
+			group by u.channel_id) k
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = k.channel_id
+		join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = k.channel_id
+		left join lateral (
+			select row(l.*)::autopost.platform_limits from autopost.platform_limits l
+			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
+			limit 1) l (row) on true) j
+	group by j.platform, j.rate_group, j.gate;
+end
+$$;
+
 create or replace function autopost.queue_metrics()
 returns table (workspace_id text, platform text, rate_group text, gate text, channels bigint, waiting bigint,
 	due bigint, in_flight bigint, oldest_due_at timestamptz)
@@ -49,44 +115,25 @@ as $$
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_mine text[];
+	v_id text;
+	v_rows jsonb[] := '{}';
 begin
 	perform autopost.enter_all_workspaces();
 	v_mine := autopost.own_workspaces();
+	for v_id in
+		select w.id from autopost.workspaces_with_deliveries() w (id) where v_mine is null or w.id = any (v_mine)
+	loop
+		v_rows := v_rows || array(select to_jsonb(q) || jsonb_build_object('workspace_id', v_id)
+			from autopost.queue_gauges(v_id, v_now) q);
+	end loop;
 	return query
-	with counted as materialized (
-		select d.workspace_id, d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= v_now) as due,
-			0::bigint as in_flight, min(d.due_at) as oldest
-		from autopost.deliveries d
-		where d.phase in ('active', 'retry') and d.status <> 'sending'
-		group by d.workspace_id, d.channel_id
-		union all
-		select g.workspace_id, g.channel_id, 0, 0, g.inflight::bigint, null
-		from autopost.channel_gates g
-		where g.inflight > 0
-		union all
-		select d.workspace_id, d.channel_id, 0, 0, count(*), null
-		from autopost.deliveries d
-		where d.phase = 'claimed'
-		group by d.workspace_id, d.channel_id
-	), judged as materialized (
-		select k.workspace_id, c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,
-			case when k.waiting = 0 then 'sending'
-				else autopost.gate_of(w.status, row(c.*)::autopost.channels, l.row, row(g.*)::autopost.channel_gates, k.oldest, v_now) end as gate
-		from (
-			select u.workspace_id, u.channel_id, sum(u.waiting)::bigint as waiting, sum(u.due)::bigint as due,
-				sum(u.in_flight)::bigint as in_flight, min(u.oldest) as oldest
-			from counted u
-			group by u.workspace_id, u.channel_id) k
-		join autopost.workspaces w on w.workspace_id = k.workspace_id
-		join autopost.channels c on c.workspace_id = k.workspace_id and c.channel_id = k.channel_id
-		join autopost.channel_gates g on g.workspace_id = k.workspace_id and g.channel_id = k.channel_id
-		left join lateral (
-			select row(l.*)::autopost.platform_limits from autopost.platform_limits l
-			where l.workspace_id = k.workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
-				limit 1) l (row) on true
-		where v_mine is null or k.workspace_id = any (v_mine)
+	with judged as materialized (
+		select j.workspace_id, j.platform, j.rate_group, j.gate, j.channels, j.waiting, j.due, j.in_flight, j.oldest
+		from unnest(v_rows) r (row)
+		cross join lateral jsonb_to_record(r.row) j (workspace_id text, platform text, rate_group text, gate text,
+			channels bigint, waiting bigint, due bigint, in_flight bigint, oldest timestamptz)
 	), named as (
-		select j.platform, j.gate, j.waiting, j.due, j.in_flight, j.oldest,
+		select j.platform, j.gate, j.channels, j.waiting, j.due, j.in_flight, j.oldest,
 			case when p.place <= 50 then j.workspace_id else '_other' end as workspace_id,
 			case when p.place <= 50 and s.place <= 20 then j.rate_group else '_other' end as rate_group
 		from judged j
@@ -101,9 +148,8 @@ begin
 			from judged x group by x.workspace_id, x.platform, x.rate_group) s
 			on s.workspace_id = j.workspace_id and s.platform = j.platform and s.rate_group = j.rate_group
 	)
-	select n.workspace_id, n.platform, n.rate_group, n.gate, count(*), sum(n.waiting)::bigint, sum(n.due)::bigint,
-		sum(n.in_flight)::bigint,
-		nullif(min(n.oldest), 'infinity')
+	select n.workspace_id, n.platform, n.rate_group, n.gate, sum(n.channels)::bigint, sum(n.waiting)::bigint,
+		sum(n.due)::bigint, sum(n.in_flight)::bigint, nullif(min(n.oldest), 'infinity')
 	from named n
 	group by n.workspace_id, n.platform, n.rate_group, n.gate;
 end

@@ -10,16 +10,17 @@ as $$
 begin
 	perform autopost.enter_all_workspaces();
 	return query
-	select x.type, x.status, x.reason, x.backfill, count(*), sum(x.seconds), array(
-		select count(*) filter (where t.seconds <= b.most)
-		from unnest('{1,5,15,60,300,900,3600,21600,86400}'::numeric[]) with ordinality b (most, n)
-		left join unnest(array_agg(x.seconds)) t (seconds) on true
-		group by b.n
-		order by b.n)
+	select x.type, x.status, x.reason, x.backfill, count(*), sum(x.seconds), array[
+		count(*) filter (where x.seconds <= 1), count(*) filter (where x.seconds <= 5),
+		count(*) filter (where x.seconds <= 15), count(*) filter (where x.seconds <= 60),
+		count(*) filter (where x.seconds <= 300), count(*) filter (where x.seconds <= 900),
+		count(*) filter (where x.seconds <= 3600), count(*) filter (where x.seconds <= 21600),
+		count(*) filter (where x.seconds <= 86400)]
 	from (
 		select v."eventType" as type, v.status, case when v.status = 'failed'
-				then coalesce((select d.last_error ->> 'code'
-						from autopost.event_delivery(row(s.*)::autopost.submissions) d),
+				then coalesce((select d.last_error ->> 'code' from autopost.deliveries d
+						where d.workspace_id = s.workspace_id and d.message_id = s.message_id and d.ingest_run_id = s.run_id
+						order by d.delivery_id limit 1),
 					s.last_error ->> 'code', 'unknown') else '' end as reason,
 			v.backfill, case when v.status = 'posted' and not v.backfill
 				then extract(epoch from v."postedAt" - v."createdAt") end as seconds

@@ -194,6 +194,9 @@ begin
 	select p_workspace_id, l.webhook_id, p.event_id, l.event_type, p.finished_at, p.body, v_now, v_now
 	from autopost.completed_posts(p_workspace_id, p_events, v_completers) p
 	join autopost.listeners(p_workspace_id, p_webhook_id, '{post.completed}') l on l.since <= p.finished_at
+	where not exists (
+		select 1 from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = l.webhook_id and s.event_id = p.event_id)
 	order by p.finished_at, p.event_id, l.webhook_id
 	on conflict (workspace_id, webhook_id, event_id) do nothing;
 	get diagnostics v_completed = row_count;
