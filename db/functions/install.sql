@@ -169,6 +169,7 @@
 
 -- People decide about moderated posts, and about the jobs that folders bring.
 \ir bot/decide.sql
+\ir bot/lint.sql
 \ir bot/messages.sql
 \ir bot/conversation.sql
 \ir bot/replies.sql
@@ -442,6 +443,7 @@
 \ir admin/bot_report.sql
 \ir admin/bot_transcript.sql
 \ir admin/bot_try.sql
+\ir admin/lint_bot_rules.sql
 \ir admin/replay_bot_rules.sql
 \ir admin/bot_forget.sql
 \ir admin/install_bot_examples.sql

@@ -3,11 +3,21 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(12);
+select plan(16);
 
 select is(autopost.get_summary('w'),
 	'{"pending": 0, "alerts": 0, "refused_credentials": [], "x_posts": false, "bot": false}', 'an empty workspace');
 select is(autopost.get_overview('w') -> 'flow', '[]');
+-- The pages of the bot are shown while a rule answers, and as long as its messages are kept.
+select autopost.put_bot_rule('w', 'r', '{"keywords": ["k"], "response_template": "r", "enabled": false}', 'o', 'r', false);
+select is(autopost.get_summary('w') -> 'bot', 'false', 'a draft is not enough');
+select autopost.enable_bot_rule('w', 'r', 1, 'o', 'r', false);
+select is(autopost.get_summary('w') -> 'bot', 'true');
+select autopost.enable_bot_rule('w', 'r', 0, 'o', 'r', false);
+select is(autopost.get_summary('w') -> 'bot', 'false');
+insert into autopost.bot_inbox (workspace_id, provider, chat_id, provider_message_id, inbox_id, ts, next_at, trace_id)
+values ('w', 'max', '1', '1', autopost.new_id(), autopost.now_ts(), autopost.now_ts(), autopost.new_id());
+select is(autopost.get_summary('w') -> 'bot', 'true');
 select throws_ok($$select autopost.get_summary('nowhere')$$, 'AP003');
 
 insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, secret_hash, moderated)

@@ -149,6 +149,7 @@ insert into calls values
 	('bot_transcript', $c$autopost.bot_transcript('w', 'max', null, '1', 0)$c$, 'limit'),
 	('bot_try', $c$autopost.bot_try('w', null, null, null, '[]')$c$, 'message'),
 	('bot_try', $c$autopost.bot_try('w', '{}', null, null, '{}')$c$, 'rules'),
+	('lint_bot_rules', $c$autopost.lint_bot_rules('w', '{}')$c$, 'rules'),
 	('replay_bot_rules', $c$autopost.replay_bot_rules('w', '{}', '{}', 1)$c$, 'rules'),
 	('replay_bot_rules', $c$autopost.replay_bot_rules('w', null, '{"colour": 1}', 1)$c$, 'filter'),
 	('bot_forget', $c$autopost.bot_forget('w', '', null, '1', 'o', 'r', true)$c$, 'provider'),

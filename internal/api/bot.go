@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
 	"autopost/internal/api/rest"
+	"autopost/internal/configfile"
+	"autopost/internal/problem"
 )
 
 // mostReplayed is the most messages that one replay by HTTP compares.
@@ -29,8 +32,8 @@ type botRule struct {
 	CreatedAt        time.Time `json:"created_at" doc:"When the version was written."`
 }
 
-// botRuleChange is the documented body of a change of a rule.
-type botRuleChange struct {
+// BotRuleFields are the fields of a rule that a caller sets.
+type BotRuleFields struct {
 	Enabled          *bool    `json:"enabled,omitempty" doc:"false stores the version as a draft."`
 	Intent           string   `json:"intent,omitempty" doc:"A word for what the customer wants, for reports."`
 	State            *string  `json:"state,omitempty" doc:"The rule applies in this state only; null means in any state."`
@@ -40,6 +43,11 @@ type botRuleChange struct {
 	ResponseTemplate string   `json:"response_template,omitempty" doc:"The answer."`
 	Buttons          []any    `json:"buttons,omitempty" doc:"Rows of {text, url} or {text, payload}."`
 	NextState        *string  `json:"next_state,omitempty" doc:"The state after the answer; null keeps it."`
+}
+
+// botRuleChange is the documented body of a change of a rule.
+type botRuleChange struct {
+	BotRuleFields
 	rest.Reasoned
 }
 
@@ -64,6 +72,7 @@ type botDecision struct {
 	State    string         `json:"state,omitempty" example:"default" doc:"The state of the chat."`
 	Context  map[string]any `json:"context,omitempty" doc:"Send it with the state in the next try."`
 	Language string         `json:"language,omitempty" enum:"ru,en" example:"en" doc:"The language of the answer."`
+	Guard    bool           `json:"guard,omitempty" doc:"true if the turn guard ended the state."`
 }
 
 // replayed is a stored message with its answers by the old and the new rules.
@@ -77,6 +86,47 @@ type replayed struct {
 	Changed     bool           `json:"changed" doc:"Whether the answers differ."`
 	Before      map[string]any `json:"before" doc:"kind, rule_id, version, state and text as they were."`
 	After       map[string]any `json:"after" doc:"The same by the given rules."`
+}
+
+// BotLint are the faults that rules have together.
+type BotLint struct {
+	Rules    int          `json:"rules" example:"14" doc:"How many rules were checked."`
+	Findings []BotFinding `json:"findings" nullable:"false" doc:"The faults by rule and field; none if the rules are clean."`
+}
+
+// BotFinding is a fault of a rule beside the others.
+type BotFinding struct {
+	Kind   string `json:"kind" enum:"unreachable_state,shadowed_keyword,missing_variable,endless_loop" example:"shadowed_keyword" doc:"unreachable_state: no rule leads to the state; shadowed_keyword: another keyword takes all its texts; missing_variable: the answer may show a name without a text; endless_loop: no rule ends the state."`
+	RuleID string `json:"rule_id" example:"delivery-en" doc:"The rule."`
+	Field  string `json:"field" example:"keywords" doc:"The field of the rule."`
+	Reason string `json:"reason" example:"must not contain \"delivery\": rule shipping takes all its texts first" doc:"The fault of the field."`
+	Remedy string `json:"remedy" example:"remove it, or change the priority of a rule" doc:"What corrects it."`
+}
+
+// botRuleGiven is a rule in a list of rules.
+type botRuleGiven struct {
+	RuleID string `json:"rule_id" example:"delivery-en" doc:"The rule."`
+	BotRuleFields
+}
+
+// botRuleList are rules as a list.
+type botRuleList struct {
+	Items []botRuleGiven `json:"items" nullable:"false" doc:"The rules by id, without values at their default."`
+}
+
+type lintBotInput struct {
+	Body struct {
+		Rules json.RawMessage `json:"rules,omitempty" doc:"Rules with rule_id and the fields of a change; without them the enabled ones are checked."`
+	}
+}
+
+type importBotInput struct {
+	rest.AuditedWrite
+	rest.Dry
+	Body struct {
+		rest.Reasoned
+		Rules []map[string]json.RawMessage `json:"rules" minItems:"1" maxItems:"2000" nullable:"false" doc:"Rules with rule_id and the fields of a change."`
+	}
 }
 
 // botChat is a dialog of a bot.
@@ -264,7 +314,90 @@ func registerBot(d *server) {
 			return d.db.BotReport(ctx, workspace, in.Since, in.Limit)
 		})
 	})
+	registerBotFiles(d)
 	registerBotChats(d)
+}
+
+// registerBotFiles registers the operations on lists of rules.
+func registerBotFiles(d *server) {
+	rest.Register(d.Server, rest.Operation{
+		ID: "lint-bot-rules", Method: http.MethodPost, Path: "/bot/lint", Summary: "Find faults that rules have together", Answer: BotLint{},
+		Example:     map[string]any{},
+		Description: "Finds states to which no rule leads, keywords that never decide, variables without a text, and states that no rule ends. Nothing changes.",
+	}, func(ctx context.Context, in *lintBotInput) (rest.Reply, error) {
+		return d.Get(ctx, "", func(ctx context.Context, workspace string) (json.RawMessage, error) {
+			return d.db.LintBotRules(ctx, workspace, in.Body.Rules)
+		})
+	})
+	rest.Register(d.Server, rest.Operation{
+		ID: "export-bot-rules", Method: http.MethodGet, Path: "/bot/export", Summary: "Export the enabled rules as a list", Answer: botRuleList{},
+		Description: "Values at their default and drafts are left out. The list may be sent as rules to import, try, replay and lint.",
+	}, func(ctx context.Context, _ *struct{}) (rest.Reply, error) {
+		return d.Get(ctx, "", func(ctx context.Context, workspace string) (json.RawMessage, error) {
+			items, err := d.db.ExportConfig(ctx, workspace)
+			return encoded(map[string]any{"items": BotRuleList(items)}, err)
+		})
+	})
+	rest.Register(d.Server, rest.Operation{
+		ID: "import-bot-rules", Method: http.MethodPost, Path: "/bot/import", Summary: "Write a list of rules, all or none", Answer: ConfigAnswer{},
+		Example:     map[string]any{"rules": []map[string]any{{"rule_id": "delivery-en", "keywords": []string{"deliver"}, "response_template": "We deliver within 2 days."}}, "reason": "new shop"},
+		Description: "Each changed rule gets its next version. A field that a rule leaves out gets its default. Rules that the list does not name stay.",
+	}, d.importBotRules)
+}
+
+// importBotRules writes rules; a refusal names the rule and its field.
+func (d *server) importBotRules(ctx context.Context, in *importBotInput) (rest.Reply, error) {
+	if repeated, err := d.Repeated(ctx, in.Once); err != nil {
+		return rest.Reply{}, err
+	} else if repeated != nil {
+		return *repeated, nil
+	}
+	read, err := configfile.ListItems(configfile.KindOf("bot_rule"), "rule_id", in.Body.Rules)
+	if err != nil {
+		return rest.Reply{}, rest.Wrong("body.rules", "is not a list of rules: "+err.Error(), "correct the list")
+	}
+	items := make([]ConfigItem, 0, len(read))
+	for _, item := range read {
+		items = append(items, ConfigItem{Kind: item.Kind, ID: item.ID, Fields: item.Fields})
+	}
+	var refused *problem.Problem
+	reply, err := d.Do(ctx, in.AuditedWrite, rest.Change{DryRun: in.DryRun, Reason: in.Body.Reason}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
+		written, err := d.db.ApplyConfig(ctx, a, items)
+		refused = refusedRule(written.Answer)
+		return written, err
+	})
+	if refused != nil {
+		return rest.Reply{}, refused
+	}
+	return reply, err
+}
+
+// refusedRule returns the problem of a refused list of rules, with the place of the fault; nil if it was not refused.
+func refusedRule(answer json.RawMessage) *problem.Problem {
+	var a ConfigAnswer
+	if json.Unmarshal(answer, &a) != nil || a.Reason != "invalid" {
+		return nil
+	}
+	for n, e := range a.Errors {
+		a.Errors[n].Field = fmt.Sprintf("body.rules.%d.%s", a.Item, e.Field)
+	}
+	return problem.WrongRequest.Says("Nothing was changed: see errors.").With(a.Errors...)
+}
+
+// BotRuleList returns the rules of a configuration as a list, with their ids.
+func BotRuleList(items []ConfigItem) []map[string]any {
+	rows := []map[string]any{}
+	for _, item := range items {
+		if item.Kind != "bot_rule" {
+			continue
+		}
+		row := map[string]any{"rule_id": item.ID}
+		for name, value := range item.Fields {
+			row[name] = value
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 func orEmpty(fields map[string]any) map[string]any {

@@ -207,6 +207,7 @@ type botTools interface {
 	EnableBotRule(ctx context.Context, a rest.OperatorAction, rule string, version int) (rest.Written, error)
 	BotForget(ctx context.Context, a rest.OperatorAction, provider, authRef, chat string) (rest.Written, error)
 	BotTry(ctx context.Context, workspace string, rules json.RawMessage, config, state, message any) (json.RawMessage, error)
+	LintBotRules(ctx context.Context, workspace string, rules json.RawMessage) (json.RawMessage, error)
 	ReplayBotRules(ctx context.Context, workspace string, rules json.RawMessage, filter any, limit int) ([]json.RawMessage, error)
 	BotReport(ctx context.Context, workspace string, since time.Time, limit int) (json.RawMessage, error)
 	BotTranscript(ctx context.Context, workspace, provider, authRef, chat string, limit int) ([]json.RawMessage, error)

@@ -18,7 +18,7 @@ import (
 )
 
 func botCommand() *cobra.Command {
-	return parentCommand("bot", "Manage the shop bot", botRulesCommand(), botTalkCommand(), botReplayCommand(), botReportCommand(), botChatsCommand(), botTranscriptCommand(), botForgetCommand())
+	return parentCommand("bot", "Manage the shop bot", botRulesCommand(), botTalkCommand(), botLintCommand(), botReplayCommand(), botReportCommand(), botChatsCommand(), botTranscriptCommand(), botForgetCommand())
 }
 
 func botChatsCommand() *cobra.Command {

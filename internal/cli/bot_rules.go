@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,22 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"autopost/internal/api"
 	"autopost/internal/configfile"
 	"autopost/internal/pg"
 )
 
 // botRule is the resource of a rule of the bot.
-var botRule = configfile.Resource{Name: "bot_rule", Section: "bot_rules", Fields: []configfile.Field{
-	{Name: "enabled", Type: configfile.Boolean, Help: "whether this version answers; false stores a draft (default: true)"},
-	{Name: "intent", Type: configfile.Text, Help: "topic of the rule, like delivery"},
-	{Name: "state", Type: configfile.Text, Help: "state in which the rule applies (default: any)"},
-	{Name: "keywords", Type: configfile.List, Help: "words of which a message contains one"},
-	{Name: "priority", Type: configfile.Number, Help: "the higher one wins (default: 0)"},
-	{Name: "max_turns", Type: configfile.Number, Help: "messages after which the scenario ends (default: 5)"},
-	{Name: "response_template", Type: configfile.Text, Help: "answer; {name} is the customer, {text} the message"},
-	{Name: "buttons", Type: configfile.Object, Help: `rows of buttons as JSON, like [[{"text": "Returns", "payload": "return"}]]`},
-	{Name: "next_state", Type: configfile.Text, Help: "state after the answer (default: it stays)"},
-}}
+var botRule = configfile.KindOf("bot_rule")
 
 func botRulesCommand() *cobra.Command {
 	return parentCommand("rules", "Manage the rules of the bot", botRulesListCommand(), botRulesShowCommand(), botRulesSetCommand(), botRulesEnableCommand(), botRulesDisableCommand(),
@@ -135,8 +127,9 @@ func botRulesImportCommand() *cobra.Command {
 	var m operatorFlags
 	cmd := &cobra.Command{
 		Use: "import FILE", Short: "Write the rules of a YAML list",
-		Long: `Write the rules of a YAML list, each as the next version of its rule. All are checked
-first; unchanged rules get no version. Rules that the file does not name stay.`,
+		Long: `Write the rules of a YAML list, each as the next version of its rule: all of them or none.
+A field that the file leaves out gets its default; an unchanged rule gets no version. Rules
+that the file does not name stay.`,
 		Example: "  autopost bot rules import rules.yaml --dry-run",
 		Args:    oneArgument("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -144,51 +137,48 @@ first; unchanged rules get no version. Rules that the file does not name stay.`,
 			if err != nil {
 				return err
 			}
-			return m.with(cmd, func(ctx context.Context, store *pg.Store) error { return m.importRules(ctx, store, rows) })
+			items, err := configfile.ListItems(botRule, "rule_id", rows)
+			if err != nil {
+				return usageError{fmt.Errorf("%s: %w", inputName(args[0]), err)}
+			}
+			return m.with(cmd, func(ctx context.Context, store *pg.Store) error { return m.importRules(ctx, store, items) })
 		},
 	}
 	m.flags(cmd)
 	return cmd
 }
 
-// importRules checks all rules before it writes the first.
-func (m *operatorFlags) importRules(ctx context.Context, store *pg.Store, rows []ruleRow) error {
-	type imported struct {
-		RuleID string       `json:"rule_id"`
-		Result string       `json:"result"`
-		Answer pg.PutAnswer `json:"-"`
+// importRules writes all rules or none.
+func (m *operatorFlags) importRules(ctx context.Context, store *pg.Store, items []configfile.Item) error {
+	answer, err := pg.Decode[pg.ConfigAnswer](store.ApplyConfig(ctx, m.act, configItems(items)))
+	if err != nil {
+		return err
 	}
-	var list []imported
-	for _, dry := range []bool{true, m.act.DryRun} {
-		list = list[:0]
-		act := m.act
-		act.DryRun = dry
-		for _, row := range rows {
-			answer, err := pg.Decode[pg.PutAnswer](store.PutBotRule(ctx, act, row.id, row.fields))
-			if err != nil {
-				return err
-			}
-			result := "changed"
-			switch {
-			case answer.Reason == "unchanged":
-				result = answer.Reason
-			case !answer.Applied:
-				return fmt.Errorf("nothing was changed: rule %s is not valid\n%s", row.id, fieldErrorLines(answer.Errors))
-			case answer.Created:
-				result = "added"
-			}
-			list = append(list, imported{RuleID: row.id, Result: result})
+	if answer.Reason == "invalid" {
+		return fmt.Errorf("nothing was changed: rule %s is not valid\n%s", items[answer.Item].ID, fieldErrorLines(answer.Errors))
+	}
+	results := map[string]string{}
+	for _, change := range answer.Items {
+		results[change.ID] = "changed"
+		if change.Created {
+			results[change.ID] = "added"
 		}
+	}
+	type imported struct {
+		RuleID string `json:"rule_id"`
+		Result string `json:"result"`
+	}
+	list := make([]imported, 0, len(items))
+	cells := make([][]any, 0, len(items))
+	for _, item := range items {
+		one := imported{item.ID, cmp.Or(results[item.ID], "unchanged")}
+		list, cells = append(list, one), append(cells, []any{one.RuleID, one.Result})
 	}
 	if m.asJSON {
 		return printItems(list)
 	}
 	if m.act.DryRun {
 		fmt.Fprintln(os.Stdout, dryRunHeading)
-	}
-	cells := make([][]any, 0, len(list))
-	for _, one := range list {
-		cells = append(cells, []any{one.RuleID, one.Result})
 	}
 	return printTable([]string{"rule", "result"}, cells)
 }
@@ -197,25 +187,15 @@ func botRulesExportCommand() *cobra.Command {
 	var f readFlags
 	cmd := &cobra.Command{
 		Use: "export", Short: "Print the enabled rules as a YAML list", Example: "  autopost bot rules export > rules.yaml", Args: noArguments,
+		Long: `Print the version that answers of each rule as a YAML list. Values at their default and
+drafts are left out.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
-				list, err := store.List(ctx, pg.Query{Function: "list_bot_rules", Workspace: workspace, Filter: map[string]any{"enabled": true}, Limit: listLimit})
+				items, err := store.ExportConfig(ctx, workspace)
 				if err != nil {
 					return err
 				}
-				rows := make([]map[string]any, 0, len(list))
-				for _, raw := range list {
-					var row map[string]any
-					if err := json.Unmarshal(raw, &row); err != nil {
-						return fmt.Errorf("decode a rule: %w", err)
-					}
-					for name, value := range row {
-						if value == nil || name == "version" || name == "created_at" || name == "enabled" {
-							delete(row, name)
-						}
-					}
-					rows = append(rows, row)
-				}
+				rows := api.BotRuleList(items)
 				if f.asJSON {
 					return printItems(rows)
 				}
@@ -231,23 +211,58 @@ func botRulesExportCommand() *cobra.Command {
 	return cmd
 }
 
-// ruleRow is a rule of a file.
-type ruleRow struct {
-	id     string
-	fields pg.Fields
+func botLintCommand() *cobra.Command {
+	var f readFlags
+	var rulesFile string
+	cmd := &cobra.Command{
+		Use: "lint", Short: "Find faults that rules have together",
+		Long: `Find faults that rules have together: a state to which no rule leads, a keyword that never
+decides, a variable without a text, and a state that no rule ends. Exits 1 if there is one.`,
+		Example: "  autopost bot lint --rules rules.yaml",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rules, err := readRules(rulesFile)
+			if err != nil {
+				return err
+			}
+			return f.run(cmd, func(ctx context.Context, store *pg.Store, workspace string) error {
+				raw, err := store.LintBotRules(ctx, workspace, rules)
+				if err != nil {
+					return err
+				}
+				return f.printFindings(raw)
+			})
+		},
+	}
+	rulesFlag(cmd, &rulesFile)
+	f.addOne(cmd)
+	return cmd
 }
 
-// MarshalJSON writes the rule with its id.
-func (r ruleRow) MarshalJSON() ([]byte, error) {
-	all := map[string]any{"rule_id": r.id}
-	for name, value := range r.fields {
-		all[name] = value
+// printFindings prints the faults of rules. It fails if there is one.
+func (f *readFlags) printFindings(raw json.RawMessage) error {
+	var lint api.BotLint
+	if err := json.Unmarshal(raw, &lint); err != nil {
+		return fmt.Errorf("decode the findings: %w", err)
 	}
-	return json.Marshal(all)
+	if f.asJSON {
+		if err := printJSON(raw); err != nil {
+			return err
+		}
+	} else {
+		for _, one := range lint.Findings {
+			fmt.Fprintf(os.Stdout, "rule %s: %s %s: %s (%s)\n", one.RuleID, one.Field, one.Reason, one.Remedy, one.Kind)
+		}
+		fmt.Fprintf(os.Stdout, "%s, %s\n", counted(lint.Rules, "rule", "rules"), counted(len(lint.Findings), "finding", "findings"))
+	}
+	if len(lint.Findings) > 0 {
+		return errSilent
+	}
+	return nil
 }
 
 // readRuleRows reads the rules of a YAML or JSON list.
-func readRuleRows(name string) ([]ruleRow, error) {
+func readRuleRows(name string) ([]map[string]json.RawMessage, error) {
 	raw, err := readInput(name)
 	if err != nil {
 		return nil, err
@@ -259,14 +274,5 @@ func readRuleRows(name string) ([]ruleRow, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s: %w", inputName(name), err)}
 	}
-	rules := make([]ruleRow, 0, len(rows))
-	for i, row := range rows {
-		rule := ruleRow{fields: row}
-		if json.Unmarshal(row["rule_id"], &rule.id) != nil || rule.id == "" {
-			return nil, usageError{fmt.Errorf("%s: rule %d must have a rule_id: name it", inputName(name), i+1)}
-		}
-		delete(rule.fields, "rule_id")
-		rules = append(rules, rule)
-	}
-	return rules, nil
+	return rows, nil
 }

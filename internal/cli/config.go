@@ -32,9 +32,9 @@ func configExportCommand() *cobra.Command {
 		Short: "Write the configuration of all workspaces as YAML",
 		Long: `Write the settings and the configuration of all workspaces as YAML: credentials, rate
 groups, templates, channels, quotas, budgets, retry policies, sources, endpoints, result
-webhooks and alert targets. Values at their default are left out. The file contains no
-secrets, only their references. A source URL with a key in it is written as it is. The same
-configuration gives the same bytes, so the file suits version control.`,
+webhooks, alert targets and rules of the bot. Values at their default are left out. The file
+contains no secrets, only their references. A source URL with a key in it is written as it
+is. The same configuration gives the same bytes, so the file suits version control.`,
 		Example: `  autopost config export --out autopost.yaml`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -157,6 +157,17 @@ var Kinds = []Resource{
 		{"users", List, "numeric ids of the people who may decide (default: any member)"},
 		{"enabled", Boolean, "whether the chat is asked (default: true)"},
 	}},
+	{"bot_rule", "bot_rules", []Field{
+		{"enabled", Boolean, "whether this version answers; false stores a draft (default: true)"},
+		{"intent", Text, "topic of the rule, like delivery"},
+		{"state", Text, "state in which the rule applies (default: any)"},
+		{"keywords", List, "words of which a message contains one"},
+		{"priority", Number, "the higher one wins (default: 0)"},
+		{"max_turns", Number, "messages after which the scenario ends (default: 5)"},
+		{"response_template", Text, "answer; {name} is the customer, {text} the message"},
+		{"buttons", Object, `rows of buttons as JSON, like [[{"text": "Returns", "payload": "return"}]]`},
+		{"next_state", Text, "state after the answer (default: it stays)"},
+	}},
 }
 
 // KindOf returns the resource of a name. It panics if the name is not in Kinds.

@@ -111,6 +111,10 @@ var rules = map[string]Rule{
 
 	"moderation_chat.auth_ref":  needed(from("credentials")),
 	"moderation_chat.target_id": needed(from("chats")),
+
+	"bot_rule.priority":          bounds("", -1_000_000, 1_000_000),
+	"bot_rule.max_turns":         bounds("messages", 1, 1000),
+	"bot_rule.response_template": needed(Rule{Lines: true}),
 }
 
 // Rule returns the rule of a field, or of a key of an object ("settings.long_text").

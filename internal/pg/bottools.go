@@ -28,6 +28,11 @@ func (s *Store) BotTry(ctx context.Context, workspace string, rules json.RawMess
 	return s.answerOf(ctx, "bot try", workspace, `select * from autopost.bot_try($1, $2, $3, $4, $5)`, rules, config, state, message)
 }
 
+// LintBotRules checks rules together, or the enabled ones if rules is nil.
+func (s *Store) LintBotRules(ctx context.Context, workspace string, rules json.RawMessage) (json.RawMessage, error) {
+	return s.answerOf(ctx, "lint bot rules", workspace, `select * from autopost.lint_bot_rules($1, $2)`, rules)
+}
+
 // ReplayBotRules answers stored messages by rules, or by the enabled ones if rules is nil. filter is that of the function.
 func (s *Store) ReplayBotRules(ctx context.Context, workspace string, rules json.RawMessage, filter any, limit int) ([]json.RawMessage, error) {
 	return s.rowsOf(ctx, "replay bot rules", workspace, `select to_jsonb(r) from autopost.replay_bot_rules(@workspace, @rules, @filter, @limit) r`,

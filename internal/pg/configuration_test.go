@@ -124,7 +124,7 @@ func TestRulesMatchTheFunctions(t *testing.T) {
 	}
 	for kind, function := range map[string]string{
 		"channel": `channel_rules(null)`, "moderation_chat": `moderation_chat_rules()`, "quota": `quota_rules()`, "endpoint": `endpoint_rules()`,
-		"retry_policy": `retry_policy_rules(null)`, "source": `source_rules(null)`, "alert_target": `alert_target_rules()`, "webhook": `webhook_rules()`,
+		"retry_policy": `retry_policy_rules(null)`, "source": `source_rules(null)`, "alert_target": `alert_target_rules()`, "webhook": `webhook_rules()`, "bot_rule": `bot_rule_fields()`,
 	} {
 		var known map[string]rule
 		require.NoError(t, json.Unmarshal([]byte(pgtest.Value[string](db, `select autopost.`+function+`::text`)), &known))

@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// mostLines is how many lines of a conversation a page shows, mostAsked how many messages the report reads.
-	mostLines, mostAsked = 200, 2000
+	// mostLines is how many lines of a conversation a page shows, mostGroups how many groups of questions.
+	mostLines, mostGroups = 200, 100
+	// reportDays is the period of the report.
+	reportDays = 30
 	// mostTried is how many lines the test chat keeps.
 	mostTried = 20
 )
@@ -142,15 +144,30 @@ func (r botRuleRow) fields() url.Values {
 
 // botRuleList is a page of rules: of each the version that answers, else the newest.
 type botRuleList struct {
-	Rows page[botRuleRow]
+	Rows page[botRuleRow] `json:"-"`
+	// Findings are the faults that the enabled rules have together.
+	Findings []botFinding `json:"findings"`
 	// New is the form of a new rule; nil if the address does not ask for it.
-	New url.Values
+	New url.Values `json:"-"`
+}
+
+// botFinding is a fault of a rule beside the others.
+type botFinding struct {
+	Kind   string `json:"kind"`
+	RuleID string `json:"rule_id"`
+	Field  string `json:"field"`
+	Reason string `json:"reason"`
+	Remedy string `json:"remedy"`
 }
 
 func (s *server) botRules(v *view) {
 	q := v.r.URL.Query()
 	var list botRuleList
 	if err := v.get(addressOf("/bot/rules", "limit", "200", "cursor", q.Get("cursor")), &list.Rows); err != nil {
+		v.fail(err)
+		return
+	}
+	if err := v.call(http.MethodPost, "/bot/lint", map[string]any{}, &list); err != nil {
 		v.fail(err)
 		return
 	}
@@ -314,31 +331,27 @@ func (d botTrial) lines() string {
 
 // unmatchedData is the report of the questions that no rule answered.
 type unmatchedData struct {
-	Questions []countOf
-	// Read is how many messages the report is about.
-	Read int
+	Messages  int             `json:"messages"`
+	Rate      float64         `json:"fallback_rate"`
+	Questions []unmatchedLine `json:"unmatched"`
 }
 
-// unmatched counts the questions of the last messages that no rule answered then.
+// unmatchedLine are questions with the same words.
+type unmatchedLine struct {
+	Count   int       `json:"count"`
+	Example string    `json:"example"`
+	LastAt  time.Time `json:"last_at"`
+}
+
+// percent is the share of the messages without a rule.
+func (d unmatchedData) percent() string { return strconv.FormatFloat(100*d.Rate, 'f', 1, 64) }
+
+// unmatched shows the questions that no rule answered, grouped by their words.
 func (s *server) unmatched(v *view) {
-	var answer struct {
-		Items []struct {
-			MessageText *string `json:"message_text"`
-			Before      struct {
-				Kind string `json:"kind"`
-			} `json:"before"`
-		} `json:"items"`
-	}
-	if err := v.call(http.MethodPost, "/bot/replay", map[string]any{"limit": mostAsked, "since": v.now.AddDate(0, 0, -30).Format(time.RFC3339)}, &answer); err != nil {
+	var d unmatchedData
+	if err := v.get(addressOf("/bot/report", "since", v.now.AddDate(0, 0, -reportDays).Format(time.RFC3339), "limit", num(mostGroups)), &d); err != nil {
 		v.fail(err)
 		return
 	}
-	of := map[string]int{}
-	for _, i := range answer.Items {
-		if asked := strings.ToLower(strings.TrimSpace(text(i.MessageText))); asked != "" && slices.Contains([]string{"fallback", "escalated"}, i.Before.Kind) {
-			of[asked]++
-		}
-	}
-	all := counts(of)
-	v.show(http.StatusOK, "unmatched", unmatchedPage(v, unmatchedData{all[:min(len(all), 100)], len(answer.Items)}), unmatchedPanel(v, unmatchedData{all[:min(len(all), 100)], len(answer.Items)}))
+	v.show(http.StatusOK, "unmatched", unmatchedPage(v, d), unmatchedPanel(v, d))
 }

@@ -47,7 +47,7 @@ type parameter struct {
 
 // asking are operations of POST that may be repeated: they ask, or only their last call counts.
 var asking = []string{"plan-post", "preview-template", "preview-x-post", "test-credential", "check-credential", "discover-chats", "create-session", "confirm-me",
-	"try-bot", "replay-bot", "test-source", "diff-config"}
+	"try-bot", "replay-bot", "lint-bot-rules", "test-source", "diff-config"}
 
 // writes reports whether the operation changes something.
 func (o operation) writes() bool {

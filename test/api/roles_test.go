@@ -29,7 +29,7 @@ var lowest = map[string]string{
 	"rotate-channel-auth": "owner", "put-endpoint": "owner", "rotate-endpoint": "owner", "disable-endpoint": "owner", "put-workspace": "owner", "list-keys": "owner",
 	"get-key": "owner", "disable-key": "owner",
 	"prepare-publish-job": "editor", "approve-publish-job": "approver", "reject-publish-job": "approver",
-	"put-bot-rule": "editor", "enable-bot-rule": "editor", "forget-bot-chat": "owner",
+	"put-bot-rule": "editor", "import-bot-rules": "editor", "enable-bot-rule": "editor", "forget-bot-chat": "owner",
 	"list-users": "owner", "get-user": "owner", "put-user": "owner", "list-invitations": "owner", "create-invitation": "owner", "remove-invitation": "owner", "create-key": "owner",
 	"test-credential": "owner", "set-credential": "owner", "check-credential": "operator", "link-credential": "owner", "discover-chats": "operator", "remove-credential": "owner",
 	"put-webhook": "owner", "test-webhook": "operator", "replay-webhook": "operator",

@@ -42,6 +42,37 @@ func TestBotRulesAreManagedByCommands(t *testing.T) {
 	require.Zero(t, again.Code, again.Stderr)
 	require.Equal(t, 3, strings.Count(again.Stdout, "unchanged"), again.Stdout)
 
+	// A list is written as a whole: a refused rule leaves the others as they are.
+	h.File("wrong.json", `[{"rule_id": "delivery", "keywords": ["x"], "response_template": "Changed."}, {"rule_id": "bad", "keywords": [], "response_template": "r"}]`)
+	refused(t, h, "rule bad is not valid", "bot", "rules", "import", "wrong.json")
+	h.File("twice.json", `[{"rule_id": "bad", "keywords": ["k"], "response_template": "r"}, {"rule_id": "bad", "keywords": ["k"], "response_template": "r"}]`)
+	refused(t, h, "bot_rule bad must be given once", "bot", "rules", "import", "twice.json")
+	require.Equal(t, 3, pgtest.Value[int](h.DB, `select count(*)::int from autopost.bot_rules`))
+
+	// The configuration file has them too, and an export changes nothing.
+	file := h.Run(nil, "config", "export", "--workspace", "news")
+	require.Contains(t, file.Stdout, "    bot_rules:\n      delivery:\n        keywords: [deliver, shipping]\n        response_template: Within 2 days.\n", file.Stderr)
+	h.File("autopost.yaml", file.Stdout)
+	require.Zero(t, h.Run(nil, "config", "diff", "autopost.yaml", "--workspace", "news", "--exit-code").Code)
+	h.File("autopost.yaml", strings.ReplaceAll(file.Stdout, "Within 2 days.", "Within 4 days."))
+	ok(t, h, "config", "apply", "autopost.yaml", "--workspace", "news", "--yes")
+	require.Contains(t, h.RunWithInput("shipping\n", "bot", "chat").Stdout, "Within 4 days.")
+	ok(t, h, "bot", "rules", "enable", "delivery", "--version", "1")
+
+	// A lint finds the faults of a file, and exits 1.
+	clean := h.Run(nil, "bot", "lint")
+	require.Zero(t, clean.Code, clean.Stdout)
+	require.Equal(t, "3 rules, 0 findings\n", clean.Stdout)
+	h.File("faults.yaml", strings.ReplaceAll(exported.Stdout, "{order}", "{odrer}"))
+	faults := h.Run(nil, "bot", "lint", "--rules", "faults.yaml")
+	require.Equal(t, 1, faults.Code)
+	require.Equal(t, `rule order: response_template may show {odrer} without a text, in state order: write {name}, {text} or a state that the conversation has passed, in the spelling of the rule (missing_variable)
+3 rules, 1 finding
+`, faults.Stdout)
+	require.Equal(t, 2, h.Run(nil, "bot", "lint", "--rules", "nothing.yaml").Code)
+	h.File("bad.yaml", "- rule_id: bad\n  keywords: [k]\n")
+	refused(t, h, "bad: response_template", "bot", "lint", "--rules", "bad.yaml")
+
 	// Past conversations show what other rules change.
 	for i, text := range []string{"shipping?", "nonsense"} {
 		h.Exec(`select autopost.bot_take('news', 'max', 'max', jsonb_build_object('update_type', 'message_created', 'timestamp', 1795000000000 + $1::int, 'user_locale', 'en', 'message', jsonb_build_object(

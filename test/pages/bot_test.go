@@ -65,7 +65,14 @@ func TestRulesOfTheBotAreWrittenAndTried(t *testing.T) {
 	p := s.owner()
 	fields := []string{"rule_id", "payment", "intent", "payment", "keywords", "card\npay", "response_template", "Cards are fine, {name}.", "priority", "3", "max_turns", "5"}
 	require.Equal(t, "/bot/rules/payment?done=bot_rule", p.post("/bot/rules/new/put", fields...).header.Get("Location"))
-	require.Contains(t, p.get("/bot/rules").body, "Cards are fine, {name}.")
+	rules := p.get("/bot/rules").body
+	require.Contains(t, rules, "Cards are fine, {name}.")
+	require.NotContains(t, rules, "of these rules")
+	require.Equal(t, http.StatusSeeOther, p.post("/bot/rules/new/put", "rule_id", "late", "intent", "payment", "keywords", "paypal", "response_template", "No.", "priority", "1", "max_turns", "5").status)
+	rules = p.get("/bot/rules").body
+	require.Contains(t, rules, "1 fault of these rules")
+	require.Contains(t, rules, "rule payment takes all its texts first")
+	require.Equal(t, http.StatusSeeOther, p.post("/bot/rules/late/enable", "version", "0").status)
 	asked := p.post("/bot/try", "text", "May I pay?")
 	require.Contains(t, asked.body, "Cards are fine, Ann.")
 	require.Contains(t, asked.body, "payment 1")

@@ -6,7 +6,7 @@ as $$
 --          does the same and rolls back. An item of p_items may refer only to earlier ones:
 --          {"kind": workspace | credential | group | template | channel | quota | budget |
 --          retry_policy | source | endpoint | webhook | recurrence |
---          alert_target | moderation_chat, "id",
+--          alert_target | moderation_chat | bot_rule, "id",
 --          "fields": as the function of the kind takes them, but the whole config_json of a source}, or {"kind", "id", "retire": true} to
 --          disable. An item of kind workspace may create it. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "unchanged": the number of items, "items": [each changed

@@ -1,3 +1,11 @@
+create or replace function autopost.bot_unmatched(p_kind text, p_rule_id text, p_meta jsonb) returns boolean
+language sql immutable parallel safe
+as $$
+-- Purpose: true for a line of the log about a message for which no rule was found: the customer got
+--          the fallback text or an operator.
+select p_kind = 'fallback' or p_kind = 'escalated' and p_rule_id is null and p_meta -> 'guard' is null
+$$;
+
 create or replace function autopost.bot_report(p_workspace_id text, p_filter jsonb, p_limit int) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
@@ -18,7 +26,9 @@ begin
 	v_until := coalesce(autopost.instant_in(p_filter, 'until'), 'infinity');
 	return (
 		with said as materialized (
-			select l.ts, l.id, l.kind, l.message_text from autopost.bot_logs l
+			select l.ts, l.id, l.kind, l.message_text,
+				autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) as unmatched
+			from autopost.bot_logs l
 			where l.workspace_id = p_workspace_id and l.ts >= v_since and l.ts < v_until
 			and l.kind in ('matched', 'fallback', 'guarded', 'escalated', 'relayed')
 			order by l.ts desc, l.id desc
@@ -31,14 +41,14 @@ begin
 				select array(select distinct x.word
 					from regexp_split_to_table(autopost.bot_fold(s.message_text), '[^[:alnum:]]+') x (word)
 					where x.word <> '' order by x.word) as words) w
-			where s.kind = 'fallback' and s.message_text <> ''
+			where s.unmatched and s.message_text <> ''
 			group by w.words
 			order by count(*) desc, max(s.ts) desc
 			limit p_limit)
 		select jsonb_build_object('since', v_since, 'messages', (select count(*) from said),
 			'kinds', (select coalesce(jsonb_object_agg(k.kind, k.n), '{}')
 				from (select s.kind, count(*) as n from said s group by s.kind) k),
-			'fallback_rate', (select coalesce(round(avg((s.kind = 'fallback')::int), 4), 0) from said s
+			'fallback_rate', (select coalesce(round(avg(s.unmatched::int), 4), 0) from said s
 				where s.kind <> 'relayed'),
 			'unmatched', (select coalesce(jsonb_agg(jsonb_build_object('words', to_jsonb(u.words), 'count', u.n,
 				'example', u.example, 'last_at', u.last_at) order by u.n desc, u.last_at desc), '[]') from unmatched u)));

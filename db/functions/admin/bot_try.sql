@@ -7,7 +7,8 @@ as $$
 --          of an endpoint; null for {}. p_state: {"state", "context", "expired"} of the last answer; null for a
 --          new chat. p_message: {"text", "name", "language"}.
 -- Returns: {"kind": matched | fallback | guarded | escalated | relayed, "rule_id", "version", "intent",
---          "text", "buttons", "state", "context", "language"}; state and context are the next p_state.
+--          "text", "buttons", "state", "context", "language", "guard": true if the turn guard ended the
+--          state}; state and context are the next p_state.
 -- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
 -- Reads:   bot_rules.
 begin
@@ -23,11 +24,12 @@ language plpgsql immutable
 as $$
 -- Purpose: rules with the fields of put_bot_rule and rule_id, as bot_decide takes them. Rules with enabled
 --          false do not count; version is 0 if it is not given.
--- Raises:  AP001 for an invalid rule, with its id, field and reason.
+-- Raises:  AP001 for an invalid rule, with its id, field and reason, and for a rule that is given twice.
 declare
 	v_rule record;
 	v_put jsonb;
 	v_fault jsonb;
+	v_seen text[] := '{}';
 	v_rules jsonb := '[]';
 begin
 	perform autopost.require_array('rules', p_rules);
@@ -35,6 +37,11 @@ begin
 		r.value - '{rule_id,version,created_at}'::text[] as fields
 		from jsonb_array_elements(p_rules) with ordinality r order by r.ordinality loop
 		perform autopost.require_argument('rules', coalesce(v_rule.id, '') <> '');
+		if v_rule.id = any (v_seen) then
+			perform autopost.raise_argument('rules', format('%s: rule_id must be given once', v_rule.id),
+				'write one version of each rule');
+		end if;
+		v_seen := v_seen || v_rule.id;
 		v_put := autopost.put_row(v_rule.fields, autopost.bot_rule_fields(), null);
 		v_fault := (v_put -> 'errors' || case when v_put -> 'errors' = '[]'
 			then autopost.bot_rule_errors(v_put -> 'after') else '[]' end) -> 0;

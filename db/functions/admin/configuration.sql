@@ -231,6 +231,35 @@ begin
 end
 $$;
 
+create or replace function autopost.put_bot_rule_item(
+	p_workspace_id text, p_rule_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean
+) returns jsonb
+language plpgsql
+as $$
+-- Purpose: put_bot_rule for a file, which describes the version that answers. A draft beside this
+--          version changes nothing. With enabled false the fields are a draft.
+-- Reads:   bot_rules.
+declare
+	v_old jsonb := (
+		select autopost.bot_rule_row(r) from autopost.bot_rules r
+		where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id and r.enabled
+			and p_fields -> 'enabled' is distinct from 'false');
+	v_seen jsonb;
+	v_answer jsonb;
+begin
+	if v_old is not null then
+		v_seen := autopost.put_answer(autopost.put_row(autopost.bot_rule_given(p_fields), autopost.bot_rule_fields(),
+			v_old), null, p_dry_run);
+		if v_seen ->> 'reason' = 'unchanged' then
+			return v_seen;
+		end if;
+	end if;
+	v_answer := autopost.put_bot_rule(p_workspace_id, p_rule_id, p_fields, p_operator, p_reason, p_dry_run);
+	return v_answer || case when v_answer -> 'applied' = 'true' and v_old is not null
+		then jsonb_build_object('before', v_seen -> 'before', 'after', v_seen -> 'after') else '{}' end;
+end
+$$;
+
 create or replace function autopost.put_item(p_workspace_id text, p_item jsonb, p_operator text, p_reason text,
 	p_dry_run boolean) returns jsonb
 language plpgsql
@@ -284,10 +313,12 @@ begin
 		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'moderation_chat' then
 		return autopost.put_moderation_chat(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'bot_rule' then
+		return autopost.put_bot_rule_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.raise_argument('items',
 			format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, recurrence, alert_target or moderation_chat');
+			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, recurrence, alert_target, moderation_chat or bot_rule');
 	end case;
 	return null;
 end
@@ -298,7 +329,7 @@ create or replace function autopost.retire_item(p_workspace_id text, p_kind text
 language plpgsql
 as $$
 -- Purpose: disables an item and keeps its row. A rate group gets the limit of its platform, a
---          template loses all enabled versions, a retry policy becomes the inherited one. The endpoint in use by a source gets default fields. Quotas, budgets and
+--          template or rule of the bot loses its enabled versions, a retry policy becomes the inherited one. The endpoint in use by a source gets default fields. Quotas, budgets and
 --          credentials cannot be disabled and stay unchanged.
 -- Returns: as the function of the kind.
 -- Reads:   templates, list_sources (view).
@@ -326,6 +357,10 @@ begin
 		return v_answer;
 	when 'quota', 'budget', 'credential' then
 		return v_answer;
+	when 'bot_rule' then
+		v_answer := autopost.enable_bot_rule(p_workspace_id, p_id, 0, p_operator, p_reason, false);
+		return v_answer || case when v_answer -> 'applied' = 'true'
+			then '{"created": false, "before": {"enabled": true}, "after": {"enabled": false}}'::jsonb else '{}' end;
 	when 'retry_policy' then
 		v_fields := (select jsonb_object_agg(r.key, null) from jsonb_each(autopost.retry_policy_rules(null)) r);
 	when 'endpoint' then

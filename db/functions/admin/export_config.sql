@@ -4,10 +4,11 @@ as $$
 -- Purpose: returns the items from which apply_config creates this workspace again, at one instant:
 --          [{"kind", "id", "fields"}] by kind and id. Defaults are omitted; config_json of a source
 --          is complete. Only the locations of secrets are included. An endpoint with only the
---          values that its source gave it is omitted. Only the engine may call it.
+--          values that its source gave it is omitted. A rule of the bot has its enabled version;
+--          drafts and disabled rules are omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
 --          quotas, budgets, own_retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets,
---          moderation_chats.
+--          moderation_chats, bot_rules.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -96,6 +97,10 @@ begin
 			select 13, 'moderation_chat', t.chat_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.moderation_chat_rules()),
 				autopost.default_fields(autopost.moderation_chat_rules()))
-			from autopost.moderation_chats t where t.workspace_id = p_workspace_id) i);
+			from autopost.moderation_chats t where t.workspace_id = p_workspace_id
+			union all
+			select 14, 'bot_rule', r.rule_id, autopost.fields_that_differ(autopost.bot_rule_row(r),
+				autopost.default_fields(autopost.bot_rule_fields()))
+			from autopost.bot_rules r where r.workspace_id = p_workspace_id and r.enabled) i);
 end
 $$;

@@ -2,7 +2,7 @@ create or replace function autopost.summary_of(p_workspace_id text) returns json
 language plpgsql stable
 as $$
 -- Purpose: the object of get_summary.
--- Reads:   submissions, alerts, x_post_config, bot_rules.
+-- Reads:   submissions, alerts, x_post_config, bot_rules, bot_inbox.
 declare
 	v_most constant int := 1000;
 begin
@@ -19,7 +19,8 @@ begin
 				where a.workspace_id = p_workspace_id and a.ended_at is null and a.kind = 'auth_lost'
 				order by a.raised_at limit 20) l),
 		'x_posts', exists (select 1 from autopost.x_post_config x where x.workspace_id = p_workspace_id),
-		'bot', exists (select 1 from autopost.bot_rules b where b.workspace_id = p_workspace_id));
+		'bot', exists (select 1 from autopost.bot_rules b where b.workspace_id = p_workspace_id and b.enabled)
+			or exists (select 1 from autopost.bot_inbox i where i.workspace_id = p_workspace_id));
 end
 $$;
 
@@ -29,7 +30,8 @@ as $$
 -- Purpose: returns what every page shows of a workspace. It is cheap.
 -- Returns: {"pending": posts that wait for a decision, "alerts": open ones (1,000 means that many or
 --          more of both), "refused_credentials": alerts about credentials that a platform refuses,
---          "x_posts": true if Global X posts are configured, "bot": true if the bot has rules}.
+--          "x_posts": true if Global X posts are configured, "bot": true if a rule of the bot is
+--          enabled or a customer has written}.
 -- Reads:   as summary_of.
 begin
 	perform autopost.enter_workspace(p_workspace_id);

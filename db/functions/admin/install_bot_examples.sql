@@ -12,7 +12,7 @@ select '[
 		"buttons": [[{"text": "Payment", "payload": "payment"}, {"text": "Returns", "payload": "return"}]]},
 	{"rule_id": "payment-ru", "intent": "payment", "keywords": ["оплат", "картой", "рассрочк"], "priority": 10,
 		"response_template": "Принимаем карты, СБП и наличные при получении."},
-	{"rule_id": "payment-en", "intent": "payment", "keywords": ["payment", "pay ", "credit card"], "priority": 10,
+	{"rule_id": "payment-en", "intent": "payment", "keywords": ["pay", "credit card"], "priority": 10,
 		"response_template": "You can pay by card, by bank transfer, or in cash on delivery."},
 	{"rule_id": "returns-ru", "intent": "returns", "keywords": ["возврат", "вернуть", "обмен"], "priority": 20,
 		"response_template": "Вернуть товар можно в течение 14 дней. Напишите номер заказа.",

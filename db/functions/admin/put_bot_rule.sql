@@ -23,6 +23,13 @@ select autopost.row_fields(to_jsonb(p_rule) || jsonb_build_object('keywords', p_
 	autopost.bot_rule_fields())
 $$;
 
+create or replace function autopost.bot_rule_given(p_fields jsonb) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: given fields of a rule as they are stored: no buttons are null.
+select case when p_fields -> 'buttons' = '[]' then p_fields || '{"buttons": null}' else p_fields end
+$$;
+
 create or replace function autopost.bot_button_errors(p_buttons jsonb) returns jsonb
 language plpgsql immutable parallel safe
 as $$
@@ -115,7 +122,7 @@ begin
 	select r.* into v_old from autopost.bot_rules r
 	where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id order by r.version desc limit 1;
 	perform autopost.check_new_id('rule_id', p_rule_id) where v_old.rule_id is null;
-	v_put := autopost.put_row(p_fields, v_fields,
+	v_put := autopost.put_row(autopost.bot_rule_given(p_fields), v_fields,
 		case when v_old.rule_id is not null then autopost.bot_rule_row(v_old) end);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.bot_rule_errors(v_put -> 'after') end, p_dry_run);
@@ -131,7 +138,7 @@ begin
 			max_turns, response_template, buttons, next_state, created_at)
 		values (p_workspace_id, p_rule_id, v_version, v_new.enabled, coalesce(v_new.intent, ''), v_new.state,
 			jsonb_build_object('keywords', v_put -> 'after' -> 'keywords', 'mode', 'contains'), v_new.priority,
-			v_new.max_turns, v_new.response_template, nullif(v_new.buttons, '[]'), v_new.next_state, autopost.now_ts());
+			v_new.max_turns, v_new.response_template, v_new.buttons, v_new.next_state, autopost.now_ts());
 		perform autopost.audit(p_workspace_id, 'put_bot_rule', 'bot_rule:' || p_rule_id, v_act, v_answer -> 'before',
 			v_answer -> 'after' || jsonb_build_object('version', v_version));
 	end if;

@@ -179,12 +179,13 @@ begin
 		'rule_id', v_done -> 'rule_id', 'version', v_done -> 'version', 'state_before', v_state.state,
 		'state_after', v_done -> 'state', 'response', v_done -> 'text',
 		'meta', jsonb_build_object('idempotency_key', v_reply, 'inbound_kind', v_in.kind, 'intent', v_done -> 'intent',
+			'guard', v_done -> 'guard',
 			'expired', nullif(v_state.expires_at < v_now, false), 'context_before', nullif(v_state.context, '{}'),
 			'expires_at', v_expires, 'language', v_done -> 'language')));
 	perform autopost.emit_note(p_workspace_id, case v_done ->> 'kind' when 'escalated' then 'bot_escalated'
 		else 'bot_fallback' end, 'ok', null, null, null, jsonb_build_object('provider', v_in.provider, 'auth_ref',
 		v_in.auth_ref, 'chat_id', v_in.chat_id, 'reply_id', v_reply, 'rule_id', v_done -> 'rule_id', 'trace_id',
-		v_in.trace_id, 'guard', nullif(v_done ->> 'kind' = 'guarded', false)))
+		v_in.trace_id, 'guard', v_done -> 'guard'))
 	where v_done ->> 'kind' in ('fallback', 'guarded', 'escalated');
 	update autopost.bot_inbox i
 	set status = 'processed', processed_at = v_now, message = null, error = null

@@ -126,7 +126,8 @@ as $$
 --          at max_turns of the rule that owns the state the guard ends it. In state operator the bot
 --          is silent. A rule that leads to operator where none is configured leads to default.
 -- Returns: {"kind": matched | fallback | guarded | escalated | relayed, "rule_id", "version",
---          "intent", "text", "buttons", "state", "context", "language"}; without text for relayed.
+--          "intent", "text", "buttons", "state", "context", "language", "guard": true if it ended the
+--          state}; without text for relayed.
 declare
 	v_reset boolean := coalesce((p_state ->> 'expired')::boolean, false);
 	v_state text := case when v_reset then 'default' else coalesce(p_state ->> 'state', 'default') end;
@@ -144,7 +145,7 @@ begin
 	end if;
 	if v_state <> 'default' and v_turns >= coalesce((v_context ->> 'max_turns')::int, 5) then
 		v_answer := autopost.bot_give_up(p_rules, p_config, v_language, true);
-		return v_answer || jsonb_build_object('language', v_language, 'context', '{}'::jsonb,
+		return v_answer || jsonb_build_object('language', v_language, 'context', '{}'::jsonb, 'guard', true,
 			'state', case v_answer ->> 'kind' when 'escalated' then 'operator' else 'default' end);
 	end if;
 	v_rule := autopost.bot_match(p_rules, v_state, v_text);
