@@ -203,6 +203,14 @@ func wrapNames(names []string) string {
 	return lines.String() + "."
 }
 
+// checkPause checks the duration of a pause.
+func checkPause(pause time.Duration) error {
+	if pause < time.Second {
+		return usageError{fmt.Errorf("--for must be at least 1s, got %s: write it like --for 1h", pause)}
+	}
+	return nil
+}
+
 func channelPauseCommand() *cobra.Command {
 	var m operatorFlags
 	var pause time.Duration
@@ -214,8 +222,8 @@ in the queue and are sent when the pause ends. Calls that are running are not st
 		Example: `  autopost channel pause city --for 1h --reason "platform maintenance"`,
 		Args:    oneArgument("channel id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if pause < time.Second {
-				return usageError{fmt.Errorf("--for must be at least 1s, got %s: write it like --for 1h", pause)}
+			if err := checkPause(pause); err != nil {
+				return err
 			}
 			m.subject = "channel " + args[0]
 			return m.run(cmd, func(ctx context.Context, store *pg.Store, act pg.OperatorAction) (pg.ActAnswer, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,16 +13,31 @@ import (
 )
 
 func groupCommand() *cobra.Command {
-	return parentCommand("group", "Manage rate groups", groupListCommand(), groupSetCommand(),
+	return parentCommand("group", "Manage rate groups", groupListCommand(), groupSetCommand(), groupPauseCommand(),
 		groupSwitchCommand("disable", "Disable all channels of a rate group; their queues stay", (*pg.Store).DisableGroup),
-		groupSwitchCommand("enable", "Enable all channels of a rate group and end their pauses", (*pg.Store).EnableGroup))
+		groupSwitchCommand("enable", "Enable all channels of a rate group and end their pauses", (*pg.Store).EnableGroup, "resume"))
 }
 
-func groupSwitchCommand(verb, short string, do func(*pg.Store, context.Context, pg.OperatorAction, string, string) (pg.Written, error)) *cobra.Command {
+func groupPauseCommand() *cobra.Command {
+	var pause time.Duration
+	cmd := groupSwitchCommand("pause", "Pause all channels of a rate group for a duration", func(store *pg.Store, ctx context.Context, act pg.OperatorAction, platform, group string) (pg.Written, error) {
+		return store.PauseGroup(ctx, act, platform, group, pause)
+	})
+	cmd.Long = `Pause all channels of a rate group for a duration. The new pause replaces earlier ones.
+Deliveries wait in the queue and are sent when the pause ends. Calls that are running are
+not stopped. autopost group resume ends the pause.`
+	cmd.Example = `  autopost group pause news-bot --platform telegram --for 1h --reason "incident"`
+	durationFlag(cmd, &pause, "for", 0, "duration of the pause, like 90s, 2h or 2d (required)")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return checkPause(pause) }
+	return cmd
+}
+
+func groupSwitchCommand(verb, short string, do func(*pg.Store, context.Context, pg.OperatorAction, string, string) (pg.Written, error), aliases ...string) *cobra.Command {
 	var m operatorFlags
 	var platform string
 	cmd := &cobra.Command{
 		Use:     verb + " GROUP",
+		Aliases: aliases,
 		Short:   short,
 		Example: "  autopost group " + verb + ` news-bot --platform telegram --reason "incident"`,
 		Args:    oneArgument("rate group"),

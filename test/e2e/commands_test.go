@@ -118,7 +118,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		{"source"}, {"source", "add"}, {"source", "list"}, {"source", "show"}, {"source", "set"}, {"source", "enable"}, {"source", "disable"}, {"source", "fetch"}, {"source", "test"}, {"source", "import"},
 		{"media"}, {"media", "list"}, {"media", "upload"}, {"media", "sweep"}, {"media", "orphans"},
 		{"channel", "add"}, {"channel", "set"}, {"channel", "list"}, {"channel", "show"}, {"channel", "remove"}, {"channel", "import"},
-		{"group"}, {"group", "disable"}, {"group", "enable"}, {"group", "list"}, {"group", "set"}, {"quota"}, {"quota", "list"}, {"quota", "set"}, {"quota", "remove"}, {"budget"}, {"budget", "list"}, {"budget", "show"}, {"budget", "set"},
+		{"group"}, {"group", "disable"}, {"group", "enable"}, {"group", "list"}, {"group", "pause"}, {"group", "resume"}, {"group", "set"}, {"quota"}, {"quota", "list"}, {"quota", "set"}, {"quota", "remove"}, {"budget"}, {"budget", "list"}, {"budget", "show"}, {"budget", "set"},
 		{"retry-policy"}, {"retry-policy", "list"}, {"retry-policy", "set"},
 		{"workspace"}, {"workspace", "add"}, {"workspace", "set"}, {"workspace", "list"}, {"workspace", "show"}, {"workspace", "pause"}, {"workspace", "resume"}, {"workspace", "disable"},
 		{"template"}, {"template", "list"}, {"template", "show"}, {"template", "put"}, {"template", "enable"}, {"template", "disable"}, {"template", "preview"}, {"setting"}, {"setting", "list"}, {"setting", "set"},

@@ -72,10 +72,20 @@ func TestRunbookOfAGroup(t *testing.T) {
 	require.Equal(t, 1, h.Push(d, "secret-cms", harness.Post("text", "One")).Number("enqueued"))
 	h.Drained("news")
 	require.Len(t, h.Accepted(sim.Filter{Chat: other}), 1)
-	ok(t, h, "group", "enable", harness.Telegram, because)
+	ok(t, h, "group", "resume", harness.Telegram, because)
 	require.Equal(t, 2, h.Push(d, "secret-cms", harness.Post("text", "Two")).Number("enqueued"))
 	h.Drained("news")
 	require.Len(t, h.Accepted(sim.Filter{Chat: chat}), 1)
+
+	require.Equal(t, 2, h.Run(nil, "group", "pause", harness.Telegram, because).Code, "a duration is required")
+	ok(t, h, "group", "pause", harness.Telegram, "--for", "1h", because)
+	require.Equal(t, 2, h.Push(d, "secret-cms", harness.Post("text", "Three")).Number("enqueued"))
+	h.Until("the other channel has it", func() bool { return len(h.Accepted(sim.Filter{Chat: other})) == 3 })
+	require.Len(t, h.Accepted(sim.Filter{Chat: chat}), 1)
+	require.Equal(t, 1, events(h, "channel_paused"))
+	ok(t, h, "group", "enable", harness.Telegram, because)
+	h.Drained("news")
+	require.Len(t, h.Accepted(sim.Filter{Chat: chat}), 2)
 
 	h.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('news', 'second', 'telegram', 'env:SECOND'), ('news', 'sign', 'webhook', 'env:SIGN')`)
 	for to, says := range map[string]string{
