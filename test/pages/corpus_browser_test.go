@@ -27,6 +27,9 @@ func TestHostileValuesInABrowser(t *testing.T) {
 	b.visit("/login")
 	b.do(chromedp.SendKeys("#email", ann), chromedp.SendKeys("#password", password))
 	b.send(`form[action="/login"] button`)
+	b.visit("/compose")
+	b.do(chromedp.SendKeys("#text", hostileText()))
+	b.until("the dry run has the text", `document.querySelector("#plan .pv")?.textContent.includes("</textarea>")`)
 	for _, corpus := range corpora {
 		s.Exec(`select public.poison_all($1, $2)`, corpus, append(decided, chosen...))
 		c.openAll()
@@ -45,11 +48,5 @@ func TestHostileValuesInABrowser(t *testing.T) {
 			}
 		}
 	}
-	b.visit("/compose")
-	b.do(chromedp.SendKeys("#text", hostileText()))
-	b.until("the dry run has the text", `document.querySelector("#plan .pv")`)
-	b.visit("/find")
-	b.do(chromedp.SendKeys("main input[name=q]", "<script>"))
-	require.Empty(t, b.said())
 	require.Zero(t, dialogs.Load(), "no script of a value ran")
 }
