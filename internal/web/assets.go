@@ -25,7 +25,7 @@ type asset struct {
 
 // sources lists the files of each asset.
 var sources = map[string][]string{
-	"app.css":     {"tokens.css", "app.css", "frame.css", "operations.css", "first.css", "compose.css", "calendar.css", "decisions.css", "xposts.css", "bot.css"},
+	"app.css":     {"tokens.css", "app.css", "frame.css", "operations.css", "first.css", "compose.css", "post.css", "calendar.css", "decisions.css", "xposts.css", "bot.css"},
 	"app.js":      {"app.js", "keys.js", "live.js", "compose.js", "calendar.js"},
 	"htmx.js":     {"htmx.js"},
 	"icons.svg":   {"icons.svg"},

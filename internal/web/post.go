@@ -14,9 +14,6 @@ import (
 	"autopost/internal/problem"
 )
 
-// explainedAtOnce is how many deliveries the page of a post explains without a further click.
-const explainedAtOnce = 10
-
 // postRow is the delivery of a post to one channel.
 type postRow struct {
 	DeliveryID        string     `json:"delivery_id"`
@@ -35,8 +32,9 @@ type postRow struct {
 // why explains a delivery.
 type why struct {
 	Now struct {
-		Sentence string `json:"sentence"`
-		HeldBy   []wait `json:"held_by"`
+		Sentence string     `json:"sentence"`
+		SendAt   *time.Time `json:"send_at"`
+		HeldBy   []wait     `json:"held_by"`
 	} `json:"now"`
 	Chain []step `json:"chain"`
 }
@@ -45,6 +43,8 @@ type why struct {
 type wait struct {
 	Gate  string     `json:"gate"`
 	Until *time.Time `json:"until"`
+	// Last is the latest end, if channels of a block wait until different times.
+	Last *time.Time `json:"-"`
 }
 
 // step is a part of the history of a delivery.
@@ -52,7 +52,9 @@ type step struct {
 	TS       time.Time `json:"ts"`
 	Action   string    `json:"action"`
 	Result   string    `json:"result"`
+	Attempt  int       `json:"attempt"`
 	Sentence string    `json:"sentence"`
+	Error    *failure  `json:"error"`
 }
 
 // isUnknown reports whether the delivery waits for a person who knows whether it was published.
@@ -101,8 +103,10 @@ type postData struct {
 	Change *postChange `json:"-"`
 	// Changed are the changes of the post since it was sent.
 	Changed []changeRow `json:"-"`
-	// targets are the targets of channels by their ids.
-	targets map[string]string
+	// Causes are the blocks of the deliveries that do not have the post.
+	Causes []cause `json:"-"`
+	// channels are the channels by their ids.
+	channels map[string]channel
 }
 
 // rows returns the deliveries that were sent, or all others with those that need a person first.
@@ -149,7 +153,7 @@ func (s *server) post(v *view) {
 	if v.r.Header.Get("HX-Target") == "delivery-"+d.Open && d.Open != "" {
 		for _, row := range d.Deliveries {
 			if row.DeliveryID == d.Open {
-				v.render(http.StatusOK, deliveryRow(v, &d, row))
+				v.render(http.StatusOK, causeBlock(v, &d, cause{[]postRow{row}}))
 				return
 			}
 		}
@@ -168,18 +172,22 @@ func (v *view) readPost() (postData, error) {
 		return d, err
 	}
 	d.Open = v.r.URL.Query().Get("delivery")
-	explained := 0
-	for _, row := range d.rows(false) {
-		if row.Status == "deduped" || explained >= explainedAtOnce && row.DeliveryID != d.Open {
-			continue
-		}
-		explained++
-		if err := d.explain(v, row.DeliveryID); err != nil {
-			return d, err
-		}
+	if err := v.readChanges(&d); err != nil {
+		return d, err
+	}
+	if err := v.readCauses(&d); err != nil {
+		return d, err
 	}
 	d.Ask, d.Change = d.ask(v), d.change(v)
-	return d, v.readChanges(&d)
+	return d, nil
+}
+
+// nameOf is the name of the channel of a delivery.
+func (d *postData) nameOf(r postRow) string {
+	if ch, known := d.channels[r.ChannelID]; known {
+		return ch.name()
+	}
+	return r.ChannelID
 }
 
 func (d *postData) explain(v *view, id string) error {
@@ -202,14 +210,18 @@ func (d *postData) ask(v *view) *question {
 	return q
 }
 
-// subjects returns the deliveries that an act is for: the one that is named, else all that it fits.
+// subjects returns the deliveries that an act is for: those that are named, else all that it fits. Only one at a time is
+// said to be there or absent.
 func (d *postData) subjects(act, only string) []string {
-	var ids []string
+	var ids, named []string
+	if only != "" {
+		named = strings.Split(only, ",")
+	}
 	for _, r := range d.Deliveries {
-		if only != "" && r.DeliveryID != only {
+		if only != "" && !slices.Contains(named, r.DeliveryID) {
 			continue
 		}
-		fits := map[string]bool{"retry": isEnded(r.Status), "skip": isWaiting(r.Status), "found": only != "" && r.Status == "retry", "absent": only != "" && r.Status == "retry"}
+		fits := map[string]bool{"retry": isEnded(r.Status), "skip": isWaiting(r.Status), "found": len(named) == 1 && r.Status == "retry", "absent": len(named) == 1 && r.Status == "retry"}
 		if fits[act] {
 			ids = append(ids, r.DeliveryID)
 		}

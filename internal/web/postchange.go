@@ -80,7 +80,7 @@ func (d *postData) published(r postRow) string {
 	case "youtube":
 		return "https://youtu.be/" + url.PathEscape(first)
 	case "telegram":
-		target, _, _ := strings.Cut(d.targets[r.ChannelID], ":")
+		target, _, _ := strings.Cut(d.channels[r.ChannelID].TargetID, ":")
 		if name, isName := strings.CutPrefix(target, "@"); isName {
 			return "https://t.me/" + url.PathEscape(name) + "/" + url.PathEscape(first)
 		}
@@ -91,8 +91,23 @@ func (d *postData) published(r postRow) string {
 	return ""
 }
 
-// readChanges reads the requested changes of a post, and the targets of its channels.
+// readChanges reads the channels of a post, and the requested changes of what was sent.
 func (v *view) readChanges(d *postData) error {
+	d.channels = map[string]channel{}
+	unknown := func(r postRow) bool { _, known := d.channels[r.ChannelID]; return !known }
+	for n, cursor := 0, ""; n < mostChannelPages && slices.ContainsFunc(d.Deliveries, unknown); n++ {
+		var channels page[channel]
+		if err := v.get("/channels?limit=200"+cursor, &channels); err != nil {
+			return err
+		}
+		for _, c := range channels.Items {
+			d.channels[c.ChannelID] = c
+		}
+		if channels.NextCursor == nil {
+			break
+		}
+		cursor = "&cursor=" + url.QueryEscape(*channels.NextCursor)
+	}
 	if d.counts().of("sent") == 0 {
 		return nil
 	}
@@ -101,14 +116,6 @@ func (v *view) readChanges(d *postData) error {
 		return err
 	}
 	d.Changed = changes.Items
-	var channels page[channel]
-	if err := v.get("/channels?limit=200", &channels); err != nil {
-		return err
-	}
-	d.targets = map[string]string{}
-	for _, c := range channels.Items {
-		d.targets[c.ChannelID] = c.TargetID
-	}
 	return nil
 }
 

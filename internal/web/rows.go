@@ -15,9 +15,10 @@ type page[Row any] struct {
 
 // failure is the error of the last call of a delivery.
 type failure struct {
-	Code    string `json:"code"`
-	Known   bool   `json:"known"`
-	Message string `json:"message"`
+	Code     string `json:"code"`
+	Category string `json:"category"`
+	Known    bool   `json:"known"`
+	Message  string `json:"message"`
 }
 
 // counted are the deliveries of a post by status.
@@ -94,6 +95,7 @@ type channel struct {
 	Platform            string     `json:"platform"`
 	TargetID            string     `json:"target_id"`
 	AuthRef             string     `json:"auth_ref"`
+	RateGroup           string     `json:"rate_group"`
 	Title               *string    `json:"title"`
 	Enabled             bool       `json:"enabled"`
 	PausedUntil         *time.Time `json:"paused_until"`
