@@ -25,6 +25,11 @@ var Roles string
 //go:embed grants.sql
 var Grants string
 
+// Distribute brings the schema onto a Citus cluster. It runs there after the grants.
+//
+//go:embed distribute.sql
+var Distribute string
+
 // Seed is the workspace of the demo and the example for autopost seed.
 //
 //go:embed seed.sql

@@ -35,13 +35,18 @@ const (
 // Migrate brings a database up to date: roles, tables, functions, grants and
 // partitions. It is repeatable, waits for another migration of the same database,
 // and needs a direct connection (no pooler) as a role that may create roles, or
-// that is a member of autopost_owner where the roles exist.
+// that is a member of autopost_owner where the roles exist. In a Citus cluster url leads to
+// the coordinator, the role is a superuser and all nodes are up.
 func Migrate(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	distributed, err := onCoordinator(ctx, conn)
+	if err != nil {
+		return err
+	}
 	if err := waitForMigrations(ctx, conn); err != nil {
 		return fmt.Errorf("wait for other migrations: %w", err)
 	}
@@ -51,12 +56,17 @@ func Migrate(ctx context.Context, url string) error {
 	if err := checkBaseline(ctx, conn); err != nil {
 		return err
 	}
-	if err := migrateTables(ctx, url); err != nil {
+	if err := migrateTables(ctx, url, distributed); err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.BetweenMigrations)
-	if err := installFunctions(ctx, conn); err != nil {
+	if err := installFunctions(ctx, conn, distributed); err != nil {
 		return err
+	}
+	if distributed {
+		if err := distribute(ctx, conn); err != nil {
+			return err
+		}
 	}
 	if _, err := conn.Exec(ctx, `select autopost.ensure_event_partitions()`); err != nil {
 		return fmt.Errorf("make the partitions of events: %w", err)
@@ -130,8 +140,8 @@ func checkBaseline(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // migrateTables runs the numbered migrations as the owner.
-func migrateTables(ctx context.Context, url string) error {
-	provider, closePool, err := migrations(url)
+func migrateTables(ctx context.Context, url string, distributed bool) error {
+	provider, closePool, err := migrations(url, distributed)
 	if err != nil {
 		return err
 	}
@@ -142,13 +152,16 @@ func migrateTables(ctx context.Context, url string) error {
 	return nil
 }
 
-func migrations(url string) (*goose.Provider, func(), error) {
+func migrations(url string, distributed bool) (*goose.Provider, func(), error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, nil, fmt.Errorf("parse the database URL: %w", err)
 	}
 	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, `set role autopost_owner`)
+		if err == nil && distributed {
+			_, err = conn.Exec(ctx, sequentialDDL)
+		}
 		return err
 	}))
 	files, err := fs.Sub(db.Migrations, "migrations")
@@ -174,7 +187,7 @@ type Migration struct {
 
 // Status lists every migration of this binary and whether the database has it.
 func Status(ctx context.Context, url string) ([]Migration, error) {
-	provider, closePool, err := migrations(url)
+	provider, closePool, err := migrations(url, false)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +256,7 @@ func writeFunctions(w io.Writer) error {
 	return err
 }
 
-// FunctionsDigest returns the digest of the views, functions, grants and migrations of this program. The first call
+// FunctionsDigest returns the digest of the views, functions, grants, migrations and distribute.sql of this program. The first call
 // computes it.
 var FunctionsDigest = sync.OnceValues(func() (string, error) {
 	migrations, err := fs.Glob(db.Migrations, "migrations/*.sql")
@@ -261,12 +274,13 @@ var FunctionsDigest = sync.OnceValues(func() (string, error) {
 		}
 		fmt.Fprintf(sum, "%s\n%s\n", name, text)
 	}
+	fmt.Fprintln(sum, db.Distribute)
 	return hex.EncodeToString(sum.Sum(nil)), nil
 })
 
 // installFunctions re-creates all functions and grants in one transaction, unless
 // the database has exactly these already.
-func installFunctions(ctx context.Context, conn *pgx.Conn) error {
+func installFunctions(ctx context.Context, conn *pgx.Conn, distributed bool) error {
 	var source strings.Builder
 	if err := writeFunctions(&source); err != nil {
 		return err
@@ -286,7 +300,7 @@ func installFunctions(ctx context.Context, conn *pgx.Conn) error {
 		if installed == digest {
 			return nil
 		}
-		if _, err := tx.Exec(ctx, source.String()); err != nil {
+		if err := installSource(ctx, tx, source.String(), distributed); err != nil {
 			return fmt.Errorf("install functions: %w", err)
 		}
 		if _, err := tx.Exec(ctx, `delete from autopost.installed_functions`); err != nil {
