@@ -30,7 +30,7 @@ schema. Without it a superuser runs the statements of --print-roles first.`,
 				return err
 			}
 			return withNewDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, opened *daemon.Database) error {
-				if err := schema.Migrate(ctx, opened.DirectURL); err != nil {
+				if err := schema.Migrate(ctx, opened.CoordinatorURL); err != nil {
 					return err
 				}
 				fmt.Fprintln(os.Stderr, "the schema is up to date")
@@ -52,7 +52,7 @@ func migrateStatusCommand() *cobra.Command {
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), func(ctx context.Context, _ config.Config, opened *daemon.Database) error {
-				list, err := schema.Status(ctx, opened.DirectURL)
+				list, err := schema.Status(ctx, opened.CoordinatorURL)
 				if err != nil {
 					return err
 				}

@@ -29,7 +29,7 @@ configuration: workspaces, channels, endpoints and others. db/seed.sql is an exa
 				if err := db.MigratePrivate(ctx); err != nil {
 					return err
 				}
-				if err := schema.Seed(ctx, db.DirectURL, string(script)); err != nil {
+				if err := schema.Seed(ctx, db.CoordinatorURL, string(script)); err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)
 				}
 				return nil

@@ -33,6 +33,9 @@ type Config struct {
 	// ListenURL is a direct connection for LISTEN and migrations. Its default is
 	// DatabaseURL, so it is zero only together with it.
 	ListenURL DSN
+	// CoordinatorURL is the coordinator of a Citus cluster, for migrations and event
+	// partitions. Its default is ListenURL.
+	CoordinatorURL DSN
 	// PostgresBin is the folder of initdb and postgres; empty means search.
 	PostgresBin string
 	// DataDir is an absolute path. It is created when it is first needed.
@@ -269,8 +272,13 @@ func (c *Config) complete() error {
 	if c.ListenURL.IsZero() {
 		c.ListenURL = c.DatabaseURL
 	}
-	if c.DatabaseURL.IsZero() && c.Explicit(listenURL) {
-		return fmt.Errorf("%s must be set together with %s: set both, or neither for a private PostgreSQL", listenURL, databaseURL)
+	if c.CoordinatorURL.IsZero() {
+		c.CoordinatorURL = c.ListenURL
+	}
+	for _, name := range []string{listenURL, coordinatorURL} {
+		if c.DatabaseURL.IsZero() && c.Explicit(name) {
+			return fmt.Errorf("%s must be set together with %s: set both, or neither for a private PostgreSQL", name, databaseURL)
+		}
 	}
 	if c.BlobURL == "" {
 		c.BlobURL = "file://" + filepath.ToSlash(filepath.Join(c.DataDir, "media")) + "?create_dir=true&no_tmp_dir=true"

@@ -73,6 +73,7 @@ func TestEnvironmentWinsOverFile(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "postgres://u:p@h/d", c.DatabaseURL.Reveal())
 			require.Equal(t, c.DatabaseURL, c.ListenURL)
+			require.Equal(t, c.ListenURL, c.CoordinatorURL)
 			require.Equal(t, 70, c.PullChunkSize)
 			require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.1/32")}, c.OutboundAllow)
 			require.True(t, c.Explicit("DATABASE_URL"))
@@ -89,6 +90,7 @@ func TestWrongValuesAreRejected(t *testing.T) {
 		{"DATABASE_URL=postgres://u:hunter2%zz@h/d", "percent-encode"},
 		{"DATABASE_URL=hunter2", "must be a connection string"},
 		{"AUTOPOST_LISTEN_URL=postgres://u:hunter2@h/d", "set together with DATABASE_URL"},
+		{"AUTOPOST_COORDINATOR_URL=postgres://u:hunter2@h/d", "set together with DATABASE_URL"},
 		{"AUTOPOST_LISTEN=8080", "like 127.0.0.1:8080"},
 		{"AUTOPOST_METRICS_LISTEN=localhost:http", "like 127.0.0.1:8080"},
 		{"AUTOPOST_BLOB_URL=ftp://x", "file, s3, gs or azblob"},

@@ -18,6 +18,7 @@ const (
 	configFile          = "AUTOPOST_CONFIG"
 	databaseURL         = "DATABASE_URL"
 	listenURL           = "AUTOPOST_LISTEN_URL"
+	coordinatorURL      = "AUTOPOST_COORDINATOR_URL"
 	sendingLeaseSeconds = "SENDING_LEASE_SECONDS"
 	claimedLeaseSeconds = "CLAIMED_LEASE_SECONDS"
 	adapterTimeoutMS    = "ADAPTER_TIMEOUT_MS"
@@ -67,6 +68,9 @@ var variables = []Variable{
 	{listenURL, "", "connection string", "direct connection for LISTEN and migrations, if DATABASE_URL uses a pooler in transaction mode. Unset: DATABASE_URL",
 		"through such a pooler LISTEN gets no notifications, and posts wait for the next poll",
 		dsn(func(c *Config) *DSN { return &c.ListenURL })},
+	{coordinatorURL, "", "connection string", "coordinator of a Citus cluster, for migrations and event partitions, if DATABASE_URL leads to a worker (docs/operate/scale.md). Unset: AUTOPOST_LISTEN_URL",
+		"without it a daemon beside a worker cannot migrate or make partitions",
+		dsn(func(c *Config) *DSN { return &c.CoordinatorURL })},
 	{"AUTOPOST_PG_BIN", "", "path", "folder of initdb and postgres for the private PostgreSQL. Unset: the machine is searched",
 		"binaries of another major version cannot open the existing data",
 		path(func(c *Config) *string { return &c.PostgresBin })},

@@ -35,7 +35,6 @@ import (
 	"autopost/internal/oidc"
 	"autopost/internal/outbound"
 	"autopost/internal/pg"
-	"autopost/internal/pg/schema"
 	"autopost/internal/rawpayload"
 	"autopost/internal/web"
 	"autopost/internal/webhooks"
@@ -94,7 +93,7 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 		}
 	}()
 	if cfg.Migrate {
-		if err := schema.Migrate(ctx, db.DirectURL); err != nil {
+		if err := db.Migrate(ctx, log); err != nil {
 			return nil, err
 		}
 	}

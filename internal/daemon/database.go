@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -17,9 +18,11 @@ import (
 // attached.
 type Database struct {
 	URL       string // for calls
-	DirectURL string // for migrations and LISTEN, not through a pooler
-	MaxConns  int    // of the pool; 0 means the default
-	Private   *localpg.Instance
+	DirectURL string // for LISTEN, not through a pooler
+	// CoordinatorURL is for migrations and event partitions. It is DirectURL unless that is a worker of a Citus cluster.
+	CoordinatorURL string
+	MaxConns       int // of the pool; 0 means the default
+	Private        *localpg.Instance
 }
 
 // CreateDatabase starts the private PostgreSQL unless a URL is configured, and creates its data if needed. Close it.
@@ -44,13 +47,17 @@ func openDatabase(ctx context.Context, cfg config.Config, existing bool) (*Datab
 			return nil, err
 		}
 		direct, _, err := pg.PoolSize(cfg.ListenURL.Reveal())
-		return &Database{URL: calls, DirectURL: direct, MaxConns: size}, err
+		if err != nil {
+			return nil, err
+		}
+		coordinator, _, err := pg.PoolSize(cfg.CoordinatorURL.Reveal())
+		return &Database{URL: calls, DirectURL: direct, CoordinatorURL: coordinator, MaxConns: size}, err
 	}
 	private, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(cfg.DataDir, "pg"), BinDir: cfg.PostgresBin, Existing: existing})
 	if err != nil {
 		return nil, err
 	}
-	return &Database{URL: private.URL(), DirectURL: private.URL(), Private: private}, nil
+	return &Database{URL: private.URL(), DirectURL: private.URL(), CoordinatorURL: private.URL(), Private: private}, nil
 }
 
 // awaitEnd fails if the private PostgreSQL of this process ends: only a new start of autopost starts it again.
@@ -75,7 +82,15 @@ func (d *Database) Close() error {
 
 // Open opens a store as the role of the daemon.
 func (d *Database) Open(ctx context.Context) (*pg.Store, error) {
-	return pg.Connect(ctx, pg.Options{URL: d.URL, Pooled: d.URL != d.DirectURL, MaxConns: d.MaxConns})
+	return pg.Connect(ctx, d.options())
+}
+
+func (d *Database) options() pg.Options {
+	o := pg.Options{URL: d.URL, Pooled: d.URL != d.DirectURL, MaxConns: d.MaxConns}
+	if d.CoordinatorURL != d.DirectURL {
+		o.CoordinatorURL = d.CoordinatorURL
+	}
+	return o
 }
 
 // Advise adds the remedy to an error if the database accepts no connection.
@@ -95,11 +110,24 @@ func (d *Database) Advise(err error) error {
 
 // openRecorded opens a store whose calls w and on record.
 func (d *Database) openRecorded(ctx context.Context, w *watch, on *disks) (*pg.Store, error) {
-	store, err := pg.Connect(ctx, pg.Options{URL: d.URL, Pooled: d.URL != d.DirectURL, MaxConns: d.MaxConns, Observe: on.observe})
+	options := d.options()
+	options.Observe = on.observe
+	store, err := pg.Connect(ctx, options)
 	if err == nil {
 		w.observe(store)
 	}
 	return store, err
+}
+
+// Migrate brings the schema up to date, through the coordinator of a cluster. If the coordinator is down, a daemon
+// beside a worker goes on with the schema of its node, which New checks.
+func (d *Database) Migrate(ctx context.Context, log *slog.Logger) error {
+	err := schema.Migrate(ctx, d.CoordinatorURL)
+	if err != nil && d.CoordinatorURL != d.DirectURL && pg.Unreachable(err) {
+		log.WarnContext(ctx, "schema.coordinator_down", "error", err, "remedy", "start the coordinator; until then nothing is migrated")
+		return nil
+	}
+	return err
 }
 
 // MigratePrivate migrates the private database. It does nothing for a configured one.

@@ -200,7 +200,7 @@ func (h *installation) seed(ctx context.Context) error {
 
 // rows runs SQL as the owner, like an operator who configures by rows.
 func (h *installation) rows(ctx context.Context, script string) error {
-	return schema.Seed(ctx, h.db.DirectURL, script)
+	return schema.Seed(ctx, h.db.CoordinatorURL, script)
 }
 
 func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

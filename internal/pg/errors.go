@@ -152,6 +152,11 @@ func Remedy(err error, variable string) string {
 	return "check that the database runs, and check " + variable
 }
 
+// Unreachable reports whether no connection to the database was made.
+func Unreachable(err error) bool {
+	return errors.As(err, new(*pgconn.ConnectError)) && !errors.Is(err, context.Canceled)
+}
+
 func hasState(err error, state string) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == state

@@ -80,7 +80,7 @@ func (s *Store) RearmGates(ctx context.Context, workspace string) (int, error) {
 
 // EnsureEventPartitions creates the missing event partitions of the coming days.
 func (s *Store) EnsureEventPartitions(ctx context.Context) error {
-	_, err := call[json.RawMessage](ctx, s, `select * from autopost.ensure_event_partitions()`)
+	_, err := call[json.RawMessage](ctx, s.onCoordinator(), `select * from autopost.ensure_event_partitions()`)
 	if err != nil {
 		return fmt.Errorf("ensure event partitions: %w", err)
 	}
@@ -108,7 +108,7 @@ func (s *Store) DropEventPartitions(ctx context.Context) (dropped int, more bool
 		Dropped   int
 		More      bool
 		InDefault int `json:"in_default"`
-	}](ctx, s, `select * from autopost.drop_event_partitions()`)
+	}](ctx, s.onCoordinator(), `select * from autopost.drop_event_partitions()`)
 	if err != nil {
 		return 0, false, 0, fmt.Errorf("drop event partitions: %w", err)
 	}

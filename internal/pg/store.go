@@ -28,6 +28,9 @@ import (
 type Options struct {
 	// URL of the database. Required.
 	URL string
+	// CoordinatorURL is the coordinator of a Citus cluster, for changes of tables; "" means that URL leads to it, or
+	// that there is no cluster.
+	CoordinatorURL string
 	// Pooled means that URL leads through a pooler in transaction mode. Then a connection keeps neither prepared
 	// statements nor a role.
 	Pooled bool
@@ -52,7 +55,9 @@ const trusted = 15 * time.Second
 type Store struct {
 	pool  *pgxpool.Pool
 	calls Querier
-	runID string // "" for a caller that is not a daemon
+	// coordinator is for changes of tables; nil means pool.
+	coordinator *pgxpool.Pool
+	runID       string // "" for a caller that is not a daemon
 }
 
 // ForRun returns a Store that names a run in its leases of renewals and alert messages: they end when the run is silent.
@@ -62,9 +67,40 @@ func (s *Store) ForRun(runID string) *Store {
 	return &of
 }
 
+// onCoordinator returns a Store that calls the coordinator of the cluster.
+func (s *Store) onCoordinator() *Store {
+	if s.coordinator == nil {
+		return s
+	}
+	of := *s
+	of.calls = s.coordinator
+	return &of
+}
+
 // Open connects lazily. On a direct connection it sets the role autopost_engine, so that the login has no more rights than
 // the daemon needs.
 func Open(ctx context.Context, o Options) (*Store, error) {
+	pool, err := o.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	store := &Store{pool: pool, calls: pool}
+	if o.CoordinatorURL != "" {
+		there := o
+		there.URL, there.Pooled, there.MaxConns = o.CoordinatorURL, false, 1
+		if store.coordinator, err = there.open(ctx); err != nil {
+			pool.Close()
+			return nil, fmt.Errorf("coordinator: %w", err)
+		}
+	}
+	if o.Wrap != nil {
+		store.calls = o.Wrap(pool)
+	}
+	return store, nil
+}
+
+// open opens a pool of connections to URL.
+func (o Options) open(ctx context.Context) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("parse the database URL: %w", err)
@@ -92,11 +128,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	store := &Store{pool: pool, calls: pool}
-	if o.Wrap != nil {
-		store.calls = o.Wrap(pool)
-	}
-	return store, nil
+	return pool, nil
 }
 
 // PoolSize removes pool_max_conns from a database URL, because PostgreSQL does not know it, and returns its value;
@@ -141,7 +173,12 @@ func Connect(ctx context.Context, o Options) (*Store, error) {
 }
 
 // Close closes the connections when they are free.
-func (s *Store) Close() { s.pool.Close() }
+func (s *Store) Close() {
+	s.pool.Close()
+	if s.coordinator != nil {
+		s.coordinator.Close()
+	}
+}
 
 // Ready checks that the database answers and has the functions of this binary.
 func (s *Store) Ready(ctx context.Context) error {

@@ -195,6 +195,11 @@ func (h *Harness) DatabaseProxy() (line *netfault.Proxy, variable string) {
 	direct, err := url.Parse(h.URL(""))
 	require.NoError(h.t, err)
 	query := direct.Query()
+	if h.OnCluster() {
+		line = netfault.Open(h.t, "tcp", direct.Host)
+		direct.Host = line.Addr()
+		return line, "DATABASE_URL=" + direct.String()
+	}
 	line = netfault.Open(h.t, "unix", fmt.Sprintf("%s/.s.PGSQL.%s", query.Get("host"), query.Get("port")))
 	host, port, _ := strings.Cut(line.Addr(), ":")
 	query.Set("host", host)

@@ -100,7 +100,13 @@ func (s *server) copied(t testing.TB) *DB {
 	t.Helper()
 	db := &DB{t: t, server: s, name: s.nextName(), roles: map[string]string{}}
 	// The strategy wal_log needs five times the processor time.
-	if err := s.exec(t.Context(), "create database "+db.name+" template "+template+" strategy file_copy"); err != nil {
+	copying := s.copyOnNodes
+	if s.nodes == nil {
+		copying = func(ctx context.Context, name string) error {
+			return s.exec(ctx, "create database "+name+" template "+s.template+" strategy file_copy")
+		}
+	}
+	if err := copying(t.Context(), db.name); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
 	t.Cleanup(db.drop)
@@ -121,7 +127,14 @@ func (s *server) copied(t testing.TB) *DB {
 func (db *DB) drop() {
 	ctx, cancel := context.WithTimeout(context.Background(), wait.Bound)
 	defer cancel()
-	statements := []string{"drop database " + db.name + " with (force)"}
+	dropping := "drop database " + db.name + " with (force)"
+	statements := []string{dropping}
+	if db.OnCluster() {
+		if err := db.server.onNodes(ctx, dropping); err != nil {
+			db.t.Errorf("pgtest: %v", err)
+		}
+		statements = nil
+	}
 	for _, login := range db.roles {
 		statements = append(statements, "drop role "+login)
 	}

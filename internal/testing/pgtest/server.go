@@ -27,6 +27,12 @@ type server struct {
 	options  localpg.Options
 	instance *localpg.Instance
 
+	// template is the database that each test copies.
+	template string
+	// nodes are the connections to the nodes of a Citus cluster, and nodeURLs their addresses; nil for one server.
+	nodes    []*pgx.Conn
+	nodeURLs []*url.URL
+
 	mu     sync.Mutex
 	admin  *pgx.Conn
 	lastDB int
@@ -36,7 +42,12 @@ type server struct {
 }
 
 // shared starts the server for the first test that needs it.
-var shared = sync.OnceValues(startServer)
+var shared = sync.OnceValues(func() (*server, error) {
+	if dir := os.Getenv(clusterFolder); dir != "" {
+		return startCluster(dir)
+	}
+	return startServer()
+})
 
 func startServer() (*server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait.Bound)
@@ -53,7 +64,7 @@ func startServer() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{reaper: reaper, options: localpg.Options{
+	s := &server{reaper: reaper, template: template, options: localpg.Options{
 		Dir: dir + "/pg", BinDir: os.Getenv("AUTOPOST_PG_BIN"), MaxConnections: 200, Volatile: true,
 		Settings: []string{"shared_buffers=128MB"},
 	}}
@@ -153,5 +164,8 @@ func (s *server) nextName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastDB++
+	if s.nodes != nil { // the processes of a run share the cluster
+		return fmt.Sprintf("test_%d_%d", os.Getpid(), s.lastDB)
+	}
 	return fmt.Sprintf("test_%d", s.lastDB)
 }

@@ -1,0 +1,185 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"autopost/internal/pg/schema"
+	"autopost/internal/testing/wait"
+)
+
+// clusterFolder is the variable with the folder of a running Citus cluster (test/citus/cluster.sh). Then New gives
+// each test a database of that cluster.
+const clusterFolder = "AUTOPOST_TEST_CITUS"
+
+// citusSettings are settings of each database: a copy does not take them from its template.
+var citusSettings = []string{"citus.allow_nested_distributed_execution", "citus.enable_unsafe_triggers"}
+
+// startCluster connects to the running cluster and makes the template, unless another process has made it.
+func startCluster(dir string) (*server, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*wait.Bound)
+	defer cancel()
+	first, err := os.ReadFile(filepath.Join(dir, "port"))
+	if err != nil {
+		return nil, fmt.Errorf("%s must name the folder of a running cluster: make test-citus starts one: %w", clusterFolder, err)
+	}
+	port, err := strconv.Atoi(strings.TrimSpace(string(first)))
+	if err != nil {
+		return nil, err
+	}
+	s := &server{template: template}
+	for n := range 3 {
+		node := &url.URL{Scheme: "postgres", User: url.User("postgres"), Host: "127.0.0.1:" + strconv.Itoa(port+n), Path: "/postgres", RawQuery: "sslmode=disable"}
+		conn, err := pgx.Connect(ctx, node.String())
+		if err != nil {
+			return nil, fmt.Errorf("node %d of the cluster: %w", n, err)
+		}
+		s.nodes, s.nodeURLs = append(s.nodes, conn), append(s.nodeURLs, node)
+	}
+	s.admin, s.url = s.nodes[0], s.nodeURLs[0]
+	return s, s.prepareCluster(ctx, dir)
+}
+
+// prepareCluster makes the template, one process at a time. Its name has the digest of the schema.
+func (s *server) prepareCluster(ctx context.Context, dir string) (err error) {
+	digest, err := schema.FunctionsDigest()
+	if err != nil {
+		return err
+	}
+	s.template = template + "_" + digest[:12]
+	lock, err := os.OpenFile(filepath.Join(dir, "template.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	var ready bool
+	query := `select exists (select 1 from pg_catalog.pg_database d where d.datname = $1 and d.datistemplate)`
+	if err := s.admin.QueryRow(ctx, query, s.template).Scan(&ready); err != nil || ready {
+		return err
+	}
+	if err := s.makeClusterTemplate(ctx); err != nil {
+		return fmt.Errorf("make the template of the cluster: %w", err)
+	}
+	return s.onNodes(ctx, "alter database "+s.template+" with is_template true allow_connections false")
+}
+
+func (s *server) makeClusterTemplate(ctx context.Context) error {
+	if err := s.onNodes(ctx, "drop database if exists "+s.template); err != nil {
+		return err
+	}
+	if err := s.onNodes(ctx, "create database "+s.template); err != nil {
+		return err
+	}
+	for n := range s.nodes {
+		if err := execAt(ctx, s.node(n, s.template), "create extension citus"); err != nil {
+			return err
+		}
+	}
+	statements := []string{fmt.Sprintf("select citus_set_coordinator_host('127.0.0.1', %s)", s.nodeURLs[0].Port())}
+	for _, worker := range s.nodeURLs[1:] {
+		statements = append(statements, fmt.Sprintf("select citus_add_node('127.0.0.1', %s)", worker.Port()))
+	}
+	statements = append(statements, fmt.Sprintf("select citus_set_node_property('127.0.0.1', %s, 'shouldhaveshards', false)", s.nodeURLs[0].Port()))
+	if err := execAt(ctx, s.database(s.template), statements...); err != nil {
+		return err
+	}
+	return schema.Migrate(ctx, s.database(s.template))
+}
+
+// execAt runs statements on a connection of their own.
+func execAt(ctx context.Context, address string, statements ...string) error {
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	for _, sql := range statements {
+		if _, err = conn.Exec(ctx, sql); err != nil {
+			err = fmt.Errorf("%s: %w", sql, err)
+			break
+		}
+	}
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// copyOnNodes copies the template on each node.
+func (s *server) copyOnNodes(ctx context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, node := range s.nodes {
+		if err := copyOnNode(ctx, node, name, s.template); err != nil {
+			return fmt.Errorf("copy the template on node %d: %w", n, err)
+		}
+		for _, setting := range citusSettings {
+			if _, err := node.Exec(ctx, "alter database "+name+" set "+setting+" = on"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copyOnNode ends the maintenance worker of Citus in the template, which returns now and then, until the copy succeeds.
+func copyOnNode(ctx context.Context, node *pgx.Conn, name, template string) error {
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		if _, err := node.Exec(ctx, `select pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a where a.datname = $1`, template); err != nil {
+			return err
+		}
+		_, err := node.Exec(ctx, "create database "+name+" template "+template+" strategy file_copy")
+		if err == nil || !strings.Contains(err.Error(), "being accessed by other users") {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-poll.C:
+		}
+	}
+}
+
+// onNodes runs a statement on each node.
+func (s *server) onNodes(ctx context.Context, sql string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, node := range s.nodes {
+		if _, err := node.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
+}
+
+// node returns the superuser's DSN of a database on a node.
+func (s *server) node(n int, name string) string {
+	u := *s.nodeURLs[n]
+	u.Path = "/" + name
+	return u.String()
+}
+
+// OnCluster reports whether the database is one of a Citus cluster.
+func (db *DB) OnCluster() bool { return db.server.nodes != nil }
+
+// NodeURL is URL for a node of the cluster: 0 is the coordinator.
+func (db *DB) NodeURL(n int, role string) string {
+	db.t.Helper()
+	u, err := url.Parse(db.URL(role))
+	if err != nil {
+		db.t.Fatalf("pgtest: %v", err)
+	}
+	u.Host = db.server.nodeURLs[n].Host
+	return u.String()
+}
