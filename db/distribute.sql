@@ -147,6 +147,82 @@ begin
 end
 $$;
 
+-- The functions of core/cluster.sql, for the nodes of this cluster. A node without shards is the coordinator.
+create or replace function autopost.has_shards() returns boolean
+language plpgsql stable
+as $$
+-- Purpose: true if this node has workspaces.
+begin
+	return exists (
+		select 1 from pg_catalog.pg_dist_shard s
+		join pg_catalog.pg_dist_placement p on p.shardid = s.shardid
+		join pg_catalog.pg_dist_local_group l on l.groupid = p.groupid
+		where s.logicalrelid = 'autopost.workspaces'::regclass);
+end
+$$;
+
+create or replace function autopost.workspaces_here() returns text[]
+language plpgsql stable set citus.node_connection_timeout = '2s'
+as $$
+-- Purpose: the workspaces of the shards of this node. On the coordinator: null while all nodes answer,
+--          else the workspaces of those that do. The answer of the nodes holds for 2 s in a session.
+declare
+	v_local text;
+	v_here text[];
+	v_asked_at text := current_setting('autopost.nodes_asked_at', true);
+begin
+	select string_agg(format('select w.workspace_id from autopost.workspaces_%s w', s.shardid), ' union all ') into v_local
+	from pg_catalog.pg_dist_shard s
+	join pg_catalog.pg_dist_placement p on p.shardid = s.shardid
+	join pg_catalog.pg_dist_local_group l on l.groupid = p.groupid
+	where s.logicalrelid = 'autopost.workspaces'::regclass;
+	if v_local is not null then
+		execute 'select array(' || v_local || ')' into v_here;
+		return v_here;
+	end if;
+	if coalesce(v_asked_at, '') = '' or v_asked_at::timestamptz < clock_timestamp() - interval '2 seconds' then
+		perform set_config('autopost.nodes_down',
+			(select count(*) from run_command_on_workers('select 1') r where not r.success)::text, false);
+		perform set_config('autopost.nodes_asked_at', clock_timestamp()::text, false);
+	end if;
+	if current_setting('autopost.nodes_down') = '0' then
+		return null;
+	end if;
+	return array(
+		select jsonb_array_elements_text(r.result::jsonb)
+		from run_command_on_workers('select to_jsonb(autopost.workspaces_here())') r
+		where r.success);
+end
+$$;
+
+create or replace function autopost.share_heartbeat(p_run_id text, p_host text, p_ended boolean) returns void
+language plpgsql set citus.node_connection_timeout = '2s'
+as $$
+-- Purpose: records the heartbeat of a daemon at the coordinator on each worker that answers.
+begin
+	if not autopost.has_shards() then
+		perform count(*) from run_command_on_workers(format('select autopost.touch_run(%L, %L, %L)', p_run_id, p_host, p_ended));
+	end if;
+end
+$$;
+
+create or replace function autopost.daemons_of_nodes()
+	returns table (run_id text, seen_at timestamptz, alive boolean, config text, skew_ms bigint, failing text[])
+language plpgsql volatile set citus.node_connection_timeout = '2s'
+as $$
+-- Purpose: the daemons of all nodes that answer. A daemon at the coordinator has its duties there alone.
+begin
+	return query
+	select distinct on (d.run_id) d.run_id, d.seen_at, d.alive, d.config, d.skew_ms, d.failing
+	from run_command_on_all_nodes('select coalesce(jsonb_agg(to_jsonb(d)), ''[]'') from autopost.daemons_of_node() d') r
+	cross join lateral jsonb_to_recordset(case when r.success then r.result::jsonb else '[]' end) as d (run_id text,
+		seen_at timestamptz, alive boolean, config text, skew_ms bigint, failing text[])
+	order by d.run_id, d.config is null, d.seen_at desc;
+end
+$$;
+revoke all on function autopost.has_shards() from public;
+alter function autopost.has_shards() owner to autopost_owner;
+
 -- "create function" goes to the nodes only if all that the function depends on is there: functions that take or
 -- return rows of a table that was still plain stayed on the coordinator. They are created again, with their rights.
 set check_function_bodies = off;

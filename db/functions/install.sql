@@ -40,6 +40,7 @@
 \ir core/upload_policies.sql
 \ir core/guard_setting.sql
 \ir core/enter_workspace.sql
+\ir core/cluster.sql
 \ir core/redact.sql
 \ir core/check_read.sql
 \ir core/raw_payloads.sql

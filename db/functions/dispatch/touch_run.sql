@@ -5,7 +5,7 @@ as $$
 -- Purpose: records the heartbeat of a daemon on the machine p_host; p_ended: the last one of an
 --          orderly stop. The leases of a run without a heartbeat for run_silence are over. A run
 --          that never had a heartbeat keeps its full leases.
--- Writes:  dispatch_runs.
+-- Writes:  dispatch_runs; share_heartbeat.
 declare
 	v_now timestamptz := autopost.now_ts();
 begin
@@ -15,6 +15,7 @@ begin
 	values (p_run_id, v_now, v_now, left(p_host, 100), case when p_ended then v_now end)
 	on conflict (run_id) do update set seen_at = excluded.seen_at, host = coalesce(excluded.host, r.host),
 		ended_at = excluded.ended_at;
+	perform autopost.share_heartbeat(p_run_id, p_host, p_ended);
 	return '{"applied": true}';
 end
 $$;
