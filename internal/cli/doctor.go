@@ -46,35 +46,7 @@ func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, out out
 	}
 	checks = append(checks, diagnoseMedia(ctx, cfg))
 	if store.Ready(ctx) == nil {
-		restored, err := diagnoseRestore(ctx, store)
-		if err != nil {
-			return err
-		}
-		credentials, err := diagnoseCredentials(ctx, cfg, store)
-		if err != nil {
-			return err
-		}
-		installation, err := diagnoseInstallation(ctx, cfg, store)
-		if err != nil {
-			return err
-		}
-		alerts, err := diagnoseAlerts(ctx, store)
-		if err != nil {
-			return err
-		}
-		rates, err := diagnoseRates(ctx, store)
-		if err != nil {
-			return err
-		}
-		moderation, err := diagnoseModeration(ctx, cfg.PublicURL, store)
-		if err != nil {
-			return err
-		}
-		folders, err := diagnoseFolders(ctx, store)
-		if err != nil {
-			return err
-		}
-		checks = slices.Concat(checks, restored, credentials, installation, moderation, rates, folders, alerts)
+		checks = append(checks, diagnoseWork(ctx, cfg, store)...)
 	}
 	if err := out.printDiagnosis(checks); err != nil {
 		return err
@@ -83,6 +55,31 @@ func doctor(ctx context.Context, cfg config.Config, db *daemon.Database, out out
 		return errSilent
 	}
 	return nil
+}
+
+// diagnoseWork runs the checks that need the functions of this binary. A check that fails to run is a failed check, so that
+// the others still help: a node of a cluster may be down.
+func diagnoseWork(ctx context.Context, cfg config.Config, store *pg.Store) []pg.Check {
+	var checks []pg.Check
+	for _, part := range []struct {
+		name string
+		run  func() ([]pg.Check, error)
+	}{
+		{"restored copy", func() ([]pg.Check, error) { return diagnoseRestore(ctx, store) }},
+		{"credentials", func() ([]pg.Check, error) { return diagnoseCredentials(ctx, cfg, store) }},
+		{"installation", func() ([]pg.Check, error) { return diagnoseInstallation(ctx, cfg, store) }},
+		{"moderation", func() ([]pg.Check, error) { return diagnoseModeration(ctx, cfg.PublicURL, store) }},
+		{"rates", func() ([]pg.Check, error) { return diagnoseRates(ctx, store) }},
+		{"folders", func() ([]pg.Check, error) { return diagnoseFolders(ctx, store) }},
+		{"alerts", func() ([]pg.Check, error) { return diagnoseAlerts(ctx, store) }},
+	} {
+		done, err := part.run()
+		checks = append(checks, done...)
+		if err != nil {
+			checks = append(checks, pg.Check{Name: part.name, Found: err.Error(), Remedy: "follow the other remedies, then run autopost doctor again"})
+		}
+	}
+	return checks
 }
 
 // diagnoseRestore checks that this database may send.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,15 +49,15 @@ var diagnoses = []diagnosis{
 		"set statement_timeout to 0 or to 30s and more for this role: calls bring their own deadlines"},
 	{"connections", `select u.used < u.most * 0.9, u.used || ' of ' || u.most || ' in use' from (select (select count(*) from pg_stat_activity where backend_type = 'client backend')::int as used, current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as most) u`,
 		"raise max_connections, or put a pooler before the database; each daemon takes up to 16 and one for LISTEN"},
-	{"owner", `select exists (select 1 from pg_roles where rolname = 'autopost_owner' and not rolcanlogin and not rolsuper), coalesce((select 'login ' || rolcanlogin || ', superuser ' || rolsuper from pg_roles where rolname = 'autopost_owner'), 'missing')`,
-		"run autopost migrate; then alter role autopost_owner nologin nosuperuser"},
+	{"owner", `select exists (select 1 from pg_roles where rolname = 'autopost_owner' and not rolsuper and (not rolcanlogin or exists (select 1 from pg_extension where extname = 'citus'))), coalesce((select 'login ' || rolcanlogin || ', superuser ' || rolsuper from pg_roles where rolname = 'autopost_owner'), 'missing')`,
+		"run autopost migrate; then alter role autopost_owner nologin nosuperuser (in a Citus cluster it needs login)"},
 	{"roles", `select count(*) = 0, coalesce('missing: ' || string_agg(u.name, ', ' order by u.name), 'all exist') from unnest('{autopost_owner,autopost_engine,autopost_caller,autopost_reader}'::text[]) u (name) where to_regrole(u.name) is null`,
 		"let a superuser run: autopost migrate --print-roles | psql -d DATABASE; a dump must be restored after that (docs/operate/backup.md)"},
 	{"owner of the tables", `select count(*) = 0, coalesce(count(*) || ' relations belong to ' || min(pg_get_userbyid(c.relowner)), '') from pg_class c where c.relnamespace = to_regnamespace('autopost') and c.relkind in ('r', 'p', 'v') and pg_get_userbyid(c.relowner) <> 'autopost_owner'`,
 		"the dump was restored without the roles: restore it again as docs/operate/backup.md says"},
 	{"daemon role", `select not rolsuper and not rolbypassrls, current_user from pg_roles where rolname = current_user`,
 		"connect directly (not through a pooler), or as a login that is a member of autopost_engine and not a superuser"},
-	{"caller timeouts", `select count(*) = 0, coalesce('missing for ' || string_agg(r.rolname, ', ' order by r.rolname), 'set') from pg_roles r where r.rolcanlogin and not r.rolsuper and pg_has_role(r.oid, to_regrole('autopost_caller'), 'member') and not pg_has_role(r.oid, to_regrole('autopost_engine'), 'member') and (select count(distinct substring(c from '^[a-z]+')) from pg_db_role_setting s cross join unnest(s.setconfig) c where s.setrole in (0, r.oid) and s.setdatabase in (0, (select oid from pg_database where datname = current_database())) and c ~ '^(statement_timeout|idle_session_timeout|idle_in_transaction_session_timeout)=[^0]') < 2`,
+	{"caller timeouts", `select count(*) = 0, coalesce('missing for ' || string_agg(r.rolname, ', ' order by r.rolname), 'set') from pg_roles r where r.rolcanlogin and not r.rolsuper and r.rolname <> 'autopost_caller' and pg_has_role(r.oid, to_regrole('autopost_caller'), 'member') and not pg_has_role(r.oid, to_regrole('autopost_engine'), 'member') and (select count(distinct substring(c from '^[a-z]+')) from pg_db_role_setting s cross join unnest(s.setconfig) c where s.setrole in (0, r.oid) and s.setdatabase in (0, (select oid from pg_database where datname = current_database())) and c ~ '^(statement_timeout|idle_session_timeout|idle_in_transaction_session_timeout)=[^0]') < 2`,
 		"alter role … set statement_timeout = '30s', and set idle_in_transaction_session_timeout = '30s': external callers must not hold locks for long"},
 	{"row security", `select count(*) filter (where not c.relforcerowsecurity) = 0, count(*) filter (where c.relforcerowsecurity) || ' tables' from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' where c.relnamespace = to_regnamespace('autopost') and c.relkind in ('r', 'p')`,
 		"run autopost migrate; a table with workspace_id must have forced row-level security"},
@@ -66,8 +67,12 @@ var diagnoses = []diagnosis{
 
 // Diagnose checks the database with the rights of the daemon.
 func (s *Store) Diagnose(ctx context.Context) ([]Check, error) {
+	cluster, err := s.diagnoseCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var checks []Check
-	for _, d := range diagnoses {
+	for _, d := range slices.Concat(diagnoses, cluster) {
 		c := Check{Name: d.name, Remedy: d.remedy}
 		if err := s.calls.QueryRow(ctx, d.sql).Scan(&c.OK, &c.Found); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return nil, fmt.Errorf("check %s: %w", d.name, err)
