@@ -50,7 +50,7 @@ var crossWorkspace = []string{
 	"accept_invitation", "admit_person", "apply_settings", "begin_dispatch", "begin_first_link", "begin_media_removal", "begin_session", "check_installation",
 	"confirm_restore", "confirm_session", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch", "end_media_removal", "end_own_session",
 	"end_session", "end_sessions", "ensure_event_partitions", "functions_digest", "get_invitation", "get_login", "list_all_workspaces", "list_daemons",
-	"list_file_sources", "list_master_keys", "list_media_removals", "list_settings", "list_unknown_media", "list_users", "list_workspaces", "note_cluster",
+	"list_file_sources", "list_master_keys", "list_media_removals", "list_served_workspaces", "list_settings", "list_unknown_media", "list_users", "list_workspaces", "note_cluster",
 	"observe_clock", "put_user", "queue_metrics", "raw_kept_since", "ready_act_workspaces", "ready_bot_workspaces", "ready_fanout_workspaces",
 	"ready_moderation_workspaces", "ready_recurrence_workspaces", "ready_sources", "ready_submission_workspaces", "ready_webhook_workspaces", "ready_work",
 	"ready_workspaces", "refresh_statistics", "report_duty", "resolve_api_key", "resolve_endpoint", "resolve_session", "resolve_signed_endpoint", "set_event_strictness",

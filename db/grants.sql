@@ -27,7 +27,7 @@ declare
 		'refresh_statistics', 'set_event_strictness', 'begin_raw', 'get_data_key', 'add_data_key',
 		'list_data_keys', 'rewrap_data_key', 'create_raw_link', 'use_raw_link', 'raw_kept_since', 'name_rejected',
 		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals',
-		'list_unknown_media',
+		'list_unknown_media', 'list_served_workspaces',
 		'enqueue_webhooks', 'claim_webhooks', 'commit_webhook', 'commit_webhook_batch', 'ready_webhook_workspaces',
 		'release_lost', 'touch_run', 'observe_clock', 'due_stages', 'queue_metrics', 'x_post_metrics', 'list_daemons',
 		'stream_items',

@@ -290,6 +290,7 @@
 \ir monitor/claim_notices.sql
 \ir monitor/finish_notice.sql
 \ir monitor/list_all_workspaces.sql
+\ir monitor/list_served_workspaces.sql
 \ir monitor/drop_event_partitions.sql
 \ir monitor/purge_receipts.sql
 \ir monitor/purge_runs.sql

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(35);
+select plan(36);
 
 select test.channel('a', p_max_parallel => 100);
 insert into autopost.pull_sources (workspace_id, source_id, kind) values ('w', 'feed', 'rss');
@@ -108,6 +108,7 @@ select test.tick('101 days');
 select is(autopost.purge_receipts('w') -> 'purged', '1');
 select is(autopost.purge_submissions('w') -> 'purged', '2');
 select is((select array_agg(distinct w) from autopost.list_all_workspaces() w), '{w}');
+select is((select array_agg(distinct w) from autopost.list_served_workspaces(true) w), '{w}');
 update autopost.workspaces set status = 'disabled';
 select is((select array_agg(w) from autopost.list_all_workspaces() w), '{w}',
 	'a workspace that rests is looked after, too');

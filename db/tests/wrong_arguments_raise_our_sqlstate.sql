@@ -25,6 +25,7 @@ $$;
 
 create temp table calls (function text, call text, argument text) on commit drop;
 insert into calls values
+	('list_served_workspaces', $c$autopost.list_served_workspaces(null)$c$, 'all'),
 	('receive_update', $c$autopost.receive_update(null, 'in', '{}')$c$, 'workspace_id'),
 	('receive_update', $c$autopost.receive_update('w', null, '{}')$c$, 'endpoint_id'),
 	('receive_update', $c$autopost.receive_update('w', 'in', '{}')$c$, 'endpoint_id'),

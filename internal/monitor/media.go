@@ -51,7 +51,7 @@ func (s *Swept) add(bytes int64) {
 // SweepUnreferenced removes media that workspaces no longer need. A failure for one workspace does not stop the
 // others.
 func (s *MediaSweep) SweepUnreferenced(ctx context.Context, dryRun bool) (swept Swept, err error) {
-	workspaces, err := listWorkspaces(ctx, s.Store.ListAllWorkspaces)
+	workspaces, err := listWorkspaces(ctx, func(ctx context.Context) ([]string, error) { return s.Store.ListServedWorkspaces(ctx, true) })
 	if err != nil {
 		return swept, err
 	}

@@ -215,17 +215,17 @@ type perWorkspace func(ctx context.Context, workspace string) (int, error)
 
 // sweep runs part for every active workspace and adds up the counts.
 func (m *Monitor) sweep(ctx context.Context, name string, part perWorkspace) (total int, err error) {
-	return m.sweepList(ctx, &m.active, m.deps.Store.ListWorkspaces, name, part)
+	return m.sweepList(ctx, &m.active, false, name, part)
 }
 
 // sweepAll runs part for every workspace, paused ones included.
 func (m *Monitor) sweepAll(ctx context.Context, name string, part perWorkspace) (total int, err error) {
-	return m.sweepList(ctx, &m.all, m.deps.Store.ListAllWorkspaces, name, part)
+	return m.sweepList(ctx, &m.all, true, name, part)
 }
 
 // sweepList continues after a failure. It returns the first one and counts the others.
-func (m *Monitor) sweepList(ctx context.Context, cache *cachedList, list listFunc, name string, part perWorkspace) (total int, err error) {
-	workspaces, err := cache.get(ctx, list)
+func (m *Monitor) sweepList(ctx context.Context, cache *cachedList, all bool, name string, part perWorkspace) (total int, err error) {
+	workspaces, err := cache.get(ctx, func(ctx context.Context) ([]string, error) { return m.deps.Store.ListServedWorkspaces(ctx, all) })
 	if err != nil {
 		return 0, err
 	}

@@ -89,7 +89,11 @@ func (s *store) logged() string {
 	return s.logs.String()
 }
 
-func (s *store) ListWorkspaces(ctx context.Context) ([]string, error) {
+func (s *store) ListServedWorkspaces(ctx context.Context, all bool) ([]string, error) {
+	if all {
+		_, err := s.ask(ctx, "list all")
+		return []string{"acme", "paused", "zeta"}, err
+	}
 	_, err := s.ask(ctx, "list")
 	return []string{"acme", "zeta"}, err
 }

@@ -18,11 +18,6 @@ func (s *store) rounds(ctx context.Context, what string) (int, bool, error) {
 	return n, s.asked[what] <= s.more[what], err
 }
 
-func (s *store) ListAllWorkspaces(ctx context.Context) ([]string, error) {
-	_, err := s.ask(ctx, "list all")
-	return []string{"acme", "paused", "zeta"}, err
-}
-
 func (s *store) DropEventPartitions(ctx context.Context) (dropped int, more bool, inDefault int, err error) {
 	dropped, more, err = s.rounds(ctx, "drop")
 	return dropped, more, s.inDefault, err

@@ -13,8 +13,6 @@ import (
 type Store interface {
 	MediaStore
 
-	// ListWorkspaces returns the active workspaces.
-	ListWorkspaces(ctx context.Context) ([]string, error)
 	// ObserveClock compares the clock of the database with the time that has passed for the observer since its last
 	// answered call; nil at the first. It returns how far the database's clock has jumped meanwhile.
 	ObserveClock(ctx context.Context, observer string, elapsed *time.Duration) (jumped time.Duration, err error)
@@ -94,8 +92,9 @@ type Store interface {
 
 // MediaStore is what the removal of unneeded media needs from the database. *pg.Store implements it.
 type MediaStore interface {
-	// ListAllWorkspaces returns the active and the paused workspaces.
-	ListAllWorkspaces(ctx context.Context) ([]string, error)
+	// ListServedWorkspaces returns the active workspaces that a daemon at this node of the database serves; with all,
+	// also the paused and the disabled ones.
+	ListServedWorkspaces(ctx context.Context, all bool) ([]string, error)
 	// ListUnreferencedOrigins returns media that a workspace no longer needs.
 	ListUnreferencedOrigins(ctx context.Context, workspace string, limit int) ([]Origin, error)
 	// ForgetMediaOrigin marks a medium as deleted. A token means that the object must be removed before

@@ -96,6 +96,11 @@ func (s *Store) RefreshStatistics(ctx context.Context) ([]string, error) {
 	return a.Analyzed, nil
 }
 
+// ListServedWorkspaces returns the active workspaces that a daemon at this node serves; with all, also the other ones.
+func (s *Store) ListServedWorkspaces(ctx context.Context, all bool) ([]string, error) {
+	return s.texts(ctx, `select * from autopost.list_served_workspaces($1)`, all)
+}
+
 // ListAllWorkspaces returns the active and the paused workspaces.
 func (s *Store) ListAllWorkspaces(ctx context.Context) ([]string, error) {
 	return s.texts(ctx, `select * from autopost.list_all_workspaces()`)

@@ -12,6 +12,22 @@ begin
 end
 $$;
 
+create or replace function autopost.served_workspaces() returns text[]
+language plpgsql stable
+as $$
+-- Purpose: own_workspaces of workspaces_here: those that a daemon at this node serves for the caller; null for all.
+-- Reads:   as own_workspaces and workspaces_here.
+declare
+	v_mine text[] := autopost.own_workspaces();
+	v_here text[] := autopost.workspaces_here();
+begin
+	if v_mine is null or v_here is null then
+		return coalesce(v_mine, v_here);
+	end if;
+	return array(select m.id from unnest(v_mine) m (id) where m.id = any (v_here));
+end
+$$;
+
 create or replace function autopost.share_heartbeat(p_run_id text, p_host text, p_ended boolean) returns void
 language plpgsql
 as $$

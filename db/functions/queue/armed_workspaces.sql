@@ -71,7 +71,7 @@ as $$
 --          overestimates row security and would read and sort all gates, hence the two settings.
 -- Reads:   channel_gates, platform_limits, workspaces.
 declare
-	v_mine text[] := autopost.own_workspaces();
+	v_mine text[] := autopost.served_workspaces();
 	v_ahead interval := autopost.slot_horizon() / 2;
 	v_id text := '';
 begin

@@ -21,7 +21,7 @@ as $$
 -- Purpose: workspaces with due post changes. One probe per lane.
 -- Reads:   post_acts, workspaces.
 declare
-	v_mine text[] := autopost.own_workspaces();
+	v_mine text[] := autopost.served_workspaces();
 	v_id text := '';
 	v_found int := 0;
 begin
@@ -47,7 +47,7 @@ as $$
 --          ended lease.
 -- Reads:   submissions, workspaces.
 declare
-	v_mine text[] := autopost.own_workspaces();
+	v_mine text[] := autopost.served_workspaces();
 	v_id text := '';
 	v_found int := 0;
 begin
@@ -75,7 +75,7 @@ as $$
 -- Purpose: workspaces with running fan-out jobs.
 -- Reads:   fanout_jobs, workspaces.
 declare
-	v_mine text[] := autopost.own_workspaces();
+	v_mine text[] := autopost.served_workspaces();
 	v_id text := '';
 	v_found int := 0;
 begin
@@ -103,7 +103,7 @@ as $$
 --          expanded yet is looked at again until it is.
 -- Reads:   recurrences, workspaces.
 declare
-	v_mine text[] := autopost.own_workspaces();
+	v_mine text[] := autopost.served_workspaces();
 begin
 	return query
 	select w.workspace_id
@@ -142,7 +142,7 @@ as $$
 -- Purpose: workspaces with a due request of a result webhook or with events to read.
 -- Reads:   result_webhooks, webhook_cursors, webhook_sends, workspaces.
 declare
-	v_mine text[] := autopost.own_workspaces();
+	v_mine text[] := autopost.served_workspaces();
 	v_id text := '';
 	v_found int := 0;
 	v_read_before timestamptz := p_by - autopost.setting_interval('webhook_poll_ms');
@@ -169,17 +169,17 @@ as $$
 --          cost grows with the number of chats.
 -- Reads:   moderation_chats, moderation_messages, moderation_presses, submissions, workspaces.
 declare
-	v_mine text[] := autopost.own_workspaces();
+	v_mine text[] := autopost.served_workspaces();
 begin
 	return query
 	select d.workspace_id from (
-		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(row(c.*)::autopost.moderation_chats,
-			p_by)
+		select c.workspace_id from autopost.moderation_chats c
+		where c.next_at <= p_by and (v_mine is null or c.workspace_id = any (v_mine))
+			and autopost.chat_has_work(row(c.*)::autopost.moderation_chats, p_by)
 		union
 		select p.workspace_id from autopost.moderation_presses p
-		where p.status in ('pending', 'sending') and p.due_at <= p_by) d
+		where p.status in ('pending', 'sending') and p.due_at <= p_by and (v_mine is null or p.workspace_id = any (v_mine))) d
 	where exists (select 1 from autopost.workspaces w where w.workspace_id = d.workspace_id and w.status <> 'disabled')
-	and (v_mine is null or d.workspace_id = any (v_mine))
 	limit p_limit;
 end
 $$;
@@ -203,6 +203,7 @@ as $$
 --          of sources, submissions, post changes, renewals of credentials and messages of alerts.
 -- Reads:   pull_cursors, submissions, post_acts, credential_health, alert_messages, dispatch_runs.
 declare
+	v_mine text[] := autopost.served_workspaces();
 	v_silent text[] := autopost.silent_runs(p_at);
 begin
 	if v_silent = '{}' then
@@ -211,23 +212,28 @@ begin
 	return query
 	select c.workspace_id, 'source', c.source_id
 	from autopost.pull_cursors c
-	where c.leased_by = any (v_silent) and c.next_poll_at = c.leased_until and c.next_poll_at > p_at;
+	where c.leased_by = any (v_silent) and c.next_poll_at = c.leased_until and c.next_poll_at > p_at
+	and (v_mine is null or c.workspace_id = any (v_mine));
 	return query
 	select s.workspace_id, 'submission', s.submission_id::text
 	from autopost.submissions s
-	where s.claimed_by = any (v_silent) and s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at;
+	where s.claimed_by = any (v_silent) and s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at
+	and (v_mine is null or s.workspace_id = any (v_mine));
 	return query
 	select a.workspace_id, 'act', a.act_id::text
 	from autopost.post_acts a
-	where a.claimed_by = any (v_silent) and a.status = 'sending' and a.next_at > p_at;
+	where a.claimed_by = any (v_silent) and a.status = 'sending' and a.next_at > p_at
+	and (v_mine is null or a.workspace_id = any (v_mine));
 	return query
 	select h.workspace_id, 'credential', h.auth_ref
 	from autopost.credential_health h
-	where h.leased_by = any (v_silent) and h.lease_token is not null and h.lease_until > p_at;
+	where h.leased_by = any (v_silent) and h.lease_token is not null and h.lease_until > p_at
+	and (v_mine is null or h.workspace_id = any (v_mine));
 	return query
 	select m.workspace_id, 'message', m.message_id::text
 	from autopost.alert_messages m
-	where m.leased_by = any (v_silent) and m.status = 'sending' and m.lease_until > p_at;
+	where m.leased_by = any (v_silent) and m.status = 'sending' and m.lease_until > p_at
+	and (v_mine is null or m.workspace_id = any (v_mine));
 end
 $$;
 
@@ -238,7 +244,7 @@ as $$
 --          workspace only the deliveries in flight are read.
 -- Reads:   channel_gates, deliveries, workspaces; as silent_leases.
 declare
-	v_mine text[] := autopost.own_workspaces();
+	v_mine text[] := autopost.served_workspaces();
 	v_silent text[] := autopost.silent_runs(p_at);
 	v_claimed timestamptz := p_at - autopost.setting_interval('claimed_lease_seconds');
 	v_before timestamptz := greatest(p_at - autopost.run_silence(), v_claimed,
@@ -248,10 +254,11 @@ declare
 begin
 	v_ids := array(select s.workspace_id from autopost.silent_leases(p_at) s)
 		|| array(select distinct d.workspace_id from autopost.deliveries d
-			where d.phase = 'claimed' and d.claimed_at <= v_claimed);
+			where d.phase = 'claimed' and d.claimed_at <= v_claimed
+			and (v_mine is null or d.workspace_id = any (v_mine)));
 	loop
 		select g.workspace_id into v_id from autopost.channel_gates g
-		where g.inflight > 0 and g.workspace_id > v_id
+		where g.inflight > 0 and g.workspace_id > v_id and (v_mine is null or g.workspace_id = any (v_mine))
 		order by g.workspace_id limit 1;
 		exit when not found;
 		if exists (
@@ -275,7 +282,7 @@ as $$
 --          since its creation. The cost grows with the number of sources.
 -- Reads:   pull_sources, pull_cursors, workspaces.
 declare
-	v_mine text[] := autopost.own_workspaces();
+	v_mine text[] := autopost.served_workspaces();
 begin
 	return query
 	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
@@ -310,12 +317,13 @@ as $$
 --          follow, or files to write.
 -- Reads:   pull_sources, pull_cursors, publish_jobs, deliveries, workspaces.
 declare
-	v_mine text[];
+	v_mine text[] := autopost.served_workspaces();
 begin
-	if not exists (select 1 from autopost.pull_sources s where s.kind = 'filebus' and s.enabled) then
+	if not exists (
+		select 1 from autopost.pull_sources s
+		where s.kind = 'filebus' and s.enabled and (v_mine is null or s.workspace_id = any (v_mine))) then
 		return;
 	end if;
-	v_mine := autopost.own_workspaces();
 	return query
 	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
 		select 1 from autopost.publish_jobs j
@@ -358,7 +366,7 @@ as $$
 --          message to process.
 -- Reads:   bot_outbox, bot_inbox, dispatch_runs, workspaces.
 declare
-	v_mine text[] := autopost.own_workspaces();
+	v_mine text[] := autopost.served_workspaces();
 	v_silent text[] := autopost.silent_runs(p_by);
 	v_id text := '';
 	v_ids text[] := '{}';
