@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"autopost/internal/pg/schema"
 	"autopost/internal/testing/wait"
@@ -168,6 +170,67 @@ func (s *server) node(n int, name string) string {
 	u := *s.nodeURLs[n]
 	u.Path = "/" + name
 	return u.String()
+}
+
+// connectNode replaces the connection to a node that has ended.
+func (s *server) connectNode(ctx context.Context, n int) error {
+	if !s.nodes[n].IsClosed() && s.nodes[n].Ping(ctx) == nil {
+		return nil
+	}
+	conn, err := pgx.Connect(ctx, s.nodeURLs[n].String())
+	if err != nil {
+		return fmt.Errorf("node %d of the cluster: %w", n, err)
+	}
+	s.nodes[n] = conn
+	if n == 0 {
+		s.admin = conn
+	}
+	return nil
+}
+
+// clusterScript is the variable with the path of test/citus/cluster.sh, for tests that end nodes.
+const clusterScript = "AUTOPOST_TEST_CITUS_SCRIPT"
+
+// KillNode ends a node of the cluster as a crash does. Tests that run beside this one lose it too. The end of the test
+// starts it again.
+func (db *DB) KillNode(n int) {
+	db.t.Helper()
+	db.t.Cleanup(func() { db.StartNodes() })
+	db.control("kill", strconv.Itoa(n))
+}
+
+// StartNodes starts the nodes that KillNode ended.
+func (db *DB) StartNodes() {
+	db.t.Helper()
+	db.control("start")
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Bound)
+	defer cancel()
+	for n := range db.server.nodes {
+		if err := db.server.connectNode(ctx, n); err != nil {
+			db.t.Fatalf("pgtest: %v", err)
+		}
+	}
+}
+
+func (db *DB) control(act string, args ...string) {
+	db.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Bound)
+	defer cancel()
+	all := append([]string{os.Getenv(clusterScript), act, os.Getenv(clusterFolder)}, args...)
+	if out, err := exec.CommandContext(ctx, "sh", all...).CombinedOutput(); err != nil {
+		db.t.Fatalf("pgtest: cluster.sh %s %v: %v: %s", act, args, err, out)
+	}
+}
+
+// OnNode returns the database for statements on a node of the cluster: 0 is the coordinator.
+func (db *DB) OnNode(n int) *DB {
+	db.t.Helper()
+	pool, err := pgxpool.New(db.t.Context(), db.NodeURL(n, ""))
+	if err != nil {
+		db.t.Fatalf("pgtest: %v", err)
+	}
+	db.t.Cleanup(pool.Close)
+	return &DB{t: db.t, server: db.server, name: db.name, pool: pool, roles: db.roles}
 }
 
 // OnCluster reports whether the database is one of a Citus cluster.
