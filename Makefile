@@ -68,6 +68,10 @@ test-n8n: test-programs ## Run the workflows in the pinned n8n (2.2 GB in N8N_CA
 	sh test/n8n/install.sh "$(N8N_CACHE)"
 	AUTOPOST_N8N="$(N8N_CACHE)" $(GO) test -tags n8n -count=1 -timeout 90m -v ./test/n8n $(ARGS)
 
+.PHONY: test-citus
+test-citus: ## Run the program on a real Citus cluster of its own (CITUS_PREFIX or ../shared/citus), for twenty minutes
+	@GO="$(GO)" sh test/citus/run.sh $(ARGS)
+
 fuzz: ## Run every fuzz target for FUZZTIME (30s); each failure becomes a seed in testdata
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file target; do \
 		target=$${target#func }; echo "$$target in $$(dirname $$file)"; \

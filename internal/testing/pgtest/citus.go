@@ -153,6 +153,19 @@ func copyOnNode(ctx context.Context, node *pgx.Conn, name, template string) erro
 	}
 }
 
+// execEverywhere is exec on each node of a cluster.
+func (s *server) execEverywhere(ctx context.Context, statements ...string) error {
+	if s.nodes == nil {
+		return s.exec(ctx, statements...)
+	}
+	for _, sql := range statements {
+		if err := s.onNodes(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // onNodes runs a statement on each node.
 func (s *server) onNodes(ctx context.Context, sql string) error {
 	s.mu.Lock()

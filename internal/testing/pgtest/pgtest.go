@@ -127,18 +127,11 @@ func (s *server) copied(t testing.TB) *DB {
 func (db *DB) drop() {
 	ctx, cancel := context.WithTimeout(context.Background(), wait.Bound)
 	defer cancel()
-	dropping := "drop database " + db.name + " with (force)"
-	statements := []string{dropping}
-	if db.OnCluster() {
-		if err := db.server.onNodes(ctx, dropping); err != nil {
-			db.t.Errorf("pgtest: %v", err)
-		}
-		statements = nil
-	}
+	statements := []string{"drop database " + db.name + " with (force)"}
 	for _, login := range db.roles {
 		statements = append(statements, "drop role "+login)
 	}
-	if err := db.server.exec(ctx, statements...); err != nil {
+	if err := db.server.execEverywhere(ctx, statements...); err != nil {
 		db.t.Errorf("pgtest: %v", err)
 	}
 }
@@ -158,7 +151,7 @@ func (db *DB) URL(role string) string {
 	if !ok {
 		login = db.name + "_" + strings.TrimPrefix(role, "autopost_")
 		// The password is not secret: only processes of this user can reach the server.
-		err := db.server.exec(db.t.Context(), "create role "+pgx.Identifier{login}.Sanitize()+
+		err := db.server.execEverywhere(db.t.Context(), "create role "+pgx.Identifier{login}.Sanitize()+
 			" login password '"+login+"' in role "+pgx.Identifier{role}.Sanitize())
 		if err != nil {
 			db.t.Fatalf("pgtest: %v", err)
