@@ -68,31 +68,43 @@ begin
 end
 $$;
 
--- Foreign keys of tables that are still plain are dropped, and return when both ends are distributed.
+-- Foreign keys and triggers of tables that are still plain are dropped. They return when the tables are distributed:
+-- a foreign key needs both of its ends, and a trigger would run again for each row that moves.
 begin;
 set local citus.multi_shard_modify_mode = 'sequential';
 do $$
 declare
 	v record;
-	v_keys text[];
+	v_return text[];
 begin
-	v_keys := array(
+	v_return := array(
 		select format('alter table %s add constraint %I %s', f.conrelid::regclass, f.conname,
 			pg_catalog.pg_get_constraintdef(f.oid))
 		from pg_catalog.pg_constraint f
 		where f.contype = 'f' and f.connamespace = 'autopost'::regnamespace and f.conparentid = 0
 		and exists (
 			select 1 from kinds k
-			where k.rel in (f.conrelid, f.confrelid) and not k.done and k.kind in ('distributed', 'reference')));
+			where k.rel in (f.conrelid, f.confrelid) and not k.done and k.kind in ('distributed', 'reference')))
+	|| array(
+		select pg_catalog.pg_get_triggerdef(t.oid)
+		from pg_catalog.pg_trigger t
+		join kinds k on k.rel = t.tgrelid
+		where not t.tgisinternal and t.tgparentid = 0 and not k.done and k.kind in ('distributed', 'reference')
+		order by t.oid);
 	for v in
-		select f.conrelid::regclass as rel, f.conname as name
+		select format('alter table %s drop constraint %I', f.conrelid::regclass, f.conname) as ddl
 		from pg_catalog.pg_constraint f
 		where f.contype = 'f' and f.connamespace = 'autopost'::regnamespace and f.conparentid = 0
 		and exists (
 			select 1 from kinds k
 			where k.rel in (f.conrelid, f.confrelid) and not k.done and k.kind in ('distributed', 'reference'))
+		union all
+		select format('drop trigger %I on %s', t.tgname, t.tgrelid::regclass)
+		from pg_catalog.pg_trigger t
+		join kinds k on k.rel = t.tgrelid
+		where not t.tgisinternal and t.tgparentid = 0 and not k.done and k.kind in ('distributed', 'reference')
 	loop
-		execute format('alter table %s drop constraint %I', v.rel, v.name);
+		execute v.ddl;
 	end loop;
 	for v in select k.rel from kinds k where not k.done and k.kind = 'reference' order by k.name loop
 		perform create_reference_table(v.rel);
@@ -101,8 +113,8 @@ begin
 		perform create_distributed_table(v.rel, 'workspace_id',
 			colocate_with => case when v.leads then 'none' else 'autopost.workspaces' end);
 	end loop;
-	for v in select k.key from unnest(v_keys) k (key) loop
-		execute v.key;
+	for v in select r.ddl from unnest(v_return) with ordinality r (ddl, place) order by r.place loop
+		execute v.ddl;
 	end loop;
 end
 $$;
