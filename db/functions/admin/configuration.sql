@@ -241,7 +241,7 @@ as $$
 -- Reads:   bot_rules.
 declare
 	v_old jsonb := (
-		select autopost.bot_rule_row(r) from autopost.bot_rules r
+		select autopost.bot_rule_row(row(r.*)::autopost.bot_rules) from autopost.bot_rules r
 		where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id and r.enabled
 			and p_fields -> 'enabled' is distinct from 'false');
 	v_seen jsonb;

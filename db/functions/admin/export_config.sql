@@ -99,7 +99,7 @@ begin
 				autopost.default_fields(autopost.moderation_chat_rules()))
 			from autopost.moderation_chats t where t.workspace_id = p_workspace_id
 			union all
-			select 14, 'bot_rule', r.rule_id, autopost.fields_that_differ(autopost.bot_rule_row(r),
+			select 14, 'bot_rule', r.rule_id, autopost.fields_that_differ(autopost.bot_rule_row(row(r.*)::autopost.bot_rules),
 				autopost.default_fields(autopost.bot_rule_fields()))
 			from autopost.bot_rules r where r.workspace_id = p_workspace_id and r.enabled) i);
 end

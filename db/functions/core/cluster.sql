@@ -34,7 +34,7 @@ as $$
 -- Purpose: records the heartbeat of a daemon at the coordinator of a Citus cluster on each node that
 --          answers, because each node judges the leases of its workspaces. Does nothing elsewhere.
 begin
-	null;
+	perform p_run_id, p_host, p_ended;
 end
 $$;
 
