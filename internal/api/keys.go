@@ -45,7 +45,7 @@ var keys = rest.List{Function: "list_api_keys", Key: rest.ByID("key_id")}
 func registerKeys(d *server) {
 	rest.Register(d.Server, rest.Operation{
 		ID: "list-keys", Method: http.MethodGet, Path: "/keys", Summary: "List API keys, newest first", Answer: rest.Listed[apiKey]{},
-		Description: "Includes disabled and expired keys. Only the command autopost apikey creates and rotates keys, so that no secret crosses the network.",
+		Description: "Includes disabled and expired keys. Secrets are not returned.",
 	}, func(ctx context.Context, in *struct{ rest.Page }) (rest.Reply, error) {
 		return d.Read(ctx, keys, in.Page, nil)
 	})

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,8 +12,8 @@ import (
 	"autopost/internal/problem"
 )
 
-// mostPeople is how many people and invitations a page lists.
-const mostPeople = 500
+// peopleSlice is how many people and invitations the page lists at once.
+const peopleSlice = 200
 
 // member is a person of the workspace.
 type member struct {
@@ -40,6 +39,7 @@ type invitationRow struct {
 // peopleData is the content of the page of people.
 type peopleData struct {
 	Members     []member
+	Next        string // cursor of further members
 	Invitations []invitationRow
 	// Link is the address of a new invitation; it is shown once.
 	Link, LinkFor string
@@ -74,13 +74,18 @@ func (s *server) people(v *view) {
 }
 
 func (v *view) showPeople(status int, d peopleData) {
-	err := v.list("list_members", mostPeople, &d.Members)
-	if err == nil {
-		err = v.list("list_invitations", mostPeople, &d.Invitations)
+	var members page[member]
+	var invitations page[invitationRow]
+	limit := num(peopleSlice)
+	for target, into := range map[string]any{addressOf("/users", "limit", limit, "cursor", v.r.URL.Query().Get("cursor")): &members, "/invitations?limit=" + limit: &invitations} {
+		if err := v.get(target, into); err != nil {
+			v.fail(err)
+			return
+		}
 	}
-	if err != nil {
-		v.fail(err)
-		return
+	d.Members, d.Invitations = members.Items, invitations.Items
+	if members.NextCursor != nil {
+		d.Next = *members.NextCursor
 	}
 	v.render(status, peoplePage(v, d))
 }
@@ -90,8 +95,7 @@ func (s *server) actOnPeople(v *view) {
 	if !v.owner() || !v.confirmed() {
 		return
 	}
-	act, form := v.r.PathValue("act"), v.form
-	id, ctx, by := form.Get("id"), v.r.Context(), v.act(v.t("reason.people"))
+	act, id, reason := v.r.PathValue("act"), v.form.Get("id"), v.t("reason.people")
 	switch act {
 	case "invite":
 		v.invite()
@@ -108,61 +112,35 @@ func (s *server) actOnPeople(v *view) {
 		v.actOnAccount(act, id)
 		return
 	}
-	var written rest.Written
 	var err error
 	switch act {
 	case "role":
-		written, err = s.Store.PutMembership(ctx, by, id, form.Get("role"))
+		err = v.call(http.MethodPatch, "/users/"+id, map[string]any{"role": v.form.Get("role"), "reason": reason}, nil)
 	case "remove":
-		written, err = s.Store.PutMembership(ctx, by, id, "")
+		err = v.call(http.MethodPatch, "/users/"+id, map[string]any{"leave": true, "reason": reason}, nil)
 	case "revoke":
-		written, err = s.Store.RevokeInvitation(ctx, by, id)
+		err = v.call(http.MethodDelete, "/invitations/"+id, map[string]any{"reason": reason}, nil)
 	default:
 		err = errNotFound
 	}
-	if err != nil {
-		v.fail(err)
-		return
-	}
-	if reason := refused(written); reason != "" && reason != "unchanged" {
-		v.showPeople(http.StatusConflict, peopleData{Role: rest.Editor, Fault: v.or("refused."+reason, reason)})
-		return
-	}
-	v.done("/setup/people", act)
-}
-
-// refused returns the reason of a change that was refused; "" if it was made.
-func refused(written rest.Written) string {
-	var answer Done
-	if err := json.Unmarshal(written.Answer, &answer); err != nil {
-		return err.Error()
-	}
-	if answer.Applied {
-		return ""
-	}
-	return answer.Reason
+	v.peopleDone(err, act)
 }
 
 func (v *view) invite() {
 	d := peopleData{Email: strings.TrimSpace(v.form.Get("email")), Role: v.form.Get("role")}
-	token := Token()
-	written, err := v.s.Store.InviteUser(v.r.Context(), v.act(v.t("reason.people")), d.Email, d.Role, TokenHash(token))
+	var made struct {
+		Path string `json:"path"`
+	}
+	err := v.call(http.MethodPost, "/invitations", map[string]any{"email": d.Email, "role": d.Role, "reason": v.t("reason.people")}, &made)
 	switch {
-	case err != nil && fault(err) != "":
-		d.Fault = fault(err)
-	case err != nil:
-		v.fail(err)
-		return
-	default:
-		if reason := refused(written); reason != "" {
-			d.Fault = v.or("refused."+reason, reason)
-		}
-	}
-	if d.Fault != "" {
+	case err == nil:
+		v.showPeople(http.StatusOK, peopleData{Link: v.site() + made.Path, LinkFor: d.Email, Role: rest.Editor})
+	case fault(err) != "":
+		d.Fault = v.or("refused."+problemReason(err), fault(err))
 		v.showPeople(http.StatusUnprocessableEntity, d)
-		return
+	default:
+		v.fail(err)
 	}
-	v.showPeople(http.StatusOK, peopleData{Link: v.site() + "/invite/" + token, LinkFor: d.Email, Role: rest.Editor})
 }
 
 // site is the address of this daemon, as the person reaches it.
@@ -235,11 +213,13 @@ func (s *server) actOnKeys(v *view) {
 	switch v.r.PathValue("act") {
 	case "add":
 		d := keysData{Name: strings.TrimSpace(form.Get("name")), Role: form.Get("role")}
-		secret := "ap_" + Token()
-		_, err := s.Store.CreateAPIKey(v.r.Context(), v.act(v.t("reason.keys")), rest.NewKey{Name: d.Name, Role: d.Role}, TokenHash(secret))
+		var made struct {
+			Key string `json:"key"`
+		}
+		err := v.call(http.MethodPost, "/keys", map[string]any{"name": d.Name, "role": d.Role, "reason": v.t("reason.keys")}, &made)
 		switch {
 		case err == nil:
-			v.showKeys(http.StatusOK, keysData{Secret: secret, Name: d.Name, Role: rest.Editor})
+			v.showKeys(http.StatusOK, keysData{Secret: made.Key, Name: d.Name, Role: rest.Editor})
 		case fault(err) != "":
 			d.Fault = fault(err)
 			v.showKeys(http.StatusUnprocessableEntity, d)

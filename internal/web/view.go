@@ -332,6 +332,9 @@ func local(target string) string {
 	return target
 }
 
+// mostNames is how many people of a workspace a page knows by name.
+const mostNames = 500
+
 // nameOf returns the name of an operator: a person of the workspace by name, others as they are.
 func (v *view) nameOf(operator string) string {
 	id, isPerson := strings.CutPrefix(operator, "user:")
@@ -341,7 +344,7 @@ func (v *view) nameOf(operator string) string {
 	if v.names == nil {
 		v.names = map[string]string{}
 		var members []member
-		if v.list("list_members", mostPeople, &members) == nil {
+		if v.list("list_members", mostNames, &members) == nil {
 			for _, m := range members {
 				v.names[m.UserID] = m.Name
 			}

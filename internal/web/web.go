@@ -33,7 +33,6 @@ type Store interface {
 	sessions
 	people
 	List(ctx context.Context, q rest.Query) ([]json.RawMessage, error)
-	CreateAPIKey(ctx context.Context, a rest.OperatorAction, key rest.NewKey, secretHash string) (rest.Written, error)
 }
 
 type sessions interface {
@@ -51,10 +50,6 @@ type people interface {
 	GetInvitation(ctx context.Context, tokenHash string) (*Invitation, error)
 	AcceptInvitation(ctx context.Context, tokenHash, user string, p NewPerson) (Done, error)
 	AdmitPerson(ctx context.Context, email, name string) (Done, error)
-	InviteUser(ctx context.Context, a rest.OperatorAction, email, role, tokenHash string) (rest.Written, error)
-	RevokeInvitation(ctx context.Context, a rest.OperatorAction, invitation string) (rest.Written, error)
-	PutMembership(ctx context.Context, a rest.OperatorAction, user, role string) (rest.Written, error)
-	PutUser(ctx context.Context, a rest.OperatorAction, user string, fields any) (rest.Written, error)
 }
 
 // Done is the answer to a change.
