@@ -29,7 +29,7 @@ var engineOnly = []string{
 	"finish_request", "finish_subscription", "forget_media_origin", "get_credential", "get_source", "list_alert_targets",
 	"list_api_keys", "list_daemons", "list_due_subscriptions", "list_master_keys", "list_media_removals",
 	"list_sealed_secrets", "list_unasked_chats", "list_unknown_media", "note_cluster", "observe_clock", "put_alert_target", "confirm_alert_target", "put_credential_binding",
-	"put_sealed_secret", "queue_metrics", "x_post_metrics", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload", "refresh_statistics",
+	"put_sealed_secret", "queue_metrics", "x_post_metrics", "bot_metrics", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload", "refresh_statistics",
 	"release_lost", "touch_run", "remove_alert_target", "remove_media_origin", "report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key",
 	"set_event_strictness", "stream_items", "test_alert_target", "touch_api_key",
 	"ready_bot_workspaces", "purge_conversations",
@@ -47,7 +47,7 @@ var engineOnly = []string{
 // argument. Each of them returns only workspaces of the caller, or does not use data of
 // workspaces.
 var crossWorkspace = []string{
-	"accept_invitation", "admit_person", "apply_settings", "begin_dispatch", "begin_first_link", "begin_media_removal", "begin_session", "check_installation",
+	"accept_invitation", "admit_person", "apply_settings", "begin_dispatch", "begin_first_link", "begin_media_removal", "begin_session", "bot_metrics", "check_installation",
 	"confirm_restore", "confirm_session", "describe_workspaces", "drop_event_partitions", "due_stages", "end_dispatch", "end_media_removal", "end_own_session",
 	"end_session", "end_sessions", "ensure_event_partitions", "functions_digest", "get_invitation", "get_login", "list_all_workspaces", "list_daemons",
 	"list_file_sources", "list_master_keys", "list_media_removals", "list_served_workspaces", "list_settings", "list_unknown_media", "list_users", "list_workspaces", "note_cluster",

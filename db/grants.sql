@@ -29,7 +29,7 @@ declare
 		'forget_media_origin', 'remove_media_origin', 'begin_media_removal', 'end_media_removal', 'list_media_removals',
 		'list_unknown_media', 'list_served_workspaces',
 		'enqueue_webhooks', 'claim_webhooks', 'commit_webhook', 'commit_webhook_batch', 'ready_webhook_workspaces',
-		'release_lost', 'touch_run', 'observe_clock', 'due_stages', 'queue_metrics', 'x_post_metrics', 'list_daemons',
+		'release_lost', 'touch_run', 'observe_clock', 'due_stages', 'queue_metrics', 'x_post_metrics', 'bot_metrics', 'list_daemons',
 		'stream_items',
 		'claim_file_source', 'end_file_scan', 'list_file_sources', 'put_job_artifact', 'record_job_files', 'refuse_file',
 		'start_publish_job', 'follow_publish_jobs',

@@ -1220,6 +1220,24 @@ values
 		'fix its receiver; then: autopost webhook enable {name} --workspace {workspace} --reason ' ||
 		'fixed; missed events: autopost webhook replay {name} --since TIME --workspace {workspace} --reason ' ||
 		'fixed'),
+	('bot_given_up', 'error', 'messages to the bot were given up',
+		'see which chats: autopost bot chats --workspace {workspace}; correct the rule or the template that the ' ||
+		'error names, and answer these customers yourself; then: autopost alert ack {alert} --workspace ' ||
+		'{workspace} --reason answered'),
+	('bot_errors', 'error', 'messages to the bot cannot be processed',
+		'see the error here; check the rules: autopost bot lint --workspace {workspace}; return to the version ' ||
+		'before: autopost bot rules enable RULE --version N --workspace {workspace} --reason wrong; the messages ' ||
+		'are tried five times'),
+	('bot_replies_failing', 'error', 'replies of a bot are not sent',
+		'see the error here; is its credential valid? autopost credential list --workspace {workspace}; does ' ||
+		'the platform answer? autopost group list --workspace {workspace}; replies are tried again automatically'),
+	('bot_fallback_rate', 'warning', 'many messages to the bot have no rule',
+		'see the questions: autopost bot report --workspace {workspace}; add keywords or a rule: autopost bot ' ||
+		'rules set RULE --keywords WORDS --workspace {workspace} --reason unmatched'),
+	('bot_unmatched', 'warning', 'customers often ask what no rule answers',
+		'see the question: autopost bot report --since 1d --workspace {workspace}; add a rule: autopost bot rules ' ||
+		'set RULE --keywords WORDS --response-template TEXT --workspace {workspace} --reason unmatched; or ' ||
+		'leave it: autopost alert ack {alert} --workspace {workspace} --reason seen'),
 	('no_dispatcher', 'critical', 'no daemon sends posts',
 		'start one: autopost serve; if it stops, read its log'),
 	('daemon_lost', 'error', 'a daemon stopped, others still run',
@@ -4505,6 +4523,63 @@ $$;
 
 
 --
+-- Name: bot_metrics(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_metrics() RETURNS TABLE(workspace_id text, line text, messages bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the messages to bots as gauges. Of the last ten minutes, the newest 10,000 of a workspace by
+--          their answer: matched, unmatched (no rule), guarded, escalated (by a rule or the turn guard),
+--          relayed. And those that are not processed: waiting, failing, given_up. All but the fifty
+--          workspaces with most messages are summed up as _other. Works across workspaces.
+-- Reads:   workspaces, bot_logs, bot_inbox.
+declare
+	v_since timestamptz := autopost.now_ts() - interval '10 minutes';
+	v_all boolean;
+begin
+	perform autopost.enter_all_workspaces();
+	v_all := autopost.may_access('*');
+	return query
+	with counted as materialized (
+		select w.workspace_id, m.line, m.messages
+		from autopost.workspaces w
+		cross join lateral (
+			select case when autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) then 'unmatched' else l.kind end
+				as line, count(*) as messages
+			from (
+				select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
+				where x.workspace_id = w.workspace_id and x.ts > v_since
+					and x.kind in ('matched', 'fallback', 'guarded', 'escalated', 'relayed')
+				order by x.ts desc limit 10000) l
+			group by 1
+			union all
+			select case when i.tries = 5 then 'given_up' when i.error is not null then 'failing' else 'waiting' end,
+				count(*)
+			from (
+				(select x.tries, x.error from autopost.bot_inbox x
+				where x.workspace_id = w.workspace_id and x.status = 'received' and x.tries < 5 limit 10000)
+				union all
+				(select x.tries, x.error from autopost.bot_inbox x
+				where x.workspace_id = w.workspace_id and x.status = 'received' and x.tries = 5 limit 10000)) i
+			group by 1) m
+		where v_all or autopost.may_access(w.workspace_id)
+	), placed as (
+		select c.workspace_id, row_number() over (order by sum(c.messages) desc, c.workspace_id) as place
+		from counted c group by c.workspace_id
+	)
+	select n.name, n.line, sum(n.messages)::bigint
+	from (
+		select case when p.place <= 50 then c.workspace_id else '_other' end as name, c.line, c.messages
+		from counted c
+		join placed p on p.workspace_id = c.workspace_id) n
+	group by n.name, n.line;
+end
+$$;
+
+
+--
 -- Name: bot_next_context(jsonb, text, jsonb, integer, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4856,10 +4931,7 @@ begin
 			select w.words, count(*) as n, max(s.ts) as last_at,
 				(array_agg(s.message_text order by s.ts desc, s.id desc))[1] as example
 			from said s
-			cross join lateral (
-				select array(select distinct x.word
-					from regexp_split_to_table(autopost.bot_fold(s.message_text), '[^[:alnum:]]+') x (word)
-					where x.word <> '' order by x.word) as words) w
+			cross join lateral (select autopost.bot_words(s.message_text) as words) w
 			where s.unmatched and s.message_text <> ''
 			group by w.words
 			order by count(*) desc, max(s.ts) desc
@@ -5404,6 +5476,19 @@ CREATE FUNCTION autopost.bot_unmatched(p_kind text, p_rule_id text, p_meta jsonb
 -- Purpose: true for a line of the log about a message for which no rule was found: the customer got
 --          the fallback text or an operator.
 select p_kind = 'fallback' or p_kind = 'escalated' and p_rule_id is null and p_meta -> 'guard' is null
+$$;
+
+
+--
+-- Name: bot_words(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_words(p_text text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the different words of a text, folded and sorted.
+select array(select distinct x.word from regexp_split_to_table(autopost.bot_fold(p_text), '[^[:alnum:]]+') x (word)
+	where x.word <> '' order by x.word)
 $$;
 
 
@@ -7174,7 +7259,8 @@ CREATE FUNCTION autopost.check_alerts(p_workspace_id text) RETURNS jsonb
 -- Returns: {"raised", "ended", "open"}.
 -- Locks:   alerts.
 -- Reads:   settings, deliveries, post_acts, channels, channel_gates, platform_limits, submissions,
---          credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends.
+--          credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends,
+--          bot_rules, bot_inbox, bot_outbox, bot_logs.
 -- Writes:  alerts, alert_messages.
 declare
 	v_level jsonb := autopost.alert_levels();
@@ -7213,6 +7299,7 @@ begin
 		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_refusals(p_workspace_id, v_now) f
 		union all select f.* from autopost.look_at_held(p_workspace_id, v_level) f
+		union all select f.* from autopost.look_at_bot(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_webhooks(p_workspace_id, v_level, v_now) f));
 end
 $$;
@@ -23529,6 +23616,126 @@ $$;
 
 
 --
+-- Name: look_at_bot(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_bot(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: finds problems of the shop bot; nothing in a workspace that never had a rule.
+-- Reads:   bot_rules; as look_at_bot_messages and look_at_bot_rules.
+begin
+	if exists (select 1 from autopost.bot_rules r where r.workspace_id = p_workspace_id) then
+		return query select f.* from autopost.look_at_bot_messages(p_workspace_id, p_level, p_now) f;
+		return query select f.* from autopost.look_at_bot_rules(p_workspace_id, p_level, p_now) f;
+	end if;
+end
+$$;
+
+
+--
+-- Name: look_at_bot_messages(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_bot_messages(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: finds messages to the bot that cannot be processed, and bots whose replies fail. A rate
+--          limit is not a failure.
+-- Reads:   bot_inbox, bot_outbox, alerts.
+declare
+	v_most constant bigint := 1000;
+	v_since constant timestamptz := p_now - interval '10 minutes';
+	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'bot_given_up');
+begin
+	return query select autopost.finding('bot_given_up', 'bot', g.n, (p_level ->> 'alert_bot_given_up')::numeric,
+		format('%s given up after five tries: %s', autopost.how_many(g.n, v_most, 'message to the bot was',
+			'messages to the bot were'), left(g.error ->> 'message', 200)))
+	from (
+		select count(*) as n, (array_agg(i.error order by i.next_at desc))[1] as error from (
+			select x.next_at, x.error from autopost.bot_inbox x
+			where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries = 5 and x.next_at > v_seen
+			order by x.next_at desc limit v_most) i) g
+	where g.n > 0;
+	return query select autopost.finding('bot_errors', 'bot', e.n, (p_level ->> 'alert_bot_errors_10m')::numeric,
+		format('the processing of %s failed in 10 minutes: %s', autopost.how_many(e.n, v_most, 'message to the bot',
+			'messages to the bot'), left(e.error ->> 'message', 200)))
+	from (
+		select count(*) as n, (array_agg(i.error order by i.next_at desc))[1] as error from (
+			(select x.next_at, x.error from autopost.bot_inbox x
+			where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries < 5 and x.error is not null
+				and x.next_at > v_since limit v_most)
+			union all
+			(select x.next_at, x.error from autopost.bot_inbox x
+			where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries = 5
+				and x.next_at > v_since limit v_most)) i) e
+	where e.n > 0;
+	return query select f.* from (
+		select o.provider, o.auth_ref, count(*) as n,
+			(array_agg(o.last_error order by o.last_call_at desc))[1] as error
+		from (
+			(select x.provider, x.auth_ref, x.last_error, x.last_call_at from autopost.bot_outbox x
+			where x.workspace_id = p_workspace_id and x.status in ('retry', 'sending')
+				and x.last_error is not null and x.last_call_at > v_since and not autopost.is_rate_limit(x.last_error) limit v_most)
+			union all
+			(select x.provider, x.auth_ref, x.last_error, x.last_call_at from autopost.bot_outbox x
+			where x.workspace_id = p_workspace_id and x.status in ('failed_permanent', 'dead')
+				and x.finished_at > v_since limit v_most)) o
+		group by o.provider, o.auth_ref
+		order by o.provider, o.auth_ref limit 100) b
+	cross join lateral autopost.finding('bot_replies_failing', format('bot:%s/%s', b.provider, b.auth_ref), b.n,
+		(p_level ->> 'alert_bot_reply_failures_10m')::numeric, format('bot %s/%s: the calls of %s failed in 10 minutes: %s',
+			b.provider, b.auth_ref, autopost.how_many(b.n, v_most, 'reply', 'replies'),
+			concat_ws(': ', b.error ->> 'code', left(b.error ->> 'message', 200))),
+		jsonb_build_object('code', b.error -> 'code')) f;
+end
+$$;
+
+
+--
+-- Name: look_at_bot_rules(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_bot_rules(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: finds a large share of messages without a rule within the newest 1,000 of an hour, and
+--          words that often had no rule within the newest 1,000 such messages of a day. The text of
+--          customers is not part of an alert.
+-- Reads:   bot_logs, alerts.
+declare
+	v_least constant int := 20; -- messages from which a share says something
+	v_most constant int := 1000;
+	v_seen timestamptz := greatest(autopost.seen_until(p_workspace_id, 'bot_unmatched'), p_now - interval '1 day');
+begin
+	return query select autopost.finding('bot_fallback_rate', 'bot', round(100.0 * m.unmatched / m.n),
+		(p_level ->> 'alert_bot_fallback_percent')::numeric,
+		format('no rule answered %s of the last %s messages to the bot', m.unmatched, m.n))
+	from (
+		select count(*) as n, count(*) filter (where autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta)) as unmatched
+		from (
+			select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
+			where x.workspace_id = p_workspace_id and x.ts > p_now - interval '1 hour'
+				and x.kind in ('matched', 'fallback', 'guarded', 'escalated')
+			order by x.ts desc limit v_most) l) m
+	where m.n >= v_least;
+	return query select autopost.finding('bot_unmatched', 'bot', q.n, (p_level ->> 'alert_bot_unmatched_day')::numeric,
+		format('messages with the same words had no rule %s in a day', autopost.counted(q.n, 'time', 'times')))
+	from (
+		select count(*) as n
+		from (
+			select x.message_text from autopost.bot_logs x
+			where x.workspace_id = p_workspace_id and x.ts > v_seen
+				and (x.kind = 'fallback' or x.kind = 'escalated' and x.matched_rule_id is null)
+				and x.message_text <> '' and x.meta -> 'guard' is null
+			order by x.ts desc limit v_most) l
+		group by autopost.bot_words(l.message_text)
+		order by count(*) desc limit 1) q;
+end
+$$;
+
+
+--
 -- Name: look_at_channels(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23899,7 +24106,8 @@ begin
 	return query select autopost.finding('oldest_due', 'other_work', floor(extract(epoch from p_now - o.since)),
 		extract(epoch from v_late), format('%s for %s minutes: %s', o.work ->> 'what',
 			floor(extract(epoch from p_now - o.since) / 60), coalesce(o.work ->> 'webhook_id', o.work ->> 'source_id',
-				o.work ->> 'job_id')))
+				o.work ->> 'job_id', o.work ->> 'recurrence_id', 'chat ' || (o.work ->> 'chat_id'),
+				o.work ->> 'reply_id')))
 	from (
 		select l.work, l.since from autopost.left_work(p_workspace_id, v_late * 0.8) l
 		where v_late > interval '0'
@@ -48774,6 +48982,13 @@ CREATE INDEX bot_inbox_chat ON autopost.bot_inbox USING btree (workspace_id, pro
 
 
 --
+-- Name: bot_inbox_given_up; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_inbox_given_up ON autopost.bot_inbox USING btree (workspace_id, next_at) WHERE ((status = 'received'::text) AND (tries = 5));
+
+
+--
 -- Name: bot_inbox_pace; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -48809,6 +49024,13 @@ CREATE INDEX bot_logs_ts ON autopost.bot_logs USING btree (workspace_id, ts, id)
 
 
 --
+-- Name: bot_logs_unmatched; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_logs_unmatched ON autopost.bot_logs USING btree (workspace_id, ts) WHERE ((kind = 'fallback'::text) OR ((kind = 'escalated'::text) AND (matched_rule_id IS NULL)));
+
+
+--
 -- Name: bot_outbox_about; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -48827,6 +49049,13 @@ CREATE INDEX bot_outbox_age ON autopost.bot_outbox USING btree (workspace_id, fi
 --
 
 CREATE INDEX bot_outbox_due ON autopost.bot_outbox USING btree (workspace_id, next_at) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text, 'retry'::text]));
+
+
+--
+-- Name: bot_outbox_failed; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_outbox_failed ON autopost.bot_outbox USING btree (workspace_id, finished_at) WHERE (status = ANY (ARRAY['failed_permanent'::text, 'dead'::text]));
 
 
 --

@@ -246,6 +246,7 @@
 
 -- Periodic maintenance: recovery, invariants, alerts, retention.
 \ir monitor/alert_looks.sql
+\ir monitor/bot_looks.sql
 \ir monitor/alert_silent.sql
 \ir monitor/alert_targets.sql
 \ir monitor/health.sql
@@ -314,6 +315,7 @@
 \ir monitor/remove_media_origin.sql
 \ir monitor/queue_metrics.sql
 \ir monitor/x_post_metrics.sql
+\ir monitor/bot_metrics.sql
 
 -- Configuration, lists and operator actions for the API, the pages and the CLI.
 \ir admin/put_row.sql

@@ -48,6 +48,7 @@ create index bot_inbox_chat on autopost.bot_inbox (workspace_id, provider, auth_
 	where status = 'received' and tries < 5;
 create index bot_inbox_pace on autopost.bot_inbox (workspace_id, provider, auth_ref, chat_id, processed_at)
 	where processed_at is not null;
+create index bot_inbox_given_up on autopost.bot_inbox (workspace_id, next_at) where status = 'received' and tries = 5;
 create index bot_inbox_age on autopost.bot_inbox (workspace_id, ts);
 
 -- Messages of the bot. Each chat gets them one by one in the order of their ids.
@@ -99,6 +100,8 @@ create index bot_outbox_sent on autopost.bot_outbox (workspace_id, provider, aut
 	where provider_message_id is not null;
 create index bot_outbox_about on autopost.bot_outbox (workspace_id, provider, auth_ref, about_chat_id)
 	where about_chat_id is not null;
+create index bot_outbox_failed on autopost.bot_outbox (workspace_id, finished_at)
+	where status in ('failed_permanent', 'dead');
 create index bot_outbox_age on autopost.bot_outbox (workspace_id, finished_at) where finished_at is not null;
 
 -- The state of each dialog.
@@ -139,6 +142,8 @@ create table autopost.bot_logs (
 );
 create index bot_logs_chat on autopost.bot_logs (workspace_id, provider, auth_ref, chat_id, ts, id);
 create index bot_logs_ts on autopost.bot_logs (workspace_id, ts, id);
+create index bot_logs_unmatched on autopost.bot_logs (workspace_id, ts)
+	where kind = 'fallback' or kind = 'escalated' and matched_rule_id is null;
 create unique index bot_logs_edits on autopost.bot_logs (workspace_id, provider, auth_ref, chat_id,
 	inbound_provider_message_id) where kind = 'edited';
 

@@ -561,7 +561,7 @@ select is(test.refusal(call), 'AP001 ' || argument, regexp_replace(call, '\n\t*'
 select is((select array_agg(distinct p.proname::text order by p.proname::text) from pg_proc p
 	where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
 	and p.proname not in (select function from calls)),
-	'{check_installation,confirm_session,drop_event_partitions,end_session,ensure_event_partitions,functions_digest,get_invitation,get_login,list_all_workspaces,list_daemons,list_file_sources,list_master_keys,list_settings,list_workspaces,note_cluster,queue_metrics,raw_kept_since,ready_sources,refresh_statistics,resolve_api_key,resolve_endpoint,resolve_session,x_post_metrics}', 'every function is asked');
+	'{bot_metrics,check_installation,confirm_session,drop_event_partitions,end_session,ensure_event_partitions,functions_digest,get_invitation,get_login,list_all_workspaces,list_daemons,list_file_sources,list_master_keys,list_settings,list_workspaces,note_cluster,queue_metrics,raw_kept_since,ready_sources,refresh_statistics,resolve_api_key,resolve_endpoint,resolve_session,x_post_metrics}', 'every function is asked');
 select is(test.refusal($$autopost.claim_deliveries('nowhere', 'r', 1)$$), 'AP003 unknown workspace nowhere');
 select is(test.refusal($$autopost.commit_outcome('nowhere', null, null, null)$$), 'AP003 unknown workspace nowhere',
 	'the workspace comes first');

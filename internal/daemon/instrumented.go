@@ -49,6 +49,7 @@ func newWatch(ctx context.Context, cfg config.Config, log *slog.Logger) (*watch,
 func (w *watch) observe(store *pg.Store) {
 	w.Queue(store.QueueMetrics)
 	w.XPosts(store.XPostMetrics)
+	w.Bots(store.BotMetrics)
 	w.Connections(func() telemetry.Pool {
 		inUse, idle, most := store.Connections()
 		return telemetry.Pool{InUse: inUse, Idle: idle, Most: most}

@@ -120,6 +120,11 @@ func (s *Store) XPostMetrics(ctx context.Context) ([]telemetry.XPostLine, error)
 		select event_type, status, reason, backfill, events, seconds::float8, buckets from autopost.x_post_metrics()`)
 }
 
+// BotMetrics returns the messages to the bots of all workspaces as a few rows per workspace.
+func (s *Store) BotMetrics(ctx context.Context) ([]telemetry.BotLine, error) {
+	return read[telemetry.BotLine](ctx, s, "bot metrics", `select workspace_id, line, messages from autopost.bot_metrics()`)
+}
+
 // Skew returns how far the clock of the database is ahead of this machine's. The error is at most half of the round trip.
 func (s *Store) Skew(ctx context.Context) (skew, trip time.Duration, err error) {
 	asked := time.Now()

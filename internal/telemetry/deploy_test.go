@@ -23,6 +23,7 @@ func catalogue() map[string]string {
 	w.Queue(nil)
 	w.Connections(nil)
 	w.Disks(nil)
+	w.Bots(nil)
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
 		defer close(descriptions)

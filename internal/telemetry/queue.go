@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,12 +28,7 @@ const (
 func (r *Recorder) Queue(read QueueReader) { r.registry.MustRegister(newQueue(read)) }
 
 type queue struct {
-	read QueueReader
-
-	mu    sync.Mutex
-	asked time.Time
-	lines []QueueLine
-	err   error
+	recent[QueueLine]
 
 	waiting, due, inFlight, oldest, gates, failed *prometheus.Desc
 }
@@ -45,7 +39,7 @@ func newQueue(read QueueReader) *queue {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return &queue{
-		read:     read,
+		recent:   recent[QueueLine]{read: read},
 		waiting:  desc("autopost_queue_deliveries", "Waiting deliveries, including scheduled and held ones; _other sums up all beyond the largest.", group...),
 		due:      desc("autopost_queue_due_deliveries", "Due deliveries.", group...),
 		inFlight: desc("autopost_queue_in_flight", "Claimed deliveries.", group...),
@@ -93,20 +87,6 @@ func (q *queue) Collect(to chan<- prometheus.Metric) {
 	for k, n := range gates {
 		to <- prometheus.MustNewConstMetric(q.gates, prometheus.GaugeValue, float64(n), k.platform, k.gate)
 	}
-}
-
-// get reads the queue again if the last read is too old. Concurrent scrapes share one read.
-func (q *queue) get() ([]QueueLine, time.Time, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.read == nil || !q.asked.IsZero() && time.Since(q.asked) < queueMaxAge {
-		return q.lines, q.asked, q.err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), queueTimeout)
-	defer cancel()
-	q.lines, q.err = q.read(ctx)
-	q.asked = time.Now()
-	return q.lines, q.asked, q.err
 }
 
 func (l *QueueLine) add(o QueueLine) {

@@ -3,8 +3,6 @@ package telemetry
 import (
 	"context"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -32,12 +30,7 @@ var xPostBounds = []float64{1, 5, 15, 60, 300, 900, 3600, 21600, 86400}
 func (r *Recorder) XPosts(read XPostReader) { r.registry.MustRegister(newXPosts(read)) }
 
 type xPosts struct {
-	read XPostReader
-
-	mu    sync.Mutex
-	asked time.Time
-	lines []XPostLine
-	err   error
+	recent[XPostLine]
 
 	ingested, posted, failed, depth, pending, latency *prometheus.Desc
 }
@@ -47,7 +40,7 @@ func newXPosts(read XPostReader) *xPosts {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return &xPosts{
-		read:     read,
+		recent:   recent[XPostLine]{read: read},
 		ingested: desc("x_post_events_ingested_total", "Kept domain events, by type; backfill: recorded afterwards.", "eventType", "backfill"),
 		posted:   desc("x_post_events_posted_total", "Posted domain events, by type.", "eventType", "backfill"),
 		failed:   desc("x_post_events_failed_total", "Failed domain events, by type and code of the failure.", "eventType", "reason"),
@@ -67,7 +60,7 @@ func (x *xPosts) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. Without the database there are no such metrics; autopost_queue_unreadable
 // shows it.
 func (x *xPosts) Collect(to chan<- prometheus.Metric) {
-	lines, err := x.get()
+	lines, _, err := x.get()
 	if err != nil {
 		return
 	}
@@ -109,18 +102,4 @@ func (x *xPosts) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(x.depth, prometheus.GaugeValue, float64(depth))
 	to <- prometheus.MustNewConstMetric(x.pending, prometheus.GaugeValue, float64(pending))
 	to <- prometheus.MustNewConstHistogram(x.latency, count, sum, buckets)
-}
-
-// get reads the events again if the last read is too old. Concurrent scrapes share one read.
-func (x *xPosts) get() ([]XPostLine, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.read == nil || !x.asked.IsZero() && time.Since(x.asked) < queueMaxAge {
-		return x.lines, x.err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), queueTimeout)
-	defer cancel()
-	x.lines, x.err = x.read(ctx)
-	x.asked = time.Now()
-	return x.lines, x.err
 }

@@ -1,11 +1,3 @@
-create or replace function autopost.bot_unmatched(p_kind text, p_rule_id text, p_meta jsonb) returns boolean
-language sql immutable parallel safe
-as $$
--- Purpose: true for a line of the log about a message for which no rule was found: the customer got
---          the fallback text or an operator.
-select p_kind = 'fallback' or p_kind = 'escalated' and p_rule_id is null and p_meta -> 'guard' is null
-$$;
-
 create or replace function autopost.bot_report(p_workspace_id text, p_filter jsonb, p_limit int) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
@@ -37,10 +29,7 @@ begin
 			select w.words, count(*) as n, max(s.ts) as last_at,
 				(array_agg(s.message_text order by s.ts desc, s.id desc))[1] as example
 			from said s
-			cross join lateral (
-				select array(select distinct x.word
-					from regexp_split_to_table(autopost.bot_fold(s.message_text), '[^[:alnum:]]+') x (word)
-					where x.word <> '' order by x.word) as words) w
+			cross join lateral (select autopost.bot_words(s.message_text) as words) w
 			where s.unmatched and s.message_text <> ''
 			group by w.words
 			order by count(*) desc, max(s.ts) desc

@@ -103,6 +103,24 @@ values
 		'fix its receiver; then: autopost webhook enable {name} --workspace {workspace} --reason ' ||
 		'fixed; missed events: autopost webhook replay {name} --since TIME --workspace {workspace} --reason ' ||
 		'fixed'),
+	('bot_given_up', 'error', 'messages to the bot were given up',
+		'see which chats: autopost bot chats --workspace {workspace}; correct the rule or the template that the ' ||
+		'error names, and answer these customers yourself; then: autopost alert ack {alert} --workspace ' ||
+		'{workspace} --reason answered'),
+	('bot_errors', 'error', 'messages to the bot cannot be processed',
+		'see the error here; check the rules: autopost bot lint --workspace {workspace}; return to the version ' ||
+		'before: autopost bot rules enable RULE --version N --workspace {workspace} --reason wrong; the messages ' ||
+		'are tried five times'),
+	('bot_replies_failing', 'error', 'replies of a bot are not sent',
+		'see the error here; is its credential valid? autopost credential list --workspace {workspace}; does ' ||
+		'the platform answer? autopost group list --workspace {workspace}; replies are tried again automatically'),
+	('bot_fallback_rate', 'warning', 'many messages to the bot have no rule',
+		'see the questions: autopost bot report --workspace {workspace}; add keywords or a rule: autopost bot ' ||
+		'rules set RULE --keywords WORDS --workspace {workspace} --reason unmatched'),
+	('bot_unmatched', 'warning', 'customers often ask what no rule answers',
+		'see the question: autopost bot report --since 1d --workspace {workspace}; add a rule: autopost bot rules ' ||
+		'set RULE --keywords WORDS --response-template TEXT --workspace {workspace} --reason unmatched; or ' ||
+		'leave it: autopost alert ack {alert} --workspace {workspace} --reason seen'),
 	('no_dispatcher', 'critical', 'no daemon sends posts',
 		'start one: autopost serve; if it stops, read its log'),
 	('daemon_lost', 'error', 'a daemon stopped, others still run',

@@ -246,7 +246,8 @@ begin
 	return query select autopost.finding('oldest_due', 'other_work', floor(extract(epoch from p_now - o.since)),
 		extract(epoch from v_late), format('%s for %s minutes: %s', o.work ->> 'what',
 			floor(extract(epoch from p_now - o.since) / 60), coalesce(o.work ->> 'webhook_id', o.work ->> 'source_id',
-				o.work ->> 'job_id')))
+				o.work ->> 'job_id', o.work ->> 'recurrence_id', 'chat ' || (o.work ->> 'chat_id'),
+				o.work ->> 'reply_id')))
 	from (
 		select l.work, l.since from autopost.left_work(p_workspace_id, v_late * 0.8) l
 		where v_late > interval '0'

@@ -7,7 +7,8 @@ as $$
 -- Returns: {"raised", "ended", "open"}.
 -- Locks:   alerts.
 -- Reads:   settings, deliveries, post_acts, channels, channel_gates, platform_limits, submissions,
---          credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends.
+--          credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends,
+--          bot_rules, bot_inbox, bot_outbox, bot_logs.
 -- Writes:  alerts, alert_messages.
 declare
 	v_level jsonb := autopost.alert_levels();
@@ -46,6 +47,7 @@ begin
 		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_refusals(p_workspace_id, v_now) f
 		union all select f.* from autopost.look_at_held(p_workspace_id, v_level) f
+		union all select f.* from autopost.look_at_bot(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_webhooks(p_workspace_id, v_level, v_now) f));
 end
 $$;
