@@ -238,7 +238,13 @@ func (db *DB) control(act string, args ...string) {
 // OnNode returns the database for statements on a node of the cluster: 0 is the coordinator.
 func (db *DB) OnNode(n int) *DB {
 	db.t.Helper()
-	pool, err := pgxpool.New(db.t.Context(), db.NodeURL(n, ""))
+	config, err := pgxpool.ParseConfig(db.NodeURL(n, ""))
+	if err != nil {
+		db.t.Fatalf("pgtest: %v", err)
+	}
+	config.MaxConns = 2
+	config.ConnConfig.RuntimeParams["application_name"] = "pgtest"
+	pool, err := pgxpool.NewWithConfig(db.t.Context(), config)
 	if err != nil {
 		db.t.Fatalf("pgtest: %v", err)
 	}
