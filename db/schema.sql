@@ -14279,7 +14279,7 @@ begin
 				autopost.default_fields(autopost.moderation_chat_rules()))
 			from autopost.moderation_chats t where t.workspace_id = p_workspace_id
 			union all
-			select 14, 'bot_rule', r.rule_id, autopost.fields_that_differ(autopost.bot_rule_row(r),
+			select 14, 'bot_rule', r.rule_id, autopost.fields_that_differ(autopost.bot_rule_row(row(r.*)::autopost.bot_rules),
 				autopost.default_fields(autopost.bot_rule_fields()))
 			from autopost.bot_rules r where r.workspace_id = p_workspace_id and r.enabled) i);
 end
@@ -29562,7 +29562,7 @@ CREATE FUNCTION autopost.put_bot_rule_item(p_workspace_id text, p_rule_id text, 
 -- Reads:   bot_rules.
 declare
 	v_old jsonb := (
-		select autopost.bot_rule_row(r) from autopost.bot_rules r
+		select autopost.bot_rule_row(row(r.*)::autopost.bot_rules) from autopost.bot_rules r
 		where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id and r.enabled
 			and p_fields -> 'enabled' is distinct from 'false');
 	v_seen jsonb;
@@ -38804,7 +38804,7 @@ CREATE FUNCTION autopost.share_heartbeat(p_run_id text, p_host text, p_ended boo
 -- Purpose: records the heartbeat of a daemon at the coordinator of a Citus cluster on each node that
 --          answers, because each node judges the leases of its workspaces. Does nothing elsewhere.
 begin
-	null;
+	perform p_run_id, p_host, p_ended;
 end
 $$;
 
