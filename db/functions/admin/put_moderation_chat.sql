@@ -57,17 +57,19 @@ select case when p_fields -> 'enabled' = 'true' and autopost.missing_bot_endpoin
 $$;
 
 create or replace function autopost.missing_bot_endpoint(p_workspace_id text, p_auth_ref text) returns text
-language sql stable
+language plpgsql stable
 as $$
 -- Purpose: what is missing for updates of a bot, with the command; null if an endpoint gets them.
 -- Reads:   workspace_endpoints, credential_bindings.
-select format('no endpoint gets the updates of %s: autopost endpoint add NAME --kind %s --auth-ref %1$s --workspace %s --reason moderation',
-	b.auth_ref, b.platform, p_workspace_id)
-from autopost.credential_bindings b
-where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref and not exists (
-	select 1 from autopost.workspace_endpoints e
-	where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
-	and e.meta ->> 'auth_ref' = p_auth_ref)
+begin
+	return (select format('no endpoint gets the updates of %s: autopost endpoint add NAME --kind %s --auth-ref %1$s --workspace %s --reason moderation',
+		b.auth_ref, b.platform, p_workspace_id)
+	from autopost.credential_bindings b
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref and not exists (
+		select 1 from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+		and e.meta ->> 'auth_ref' = p_auth_ref));
+end
 $$;
 
 create or replace function autopost.put_moderation_chat(

@@ -144,6 +144,7 @@ declare
 	v_channel autopost.channels;
 	v_message autopost.messages;
 	v_run autopost.ingest_runs;
+	v_seen_at timestamptz := (select max(r.seen_at) from autopost.dispatch_runs r);
 begin
 	perform autopost.require_argument('delivery_id', p_delivery_id is not null);
 	select d.* into v_delivery from autopost.deliveries d
@@ -191,6 +192,6 @@ begin
 		'chain', autopost.delivery_history(p_workspace_id, v_delivery),
 		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery)
 			else autopost.why_over(v_delivery, v_channel) end
-			|| jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
+			|| jsonb_build_object('daemon_seen_at', v_seen_at));
 end
 $$;
