@@ -21,7 +21,7 @@ declare
 		'begin_first_link', 'create_owner', 'put_user', 'put_membership', 'invite_user', 'revoke_invitation',
 		'get_invitation', 'accept_invitation', 'admit_person', 'create_workspace', 'get_login', 'begin_session', 'resolve_session', 'confirm_session',
 		'end_session', 'end_own_session', 'end_sessions', 'list_users', 'list_members', 'list_invitations',
-		'begin_request', 'finish_request', 'get_draft', 'list_drafts', 'put_draft', 'remove_draft', 'submit_draft',
+		'begin_request', 'write_once', 'get_draft', 'list_drafts', 'put_draft', 'remove_draft', 'submit_draft',
 		'list_due_recurrences', 'put_recurrence', 'remove_recurrence', 'move_occurrence',
 		'apply_settings', 'apply_config', 'export_config', 'ensure_event_partitions', 'drop_event_partitions',
 		'refresh_statistics', 'set_event_strictness', 'begin_raw', 'get_data_key', 'add_data_key',

@@ -400,7 +400,7 @@
 \ir admin/list_members.sql
 \ir admin/list_invitations.sql
 \ir admin/begin_request.sql
-\ir admin/finish_request.sql
+\ir admin/write_once.sql
 \ir admin/manual_requeue.sql
 \ir admin/manual_requeue_preview.sql
 \ir admin/skip_deliveries.sql

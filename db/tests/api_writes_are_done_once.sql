@@ -16,10 +16,9 @@ create temp table k on commit drop as select test.key('one', repeat('1', 64)) as
 create function test.write(p_key uuid, p_once text, p_hash text default repeat('a', 64)) returns jsonb
 language sql
 as $$
--- One statement, as the API makes it.
-select autopost.finish_request('w', p_key, p_once, p_hash, b.begun, case
-	when b.begun ->> 'status' = 'fresh' then autopost.pause_channel('w', 'a', 60, 'ann', 'r', false) end)
-from autopost.begin_request('w', p_key, p_once, p_hash) b (begun)
+-- One call, as the API makes it.
+select autopost.write_once('w', p_key, p_once, p_hash, 'pause_channel',
+	'{"channel": "a", "seconds": 60, "operator": "ann", "reason": "r", "dry_run": false}')
 $$;
 create function test.pauses() returns int
 language sql
@@ -42,8 +41,8 @@ select is((select test.write(one, 'y') ->> 'status' from k), 'done');
 select is(test.pauses(), 3);
 
 -- A refusal is an answer, and is kept; an argument that is wrong leaves nothing behind.
-select throws_ok($$select autopost.finish_request('w', k.one, 'z', repeat('a', 64), '{"status": "fresh"}',
-	autopost.pause_channel('w', 'a', 0, 'ann', 'r', false)) from k$$, 'AP001', null);
+select throws_ok($$select autopost.write_once('w', k.one, 'z', repeat('a', 64), 'pause_channel',
+	'{"channel": "a", "seconds": 0, "operator": "ann", "reason": "r", "dry_run": false}') from k$$, 'AP001', null);
 select is((select autopost.begin_request('w', one, 'z', repeat('a', 64)) from k), '{"status": "fresh"}');
 
 select is((select (autopost.purge_receipts('w') ->> 'purged')::int), 0, 'not before its time');

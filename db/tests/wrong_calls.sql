@@ -532,18 +532,15 @@ insert into calls values
 	('begin_request', $c$autopost.begin_request('w', gen_random_uuid(), repeat('x', 201), repeat('a', 64))$c$,
 		'idempotency_key'),
 	('begin_request', $c$autopost.begin_request('w', gen_random_uuid(), 'x', 'y')$c$, 'request_hash'),
-	('finish_request', $c$autopost.finish_request(null, gen_random_uuid(), 'x', repeat('a', 64), '{"status": "fresh"}',
-		'{}')$c$, 'workspace_id'),
-	('finish_request', $c$autopost.finish_request('w', null, 'x', repeat('a', 64), '{"status": "fresh"}', '{}')$c$,
-		'key_id'),
-	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), '', repeat('a', 64), '{"status": "fresh"}',
-		'{}')$c$, 'idempotency_key'),
-	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', null, '{"status": "fresh"}', '{}')$c$,
-		'request_hash'),
-	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', repeat('a', 64), null, '{}')$c$,
-		'begun'),
-	('finish_request', $c$autopost.finish_request('w', gen_random_uuid(), 'x', repeat('a', 64), '{"status": "fresh"}',
-		null)$c$, 'answer');
+	('write_once', $c$autopost.write_once(null, gen_random_uuid(), 'x', repeat('a', 64), 'skip_post', '{}')$c$,
+		'workspace_id'),
+	('write_once', $c$autopost.write_once('w', null, 'x', repeat('a', 64), 'skip_post', '{}')$c$, 'key_id'),
+	('write_once', $c$autopost.write_once('w', gen_random_uuid(), '', repeat('a', 64), 'skip_post', '{}')$c$,
+		'idempotency_key'),
+	('write_once', $c$autopost.write_once('w', gen_random_uuid(), 'x', 'y', 'skip_post', '{}')$c$, 'request_hash'),
+	('write_once', $c$autopost.write_once('w', gen_random_uuid(), 'x', repeat('a', 64), null, '{}')$c$, 'change'),
+	('write_once', $c$autopost.write_once('w', gen_random_uuid(), 'x', repeat('a', 64), 'nothing', '{}')$c$, 'change'),
+	('write_once', $c$autopost.write_once('w', gen_random_uuid(), 'x', repeat('a', 64), 'skip_post', null)$c$, 'given');
 insert into calls
 select a.f, format('autopost.%s(%s)', a.f, format(a.args, x.ws, x.id, x.operator, x.reason)), x.a
 from (values ('put_webhook', $a$%s, %s, '{"rps": 1}', %s, %s, true$a$), ('remove_webhook', $a$%s, %s, %s, %s, true$a$),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,31 +25,53 @@ type (
 
 // lists are the statements of the lists, by the name of their function. A row is a JSON object; infinity becomes null.
 var lists = map[string]string{
-	"list_deliveries": `select to_jsonb(r) - 'workspace_id' || jsonb_build_object('due_at', nullif(r.due_at, 'infinity'), 'next_retry_at', nullif(r.next_retry_at, 'infinity'))
-		from autopost.list_deliveries(@workspace, @filter, @limit) r`,
-	"list_events":      `select to_jsonb(r) - 'workspace_id' from autopost.list_events(@workspace, @filter, @limit) r`,
-	"list_acts":        `select to_jsonb(r) - 'workspace_id' from autopost.list_acts(@workspace, @filter, @limit) r`,
-	"list_messages":    `select to_jsonb(r) - 'workspace_id' from autopost.list_messages(@workspace, @filter, @limit) r`,
-	"list_runs":        `select to_jsonb(r) - 'workspace_id' from autopost.list_runs(@workspace, @filter, @limit) r`,
-	"list_drafts":      `select to_jsonb(r) from autopost.list_drafts(@workspace, @filter, @limit) r`,
-	"list_recurrences": `select to_jsonb(r) from autopost.list_recurrences(@workspace, @filter, @limit) r`,
-	"list_occurrences": `select to_jsonb(r) from autopost.list_occurrences(@workspace, @filter, @limit) r`,
-	"list_submissions": `select to_jsonb(r) - 'workspace_id' from autopost.list_submissions(@workspace, @filter, @limit) r`,
-	"list_x_posts":     `select to_jsonb(r) - 'workspace_id' || jsonb_build_object('nextAttemptAt', nullif(r."nextAttemptAt", 'infinity')) from autopost.list_x_posts(@workspace, @filter, @limit) r`,
-	"list_bot_rules":   `select to_jsonb(r) from autopost.list_bot_rules(@workspace, @filter, @limit) r`,
-	"list_bot_chats":   `select to_jsonb(r) from autopost.list_bot_chats(@workspace, @filter, @limit) r`,
-	"list_audit":       `select to_jsonb(r) - 'workspace_id' from autopost.list_audit(@workspace, @filter, @limit) r`,
-	"list_templates":   `select to_jsonb(r) - 'workspace_id' from autopost.list_templates(@workspace, @filter, @limit) r`,
-	"list_api_keys":    `select to_jsonb(r) - 'workspace_id' from autopost.list_api_keys(@workspace, @filter, @limit) r`,
-	"queue_snapshot": `select to_jsonb(r) - 'workspace_id' || jsonb_build_object('oldest_due_at', nullif(r.oldest_due_at, 'infinity'))
-		from autopost.queue_snapshot(@workspace) r`,
-	"list_webhook_deliveries": `select to_jsonb(r) - '{workspace_id,webhook_id}'::text[] from autopost.list_webhook_deliveries(@workspace, @filter, @limit) r`,
-	"list_members":            `select r from autopost.list_members(@workspace, @filter, @limit) r`,
-	"list_invitations":        `select r from autopost.list_invitations(@workspace, @filter, @limit) r`,
-	"list_configuration":      `select r from autopost.list_configuration(@workspace, @kind, @filter, @limit) r`,
+	"list_deliveries": object(`delivery_id message_id channel_id platform target_id status attempt due_at? scheduled_for next_retry_at? provider_message_id sent_at
+		last_error rendered_text render_meta unknown_outcomes trace_id ingest_run_id created_at updated_at finished_at`) + filtered("list_deliveries"),
+	"list_events": object(`id ts action result attempt delivery_id message_id channel_id error meta payload_ref`) + filtered("list_events"),
+	"list_acts": object(`act_id delivery_id message_id channel_id kind status due_at next_at attempt rendered_text started_at last_error operator reason created_at
+		updated_at finished_at`) + filtered("list_acts"),
+	"list_messages":    object(`message_id excerpt media tags source_ref content_hash seen_count run_id created_at last_seen_at counts source`) + filtered("list_messages"),
+	"list_runs":        object(`run_id kind endpoint_id source_id started_at finished_at stats`) + filtered("list_runs"),
+	"list_drafts":      object(`draft_id endpoint_id excerpt media version created_at updated_at`) + filtered("list_drafts"),
+	"list_recurrences": object(`recurrence_id endpoint_id rule zone starts_at payloads enabled next_at posts last_error author created_at updated_at`) + filtered("list_recurrences"),
+	"list_occurrences": object(`occurrence_id recurrence_id at status message_id submission_id moved reason error`) + filtered("list_occurrences"),
+	"list_submissions": object(`submission_id kind endpoint_id source_ref status excerpt media attempt next_attempt_at last_error run_id message_id created_at updated_at
+		moderated text digest expires_at author decision decided_by decided_at decision_source decision_reason`) + filtered("list_submissions"),
+	"list_x_posts": object(`_id eventType status mediaType mediaUrl avatarIds encounterId templateKey resolvedContent hash attempts nextAttemptAt? lastError tweetId
+		tweetUrl meta createdAt updatedAt postedAt rejectedReason duplicateOf digest backfill`) + filtered("list_x_posts"),
+	"list_bot_rules":          object(`rule_id version enabled intent state keywords priority max_turns response_template buttons next_state created_at`) + filtered("list_bot_rules"),
+	"list_bot_chats":          object(`provider auth_ref chat_id state expires_at waiting failing unsent updated_at`) + filtered("list_bot_chats"),
+	"list_audit":              object(`id seq ts operator action reason subject before after hash login`) + filtered("list_audit"),
+	"list_templates":          object(`template_id platform version body defaults vars sanitize parse_mode max_length enabled created_at`) + filtered("list_templates"),
+	"list_api_keys":           object(`key_id name role scopes enabled expires_at last_used_at replaced_by created_at`) + filtered("list_api_keys"),
+	"queue_snapshot":          object(`status deliveries oldest_due_at?`) + ` from autopost.queue_snapshot(@workspace)`,
+	"list_webhook_deliveries": object(`id ts type status attempt due_at http_status error created_at attempted_at finished_at body`) + filtered("list_webhook_deliveries"),
+	"list_publish_jobs": object(`job_id platform source_id status title payload_digest digest error submission_id delivery_id platform_post_id post_url published_at
+		imported created_at updated_at`) + filtered("list_publish_jobs"),
+	"list_members":       `select *` + filtered("list_members"),
+	"list_invitations":   `select *` + filtered("list_invitations"),
+	"list_configuration": `select * from autopost.list_configuration(@workspace, @kind, @filter, @limit)`,
+	"list_media_origins": `select *` + filtered("list_media_origins"),
+}
 
-	"list_media_origins": `select r from autopost.list_media_origins(@workspace, @filter, @limit) r`,
-	"list_publish_jobs":  `select to_jsonb(r) - 'workspace_id' from autopost.list_publish_jobs(@workspace, @filter, @limit) r`,
+// filtered is the call of a list by its workspace, filter and limit.
+func filtered(function string) string {
+	return ` from autopost.` + function + `(@workspace, @filter, @limit)`
+}
+
+// object selects columns as one JSON object. It names them, because a cluster does not run a function on the node of its
+// workspace if the statement uses the row as a whole. Infinity in a column with a question mark becomes null.
+func object(columns string) string {
+	var pairs []string
+	for _, column := range strings.Fields(columns) {
+		name, infinite := strings.CutSuffix(column, "?")
+		value := pgx.Identifier{name}.Sanitize()
+		if infinite {
+			value = `nullif(` + value + `, 'infinity')`
+		}
+		pairs = append(pairs, `'`+name+`', `+value)
+	}
+	return `select jsonb_build_object(` + strings.Join(pairs, ", ") + `)`
 }
 
 // List returns at most q.Limit rows, each a JSON object.
@@ -90,29 +113,30 @@ func List[Row any](ctx context.Context, s *Store, q Query) ([]Row, error) {
 // args are the arguments of a statement by their names. A statement refers to one as @name.
 type args map[string]any
 
-// write runs a manual change, which is a call of one function, in one statement. A change with an Idempotency-Key
-// runs between begin_request and finish_request, which stores the answer in the same transaction. A dry run is
-// not stored.
+// write runs a manual change, which is a call of one function, as one bare call. A change with an Idempotency-Key is a
+// call of write_once, which stores the answer in the same transaction. A dry run is not stored. If given has "shown",
+// the answer gets its fields.
 func (s *Store) write(ctx context.Context, a OperatorAction, change string, given args) (Written, error) {
-	sql := `select jsonb_build_object('status', 'done', 'answer', ` + change + `)`
-	if a.Once.Key != "" && !a.DryRun {
-		sql = `select autopost.finish_request(@workspace, @key_of_caller::text::uuid, @once, @request_hash, b.begun, case when b.begun ->> 'status' = 'fresh' then ` + change + ` end)
-			from autopost.begin_request(@workspace, @key_of_caller::text::uuid, @once, @request_hash) as b(begun)`
-	}
-	all := args{
-		"workspace": a.Workspace, "operator": a.Operator, "reason": a.Reason, "dry_run": a.DryRun,
-		"key_of_caller": a.Once.KeyID, "once": a.Once.Key, "request_hash": a.Once.RequestHash,
-	}
+	all := args{"workspace": a.Workspace, "operator": a.Operator, "reason": a.Reason, "dry_run": a.DryRun}
 	maps.Copy(all, given)
-	rows, err := named(ctx, s, sql, all)
+	name := functionOf(change)
+	if a.Once.Key != "" && !a.DryRun {
+		w, err := call[Written](ctx, s, `select * from autopost.write_once($1, $2::text::uuid, $3, $4, $5, $6)`,
+			a.Workspace, a.Once.KeyID, a.Once.Key, a.Once.RequestHash, name, all)
+		if err != nil {
+			return Written{}, fmt.Errorf("%s ws=%s: %w", name, a.Workspace, err)
+		}
+		return w, nil
+	}
+	answer := `r`
+	if given["shown"] != nil {
+		answer = `r || @shown::jsonb`
+	}
+	rows, err := named(ctx, s, `select `+answer+` from `+change+` r`, all)
 	if err != nil {
-		return Written{}, fmt.Errorf("%s ws=%s: %w", functionOf(change), a.Workspace, err)
+		return Written{}, fmt.Errorf("%s ws=%s: %w", name, a.Workspace, err)
 	}
-	var written Written
-	if err := json.Unmarshal(rows[0].raw, &written); err != nil {
-		return Written{}, fmt.Errorf("%s ws=%s: decode the answer: %w", functionOf(change), a.Workspace, err)
-	}
-	return written, nil
+	return Written{Status: "done", Answer: rows[0].raw}, nil
 }
 
 // Decode reads the answer of a manual change into T. It takes both results of the change:

@@ -35,13 +35,14 @@ func (s *Store) LintBotRules(ctx context.Context, workspace string, rules json.R
 
 // ReplayBotRules answers stored messages by rules, or by the enabled ones if rules is nil. filter is that of the function.
 func (s *Store) ReplayBotRules(ctx context.Context, workspace string, rules json.RawMessage, filter any, limit int) ([]json.RawMessage, error) {
-	return s.rowsOf(ctx, "replay bot rules", workspace, `select to_jsonb(r) from autopost.replay_bot_rules(@workspace, @rules, @filter, @limit) r`,
+	return s.rowsOf(ctx, "replay bot rules", workspace, object(`id ts provider auth_ref chat_id message_text changed before after`)+` from autopost.replay_bot_rules(@workspace, @rules, @filter, @limit)`,
 		args{"rules": rules, "filter": filter, "limit": limit})
 }
 
 // BotTranscript returns the newest lines of a conversation, oldest first. authRef "" means all bots of the provider.
 func (s *Store) BotTranscript(ctx context.Context, workspace, provider, authRef, chat string, limit int) ([]json.RawMessage, error) {
-	return s.rowsOf(ctx, "bot transcript", workspace, `select to_jsonb(r) from autopost.bot_transcript(@workspace, @provider, nullif(@auth_ref, ''), @chat, @limit) r`,
+	return s.rowsOf(ctx, "bot transcript", workspace, object(`id ts kind message_text matched_rule_id rule_version state_before state_after response_preview meta
+		reply_id reply_status sent_at unknown_outcomes last_error`)+` from autopost.bot_transcript(@workspace, @provider, nullif(@auth_ref, ''), @chat, @limit)`,
 		args{"provider": provider, "auth_ref": authRef, "chat": chat, "limit": limit})
 }
 

@@ -276,11 +276,17 @@ func (s *Store) ListSettings(ctx context.Context) ([]SettingRow, error) {
 
 // SendingLease returns the length of a delivery lease.
 func (s *Store) SendingLease(ctx context.Context) (time.Duration, error) {
-	seconds, err := call[int](ctx, s, `select value from autopost.list_settings() where key = 'sending_lease_seconds'`)
+	settings, err := s.ListSettings(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read the sending lease: %w", err)
 	}
-	return time.Duration(seconds) * time.Second, nil
+	var seconds int
+	for _, row := range settings {
+		if row.Key == "sending_lease_seconds" {
+			err = json.Unmarshal(row.Value, &seconds)
+		}
+	}
+	return time.Duration(seconds) * time.Second, err
 }
 
 // PutWebhook adds or changes a result webhook.

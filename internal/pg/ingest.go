@@ -165,7 +165,7 @@ func (s *Store) PutMediaOrigin(ctx context.Context, workspace string, o media.Or
 func (s *Store) PutUpload(ctx context.Context, a OperatorAction, o media.Origin, shown any) (Written, error) {
 	given := originArgs(o)
 	given["shown"] = shown
-	return s.write(ctx, a, putMediaOrigin+` || @shown::jsonb`, given)
+	return s.write(ctx, a, putMediaOrigin, given)
 }
 
 const putMediaOrigin = `autopost.put_media_origin(@workspace, @blob_ref, @origin_url, @content_type, @size_bytes, @kind, @width, @height)`

@@ -2,9 +2,7 @@ create or replace function autopost.begin_request(p_workspace_id text, p_key_id 
 	p_request_hash text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
--- Purpose: decides if an API write with an Idempotency-Key is done. One statement calls it, writes
---          if the status is fresh, and stores the answer with finish_request. Thus the write and
---          its answer commit together. Never waits.
+-- Purpose: decides if an API write with an Idempotency-Key is done. write_once calls it. Never waits.
 -- Returns: {"status": "fresh"}, {"status": "replayed", "answer": the first one}, {"status":
 --          "other_request"} if the key was used for another request, or {"status": "in_progress"}.
 -- Raises:  AP001 for a wrong argument.

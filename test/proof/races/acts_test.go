@@ -345,8 +345,7 @@ var acts = []act{
 	{"admit_person", "", `select autopost.admit_person('b@c', 'Bob')`, true},
 	{"create_workspace", "", `select autopost.create_workspace('w2', 'Two', {person}, {by}, false)`, true},
 	{"end_sessions", "", `select autopost.end_sessions({person}, {by})`, true},
-	{"finish_request", "around a post", `select autopost.finish_request('w', {apikey}, 'once', repeat('a', 64), b.begun, case when b.begun ->> 'status' = 'fresh'
-		then autopost.submit_post('w', 'in', 'api', '{"text": "fresh"}') end) from autopost.begin_request('w', {apikey}, 'once', repeat('a', 64)) b (begun)`, true},
+	{"write_once", "around a post", `select autopost.write_once('w', {apikey}, 'once', repeat('a', 64), 'submit_post', '{"endpoint": "in", "kind": "api", "post": {"text": "fresh"}}')`, true},
 	// By plain edits of rows.
 	{"", "channels: more at once", `with l as materialized (` + inOrder + `)
 		update autopost.channels c set max_parallel = 7 from l where c.workspace_id = 'w' and c.channel_id = l.channel_id`, false},
