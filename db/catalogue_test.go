@@ -23,7 +23,7 @@ const publicFunctions = `from pg_proc p where p.pronamespace = 'autopost'::regna
 // return the locations of secrets, or change settings of all workspaces.
 var engineOnly = []string{
 	"add_data_key", "apply_config", "apply_settings", "begin_media_removal", "begin_raw", "begin_refresh", "create_raw_link", "get_data_key", "list_data_keys", "name_rejected", "raw_kept_since",
-	"rewrap_data_key", "use_raw_link", "begin_request", "begin_subscription", "write_once",
+	"rewrap_data_key", "use_raw_link", "begin_request", "begin_subscription", "write_once", "list_served_workspaces",
 	"check_installation", "claim_notices", "claim_sources", "claim_webhooks", "commit_webhook", "commit_webhook_batch", "confirm_restore", "create_api_key", "disable_api_key", "drop_event_partitions", "due_stages",
 	"end_media_removal", "enqueue_webhooks", "ensure_event_partitions", "export_config", "fail_refresh", "finish_notice", "finish_refresh",
 	"finish_subscription", "forget_media_origin", "get_credential", "get_source", "list_alert_targets",

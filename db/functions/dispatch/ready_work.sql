@@ -17,7 +17,8 @@ begin
 		autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
 	v_now := autopost.now_ts();
 	with armed as materialized (
-		select r.workspace_id, r.platform, r.ready_at from autopost.armed_parts(p_capacity) r
+		select r.workspace_id, r.platform, min(r.ready_at) as ready_at from autopost.armed_parts(p_capacity) r
+		group by r.workspace_id, r.platform
 	), ready as materialized (
 		select a.workspace_id, jsonb_agg(a.platform order by a.platform) as platforms from armed a
 		where a.ready_at <= v_now

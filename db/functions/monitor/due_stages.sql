@@ -17,7 +17,7 @@ begin
 	v_by := v_now + p_within_ms * interval '1 millisecond';
 	return query
 	select s.stage from (values
-		('deliveries', exists (select 1 from autopost.armed_workspaces() a where a.ready_at <= v_by)),
+		('deliveries', exists (select 1 from autopost.armed_parts('[]', v_by))),
 		('acts', exists (select 1 from autopost.act_workspaces(v_by, 1))),
 		('submissions', exists (select 1 from autopost.submission_workspaces(v_by, 1))),
 		('fanout', exists (select 1 from autopost.fanout_workspaces(v_by, 1))),

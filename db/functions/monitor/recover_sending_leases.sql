@@ -9,8 +9,8 @@ as $$
 declare
 	v_ids jsonb := (
 		select jsonb_object_agg(l.kind, l.ids) from (
-			select s.kind, jsonb_agg(s.id) as ids from autopost.silent_leases(p_now) s
-			where s.workspace_id = p_workspace_id group by s.kind) l);
+			select s.kind, jsonb_agg(s.id) as ids from autopost.silent_leases(p_now, array[p_workspace_id]) s
+			group by s.kind) l);
 begin
 	update autopost.pull_cursors c set next_poll_at = p_now, leased_by = null
 	where c.workspace_id = p_workspace_id and c.source_id in (

@@ -60,49 +60,61 @@ begin
 end
 $$;
 
-create or replace function autopost.armed_parts(p_capacity jsonb) returns table (workspace_id text, platform text,
-	ready_at timestamptz)
+create or replace function autopost.armed_parts(p_capacity jsonb, p_by timestamptz default null)
+	returns table (workspace_id text, platform text, ready_at timestamptz)
 language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
 -- Purpose: the claim keys (workspace and platform) with armed gates, of active workspaces that the
 --          caller may act for, and when a claim may find a delivery. Groups without capacity do not
 --          count. A group with reserved slots is due after half of that time, so that a claim takes
---          many deliveries. One probe of channel_gates_armed per workspace and per rate group. The planner
---          overestimates row security and would read and sort all gates, hence the two settings.
+--          many deliveries. A key is returned again for groups of another page. p_by: only some that are
+--          ready then, or none if there is none.
+--          It reads channel_gates_armed in pages: the first gates after the last group of the page before.
+--          So a group with very many gates costs one page. The planner overestimates row security and
+--          would read and sort all gates, hence the two settings.
 -- Reads:   channel_gates, platform_limits, workspaces.
 declare
 	v_mine text[] := autopost.served_workspaces();
 	v_ahead interval := autopost.slot_horizon() / 2;
-	v_id text := '';
+	v_page constant int := 500;
+	v_workspaces text[] := '{""}';
+	v_platforms text[] := '{""}';
+	v_groups text[] := '{""}';
+	v_ready timestamptz[];
+	v_last int := 1;
+	v_active text[];
+	v_limits autopost.platform_limits[];
 begin
 	loop
-		select g.workspace_id into v_id from autopost.channel_gates g
-		where g.ready_at < 'infinity' and g.workspace_id > v_id and (v_mine is null or g.workspace_id = any (v_mine))
-		order by g.workspace_id limit 1;
-		exit when not found;
+		select array_agg(p.workspace_id), array_agg(p.platform), array_agg(p.rate_group), array_agg(p.ready_at)
+		into v_workspaces, v_platforms, v_groups, v_ready
+		from (
+			select distinct on (x.workspace_id, x.platform, x.rate_group) x.workspace_id, x.platform, x.rate_group, x.ready_at
+			from (
+				select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+				where g.ready_at < 'infinity' and (v_mine is null or g.workspace_id = any (v_mine))
+				and (g.workspace_id, g.platform, g.rate_group)
+					> (v_workspaces[v_last], v_platforms[v_last], v_groups[v_last])
+				order by g.workspace_id, g.platform, g.rate_group, g.ready_at
+				limit v_page) x
+			order by x.workspace_id, x.platform, x.rate_group, x.ready_at) p;
+		exit when v_workspaces is null;
+		v_last := cardinality(v_workspaces);
+		v_active := array(select w.workspace_id from autopost.workspaces w
+			where w.workspace_id = any (v_workspaces) and w.status = 'active');
+		v_limits := array(select row(l.*)::autopost.platform_limits from autopost.platform_limits l
+			where l.workspace_id = any (v_active));
 		return query
-		with recursive grp as (
-			(select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
-			where g.workspace_id = v_id and g.ready_at < 'infinity'
-			order by g.platform, g.rate_group, g.ready_at limit 1)
-			union all
-			select n.platform, n.rate_group, n.ready_at
-			from grp, lateral (
-				select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
-				where g.workspace_id = v_id and g.ready_at < 'infinity'
-				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
-				order by g.platform, g.rate_group, g.ready_at limit 1) n
-		)
-		select v_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
-		from grp
-		cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = v_id limit 1) w
-		left join lateral (
-			select row(l.*)::autopost.platform_limits from autopost.platform_limits l
-			where l.workspace_id = v_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row)
-			on true
-		where w.status = 'active' and (p_capacity = '[]'
-			or coalesce(autopost.room_in(p_capacity, v_id, grp.platform, grp.rate_group) > 0, true))
-		group by grp.platform;
+		select g.workspace_id, g.platform, min(r.at)
+		from unnest(v_workspaces, v_platforms, v_groups, v_ready) g (workspace_id, platform, rate_group, ready_at)
+		left join unnest(v_limits) l on l.workspace_id = g.workspace_id and l.platform = g.platform
+			and l.rate_group = g.rate_group
+		cross join lateral (select autopost.group_ready_at(g.ready_at, l, v_ahead) as at) r
+		where g.workspace_id = any (v_active) and (p_capacity = '[]'
+			or coalesce(autopost.room_in(p_capacity, g.workspace_id, g.platform, g.rate_group) > 0, true))
+		and (p_by is null or r.at <= p_by)
+		group by g.workspace_id, g.platform;
+		exit when p_by is not null and found;
 	end loop;
 end
 $$;

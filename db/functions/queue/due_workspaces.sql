@@ -195,15 +195,15 @@ begin
 end
 $$;
 
-create or replace function autopost.silent_leases(p_at timestamptz)
+create or replace function autopost.silent_leases(p_at timestamptz, p_mine text[])
 	returns table (workspace_id text, kind text, id text)
 language plpgsql stable
 as $$
 -- Purpose: leases, except those of deliveries, that go on at p_at although their daemon is silent:
 --          of sources, submissions, post changes, renewals of credentials and messages of alerts.
+--          p_mine: of these workspaces; null: of all.
 -- Reads:   pull_cursors, submissions, post_acts, credential_health, alert_messages, dispatch_runs.
 declare
-	v_mine text[] := autopost.served_workspaces();
 	v_silent text[] := autopost.silent_runs(p_at);
 begin
 	if v_silent = '{}' then
@@ -213,27 +213,27 @@ begin
 	select c.workspace_id, 'source', c.source_id
 	from autopost.pull_cursors c
 	where c.leased_by = any (v_silent) and c.next_poll_at = c.leased_until and c.next_poll_at > p_at
-	and (v_mine is null or c.workspace_id = any (v_mine));
+	and (p_mine is null or c.workspace_id = any (p_mine));
 	return query
 	select s.workspace_id, 'submission', s.submission_id::text
 	from autopost.submissions s
 	where s.claimed_by = any (v_silent) and s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at
-	and (v_mine is null or s.workspace_id = any (v_mine));
+	and (p_mine is null or s.workspace_id = any (p_mine));
 	return query
 	select a.workspace_id, 'act', a.act_id::text
 	from autopost.post_acts a
 	where a.claimed_by = any (v_silent) and a.status = 'sending' and a.next_at > p_at
-	and (v_mine is null or a.workspace_id = any (v_mine));
+	and (p_mine is null or a.workspace_id = any (p_mine));
 	return query
 	select h.workspace_id, 'credential', h.auth_ref
 	from autopost.credential_health h
 	where h.leased_by = any (v_silent) and h.lease_token is not null and h.lease_until > p_at
-	and (v_mine is null or h.workspace_id = any (v_mine));
+	and (p_mine is null or h.workspace_id = any (p_mine));
 	return query
 	select m.workspace_id, 'message', m.message_id::text
 	from autopost.alert_messages m
 	where m.leased_by = any (v_silent) and m.status = 'sending' and m.lease_until > p_at
-	and (v_mine is null or m.workspace_id = any (v_mine));
+	and (p_mine is null or m.workspace_id = any (p_mine));
 end
 $$;
 
@@ -252,7 +252,7 @@ declare
 	v_id text := '';
 	v_ids text[];
 begin
-	v_ids := array(select s.workspace_id from autopost.silent_leases(p_at) s)
+	v_ids := array(select s.workspace_id from autopost.silent_leases(p_at, v_mine) s)
 		|| array(select distinct d.workspace_id from autopost.deliveries d
 			where d.phase = 'claimed' and d.claimed_at <= v_claimed
 			and (v_mine is null or d.workspace_id = any (v_mine)));
