@@ -113,6 +113,10 @@ begin
 		perform create_distributed_table(v.rel, 'workspace_id',
 			colocate_with => case when v.leads then 'none' else 'autopost.workspaces' end);
 	end loop;
+	-- The rows that stayed behind on the coordinator.
+	for v in select k.rel from kinds k where not k.done and k.kind in ('distributed', 'reference') order by k.name loop
+		perform truncate_local_data_after_distributing_table(v.rel);
+	end loop;
 	for v in select r.ddl from unnest(v_return) with ordinality r (ddl, place) order by r.place loop
 		execute v.ddl;
 	end loop;

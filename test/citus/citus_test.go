@@ -273,13 +273,13 @@ func TestAShardMovesUnderLoad(t *testing.T) {
 
 func TestDoctorKnowsTheCluster(t *testing.T) {
 	i := newInstallation(t)
-	i.Exec(`create function autopost.stranger(p_workspace_id text) returns int language plpgsql security definer as 'begin return 1; end'`)
+	i.Exec(`create function autopost.unlisted(p_workspace_id text) returns int language plpgsql security definer as 'begin return 1; end'`)
 	i.OnNode(1).Exec(`do $$ begin execute format('set citus.enable_ddl_propagation = off'); execute format('alter database %I reset citus.enable_unsafe_triggers', current_database()); end $$`)
 	found := i.Run(nil, "doctor", "--json")
-	for _, expected := range []string{"coordinator of 3 nodes", "all answer", "run on the wrong node: stranger", "missing: citus.enable_unsafe_triggers on 127.0.0.1:"} {
+	for _, expected := range []string{"coordinator of 3 nodes", "all answer", "run on the wrong node: unlisted", "missing: citus.enable_unsafe_triggers on 127.0.0.1:"} {
 		require.Contains(t, found.Stdout, expected)
 	}
-	i.Exec(`drop function autopost.stranger(text)`)
+	i.Exec(`drop function autopost.unlisted(text)`)
 	require.Zero(t, i.Run([]string{"AUTOPOST_COORDINATOR_URL=" + i.URL("")}, "migrate").Code)
 	require.Contains(t, i.Run(nil, "doctor", "--json").Stdout, "set on all nodes")
 	refused := i.Run([]string{"DATABASE_URL=" + i.NodeURL(1, "")}, "migrate")

@@ -20,6 +20,7 @@ func TestClockJumps(t *testing.T) {
 	h := harness.New(t)
 	station(h, channels, harness.Channel{Rate: rate, Parallel: 2})
 	h.Exec(`create table public.clock_error (by interval not null)`)
+	h.Share("public.clock_error")
 	h.Exec(`insert into public.clock_error values ('0'); grant select on public.clock_error to public`)
 	h.Exec(`create or replace function autopost.now_ts() returns timestamptz language sql volatile parallel safe
 		as 'select clock_timestamp() + (select e.by from public.clock_error e)'`)

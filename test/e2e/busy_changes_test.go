@@ -27,6 +27,7 @@ func TestChangesKeepTheirSlotsOnABusyMachine(t *testing.T) {
 		h.Channel("news", harness.Channel{ID: fmt.Sprintf("channel-%02d", n), Platform: harness.Telegram, Parallel: 4})
 	}
 	h.Exec(`create table public.slots (act_id uuid, send_at timestamptz, started_at timestamptz)`)
+	h.Share("public.slots")
 	h.Exec(`create function public.keep_slot() returns trigger language plpgsql security definer as $$
 		begin insert into public.slots values (new.act_id, new.send_at, new.started_at); return null; end $$`)
 	h.Exec(`create trigger keep_slot after update on autopost.post_acts for each row

@@ -320,6 +320,7 @@ func TestOperatorWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	h, _, duty := watched(t, "--kinds", "clock_skew")
 	h.Exec(`create table public.clock_error (by interval not null)`)
+	h.Share("public.clock_error")
 	h.Exec(`insert into public.clock_error values ('-10 seconds'); grant select on public.clock_error to public`)
 	h.Serve(each)
 	h.Exec(`create or replace function autopost.now_ts() returns timestamptz language sql volatile parallel safe

@@ -41,6 +41,7 @@ func (h *Harness) Copies() map[Text]int {
 func (h *Harness) RecordChangeSlots() {
 	h.t.Helper()
 	h.Exec(`create table public.change_slots (workspace_id text, channel_id text, send_at timestamptz)`)
+	h.Share("public.change_slots")
 	h.Exec(`create function public.record_change_slot() returns trigger language plpgsql security definer as $$
 		begin insert into public.change_slots values (new.workspace_id, new.channel_id, new.send_at); return null; end $$`)
 	h.Exec(`create trigger record_change_slot after update on autopost.post_acts for each row

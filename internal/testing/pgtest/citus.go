@@ -255,6 +255,14 @@ func (db *DB) OnNode(n int) *DB {
 // OnCluster reports whether the database is one of a Citus cluster.
 func (db *DB) OnCluster() bool { return db.server.nodes != nil }
 
+// Share lets each node of a cluster use a table that a test has made, such as one that a trigger writes.
+func (db *DB) Share(table string) {
+	db.t.Helper()
+	if db.OnCluster() {
+		db.Exec(`select create_reference_table($1::text::regclass)`, table)
+	}
+}
+
 // NodeURL is URL for a node of the cluster: 0 is the coordinator.
 func (db *DB) NodeURL(n int, role string) string {
 	db.t.Helper()
