@@ -109,7 +109,11 @@ begin
 	for v in select k.rel from kinds k where not k.done and k.kind = 'reference' order by k.name loop
 		perform create_reference_table(v.rel);
 	end loop;
-	for v in select k.rel, k.leads from kinds k where not k.done and k.kind = 'distributed' order by not k.leads, k.name loop
+	for v in
+		select k.rel, k.leads from kinds k
+		where not k.done and k.kind = 'distributed'
+		order by not k.leads, k.name
+	loop
 		perform create_distributed_table(v.rel, 'workspace_id',
 			colocate_with => case when v.leads then 'none' else 'autopost.workspaces' end);
 	end loop;
@@ -187,7 +191,8 @@ declare
 	v_here text[];
 	v_asked_at text := current_setting('autopost.nodes_asked_at', true);
 begin
-	select string_agg(format('select w.workspace_id from autopost.workspaces_%s w', s.shardid), ' union all ') into v_local
+	select string_agg(format('select w.workspace_id from autopost.workspaces_%s w', s.shardid), ' union all ')
+	into v_local
 	from pg_catalog.pg_dist_shard s
 	join pg_catalog.pg_dist_placement p on p.shardid = s.shardid
 	join pg_catalog.pg_dist_local_group l on l.groupid = p.groupid
@@ -217,7 +222,8 @@ as $$
 -- Purpose: records the heartbeat of a daemon at the coordinator on each worker that answers.
 begin
 	if not autopost.has_shards() then
-		perform count(*) from run_command_on_workers(format('select autopost.touch_run(%L, %L, %L)', p_run_id, p_host, p_ended));
+		perform count(*)
+		from run_command_on_workers(format('select autopost.touch_run(%L, %L, %L)', p_run_id, p_host, p_ended));
 	end if;
 end
 $$;
