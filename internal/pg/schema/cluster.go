@@ -11,8 +11,8 @@ import (
 	"autopost/db"
 )
 
-// sequentialDDL lets a transaction change tables after it has changed functions or other tables of a cluster.
-const sequentialDDL = `set citus.multi_shard_modify_mode = 'sequential'`
+// clusterDDL lets a session change the tables of a cluster after others in the same transaction, and create triggers.
+const clusterDDL = `set citus.multi_shard_modify_mode = 'sequential'; set citus.enable_unsafe_triggers = on`
 
 // ErrNotCoordinator means that a migration was started on a worker of a Citus cluster.
 var ErrNotCoordinator = errors.New("this node is a worker of a Citus cluster: set AUTOPOST_COORDINATOR_URL to the coordinator, which alone can migrate")
@@ -43,7 +43,7 @@ func installSource(ctx context.Context, tx pgx.Tx, source string, distributed bo
 		_, err := tx.Exec(ctx, source)
 		return err
 	}
-	if _, err := tx.Exec(ctx, `set local citus.multi_shard_modify_mode = 'sequential'`); err != nil {
+	if _, err := tx.Exec(ctx, clusterDDL); err != nil {
 		return err
 	}
 	for _, s := range statements(source) {

@@ -160,7 +160,7 @@ func migrations(url string, distributed bool) (*goose.Provider, func(), error) {
 	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, `set role autopost_owner`)
 		if err == nil && distributed {
-			_, err = conn.Exec(ctx, sequentialDDL)
+			_, err = conn.Exec(ctx, clusterDDL)
 		}
 		return err
 	}))
