@@ -67,7 +67,7 @@ func newInstallation(t *testing.T) *installation {
 func (i *installation) nodeOf(workspace string) int {
 	i.t.Helper()
 	return pgtest.Value[int](i.DB, `select p.groupid::int from pg_dist_placement p
-		where p.shardid = get_shard_id_for_distribution_column('autopost.workspaces', $1)`, workspace)
+		where p.shardid = get_shard_id_for_distribution_column('autopost.workspaces', $1::text)`, workspace)
 }
 
 // on returns the workspaces of a node.
@@ -261,7 +261,7 @@ func TestAShardMovesUnderLoad(t *testing.T) {
 	moved := i.on(1)[0]
 	i.Until("posts arrive", func() bool { n, _ := i.arrived(moved); return n > 3 })
 	i.Exec(`select citus_move_shard_placement(s.shardid, f.nodename, f.nodeport, t.nodename, t.nodeport, 'block_writes')
-		from (select get_shard_id_for_distribution_column('autopost.workspaces', $1) as shardid) s
+		from (select get_shard_id_for_distribution_column('autopost.workspaces', $1::text) as shardid) s
 		join pg_dist_placement p on p.shardid = s.shardid
 		join pg_dist_node f on f.groupid = p.groupid
 		join pg_dist_node t on t.groupid = 2`, moved)

@@ -150,7 +150,7 @@ func TestAnEmptyAccountOnX(t *testing.T) {
 	h.UntilTrue(`select exists (select 1 from autopost.platform_limits where platform = 'x' and cooldown_until > now() + interval '50 minutes')`)
 	h.World.X.SetCredits("harness", 1_000_000)
 	h.Exec(`update autopost.deliveries set next_retry_at = now()`)
-	h.Exec(`update autopost.platform_limits set cooldown_until = null`)
+	h.Exec(`update autopost.platform_limits set cooldown_until = null where workspace_id = 'news'`)
 	for _, enabled := range []bool{false, true} { // opens its gate, an hour early
 		h.Exec(`update autopost.channels set enabled = $1`, enabled)
 	}

@@ -15,6 +15,7 @@ declare
 	v_now timestamptz;
 	v_webhooks autopost.result_webhooks[];
 	v_found record;
+	v_taken record;
 	v_calls jsonb;
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' or autopost.is_restored() then
@@ -42,15 +43,18 @@ begin
 			limit greatest(0, autopost.calls_allowed(w, v_now))
 			for no key update of s skip locked) x
 		limit p_limit) f;
-	with taken as (
-		select c.webhook_id, c.event_at, c.event_id, c.claim_token, c.body from autopost.take_calls(p_workspace_id,
-			v_found.webhook_ids, v_found.event_ids, v_now) c
-	), paced as (
-		update autopost.result_webhooks w
-		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => t.calls / w.rps)
-		from (select c.webhook_id, count(*) as calls from taken c group by c.webhook_id) t
-		where w.workspace_id = p_workspace_id and w.webhook_id = t.webhook_id
-	), signers as materialized (
+	select array_agg(c.webhook_id) as webhook_ids, array_agg(c.event_at) as event_ats, array_agg(c.event_id) as event_ids,
+		array_agg(c.claim_token) as tokens, array_agg(c.body) as bodies
+	into v_taken
+	from autopost.take_calls(p_workspace_id, v_found.webhook_ids, v_found.event_ids, v_now) c;
+	if v_taken.webhook_ids is null then
+		return '[]';
+	end if;
+	update autopost.result_webhooks w
+	set next_send_at = autopost.later(greatest(w.next_send_at, v_now), make_interval(secs => t.calls / w.rps))
+	from (select u.id, count(*) as calls from unnest(v_taken.webhook_ids) u (id) group by u.id) t
+	where w.workspace_id = p_workspace_id and w.webhook_id = t.id;
+	with signers as materialized (
 		select w.webhook_id, w.url, w.timeout_seconds * 1000 as timeout_ms, k.auth_refs, k.bound
 		from unnest(v_webhooks) w
 		cross join lateral (
@@ -60,14 +64,15 @@ begin
 			from autopost.credential_bindings b
 			where b.workspace_id = p_workspace_id and b.platform = 'webhook'
 			and b.auth_ref = any (array[w.signing_ref, case when w.old_signing_until > v_now then w.old_signing_ref end])) k
-		where w.webhook_id in (select t.webhook_id from taken t)
+		where w.webhook_id = any (v_taken.webhook_ids)
 	)
 	select jsonb_agg(jsonb_build_object('webhook_id', t.webhook_id, 'event_id', t.event_id,
 		'claim_token', t.claim_token, 'url', g.url, 'timeout_ms', g.timeout_ms, 'body', t.body,
 		'auth_refs', coalesce(g.auth_refs, '[]'), 'bound', coalesce(g.bound, '[]'))
 		order by t.event_at, t.event_id, t.webhook_id)
 	into v_calls
-	from taken t
+	from unnest(v_taken.webhook_ids, v_taken.event_ats, v_taken.event_ids, v_taken.tokens, v_taken.bodies)
+		t (webhook_id, event_at, event_id, claim_token, body)
 	join signers g on g.webhook_id = t.webhook_id;
 	return coalesce(v_calls, '[]');
 end

@@ -243,7 +243,7 @@ begin
 	return query
 	update autopost.webhook_sends s
 	set status = 'sending', attempt = s.attempt + 1, claim_token = k.token, attempted_at = p_now,
-		due_at = p_now + make_interval(secs => (v_leases -> s.webhook_id)::int)
+		due_at = autopost.later(p_now, make_interval(secs => (v_leases -> s.webhook_id)::int))
 	from unnest(p_webhook_ids, p_event_ids, v_tokens) k (webhook_id, event_id, token)
 	where s.workspace_id = p_workspace_id and s.webhook_id = k.webhook_id and s.event_id = k.event_id
 	returning s.webhook_id, s.event_at, s.event_id, s.claim_token, s.body;

@@ -120,7 +120,11 @@ func execAt(ctx context.Context, address string, statements ...string) error {
 func (s *server) copyOnNodes(ctx context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n, node := range s.nodes {
+	for n := range s.nodes {
+		if err := s.connectNode(ctx, n); err != nil {
+			return err
+		}
+		node := s.nodes[n]
 		if err := copyOnNode(ctx, node, name, s.template); err != nil {
 			return fmt.Errorf("copy the template on node %d: %w", n, err)
 		}
@@ -170,8 +174,11 @@ func (s *server) execEverywhere(ctx context.Context, statements ...string) error
 func (s *server) onNodes(ctx context.Context, sql string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, node := range s.nodes {
-		if _, err := node.Exec(ctx, sql); err != nil {
+	for n := range s.nodes {
+		if err := s.connectNode(ctx, n); err != nil {
+			return err
+		}
+		if _, err := s.nodes[n].Exec(ctx, sql); err != nil {
 			return fmt.Errorf("%s: %w", sql, err)
 		}
 	}
