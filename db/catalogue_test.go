@@ -32,7 +32,7 @@ var engineOnly = []string{
 	"put_sealed_secret", "queue_metrics", "x_post_metrics", "bot_metrics", "ready_webhook_workspaces", "record_chat_rights", "record_credential_check", "record_upload", "refresh_statistics",
 	"release_lost", "touch_run", "remove_alert_target", "remove_media_origin", "report_duty", "resolve_api_key", "resolve_signed_endpoint", "rewrap_secret", "rotate_api_key",
 	"set_event_strictness", "stream_items", "test_alert_target", "touch_api_key",
-	"ready_bot_workspaces", "purge_conversations",
+	"ready_bot_workspaces", "bot_release_lost", "purge_conversations",
 	"admit_person", "begin_credential_link", "create_workspace", "discover_chats", "end_own_session", "remove_credential", "take_credential_link",
 	"ready_moderation_workspaces", "claim_moderation", "finish_moderation", "list_moderation_chats", "put_moderation_chat", "remove_moderation_chat",
 	"claim_file_source", "end_file_scan", "follow_publish_jobs", "list_file_sources", "put_job_artifact", "record_job_files",

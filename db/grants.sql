@@ -35,7 +35,7 @@ declare
 		'start_publish_job', 'follow_publish_jobs',
 		'check_installation', 'claim_sources', 'note_cluster', 'confirm_restore', 'report_duty', 'claim_notices', 'finish_notice',
 		'list_alert_targets', 'put_alert_target', 'remove_alert_target', 'test_alert_target', 'confirm_alert_target',
-		'ready_bot_workspaces', 'purge_conversations',
+		'ready_bot_workspaces', 'bot_release_lost', 'purge_conversations',
 		'ready_moderation_workspaces', 'claim_moderation', 'finish_moderation', 'list_moderation_chats',
 		'put_moderation_chat', 'remove_moderation_chat'];
 begin

@@ -179,6 +179,7 @@
 \ir bot/bot_start_reply.sql
 \ir bot/bot_commit_reply.sql
 \ir bot/bot_recover.sql
+\ir bot/bot_release_lost.sql
 \ir bot/ready_bot_workspaces.sql
 \ir moderation/decide_submission.sql
 \ir moderation/edit_submission.sql

@@ -8,7 +8,7 @@ create function test.fails_later(p_chat int) returns text language sql as $$
 	select test.tick('1 minute'); select test.goes(p_chat, test.failure('TRANSIENT', 'delivery', 'http_500')) $$;
 create function test.unknown() returns jsonb language sql as $$
 	select test.failure('TRANSIENT', 'delivery', 'timeout', '{"known": false}') $$;
-select plan(59);
+select plan(65);
 
 select test.says(1, 'доставка'), test.says(1, 'гарантия'), test.says(2, 'доставка');
 select is(test.take(), '{1,2}', 'one of each chat');
@@ -110,6 +110,20 @@ select is((select r.attempt || ' ' || r.status from test.reply(8) r), '0 pending
 select is((select r.attempt || ' ' || r.unknown_outcomes || ' ' || r.status from test.reply(9) r), '1 1 retry');
 select test.tick('1 minute');
 select is(test.goes(8) || test.goes(9), 'sentsent');
+
+-- A claim without an answer: what the run does not know, and what has not started, is released.
+select test.says(n, 'доставка') from generate_series(11, 13) n;
+select is(test.take(), '{11,12,13}');
+select test.begins(13);
+select is(autopost.bot_release_lost('w', 'run-2', '{}'), '{"applied": true, "released": 0}', 'of another run');
+select is(autopost.bot_release_lost('w', 'run-1', array[(test.reply(11)).claim_token]),
+	'{"applied": true, "released": 1}');
+select is((select string_agg(r.status || ' ' || r.attempt, ', ' order by n) from generate_series(11, 13) n
+	cross join lateral test.reply(n) r), 'sending 1, pending 0, sending 1');
+select is(test.take(), '{12}', 'at once');
+select test.begins(11), test.begins(12);
+select is(test.ends(11, test.sent('m11')) ->> 'status' || (test.ends(12, test.sent('m12')) ->> 'status')
+	|| (test.ends(13, test.sent('m13')) ->> 'status'), 'sentsentsent');
 
 -- A paused workspace receives and does not send.
 update autopost.workspaces set status = 'paused';

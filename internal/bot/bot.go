@@ -31,6 +31,8 @@ type Store interface {
 	BotStartReply(ctx context.Context, workspace, replyID, claimToken string) (Start, error)
 	// BotCommitReply records the outcome of a call. It may be repeated.
 	BotCommitReply(ctx context.Context, workspace, replyID, claimToken string, outcome autopost.Outcome) (Commit, error)
+	// BotReleaseLost releases the unstarted claims of the run in a workspace, except those with a known token.
+	BotReleaseLost(ctx context.Context, workspace, runID string, known []string) (released int, err error)
 	// BotRecover processes received messages that are due, and ends leases of lost claims.
 	BotRecover(ctx context.Context, workspace string) (Recovered, error)
 	// TouchRun is the heartbeat of the run; ended is true for the last one.
@@ -121,6 +123,8 @@ type Worker struct {
 	// freed holds one hint that a call has ended.
 	freed chan struct{}
 	calls sync.WaitGroup
+	// claims are the messages in flight.
+	claims *claims
 	// served is the workspace of the last claim. The next poll starts behind it.
 	served string
 	// polled is when the last poll succeeded, in nanoseconds since 1970.
@@ -137,7 +141,7 @@ func New(cfg Config) (*Worker, error) {
 	cfg.AdapterTimeout = cmp.Or(cfg.AdapterTimeout, time.Minute)
 	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, 64)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
-	return &Worker{cfg: cfg, share: worker.NewFairShare[string](cfg.MaxCalls, nil), freed: make(chan struct{}, 1)}, nil
+	return &Worker{cfg: cfg, share: worker.NewFairShare[string](cfg.MaxCalls, nil), freed: make(chan struct{}, 1), claims: newClaims()}, nil
 }
 
 // LastPoll is the time of the last successful poll; ok is false before the first.
@@ -222,6 +226,9 @@ func (w *Worker) poll(ctx, calling context.Context) (next time.Duration, err err
 		return 0, err
 	}
 	w.polled.Store(time.Now().UnixNano())
+	if next, err = w.releaseLost(ctx); err != nil {
+		return 0, err
+	}
 	for _, workspace := range inTurns(workspaces, w.served) {
 		room := w.share.Left(workspace)
 		if room == 0 || ctx.Err() != nil {
@@ -229,6 +236,9 @@ func (w *Worker) poll(ctx, calling context.Context) (next time.Duration, err err
 		}
 		claimed, failure := w.claim(ctx, workspace, room)
 		if failure != nil {
+			if !errors.Is(failure, worker.ErrRefused) {
+				w.claims.miss(workspace)
+			}
 			err = cmp.Or(err, failure)
 			continue
 		}
@@ -253,8 +263,10 @@ func (w *Worker) claim(ctx context.Context, workspace string, limit int) ([]Repl
 func (w *Worker) start(ctx, calling context.Context, claimed []Reply) {
 	for _, reply := range claimed {
 		w.share.Take(1, reply.WorkspaceID)
+		w.claims.hold(reply)
 		w.calls.Go(worker.Task(ctx, func() {
 			defer func() {
+				w.claims.drop(reply)
 				w.share.Release(1, reply.WorkspaceID)
 				worker.Wake(w.freed)
 			}()

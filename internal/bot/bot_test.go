@@ -26,7 +26,11 @@ type fake struct {
 	due       []bot.Reply
 	start     bot.Start
 	startErr  error
-	commitErr []error // of the first commits
+	claimErr  []error     // of the first claims, whose messages are claimed if it is errGone
+	lost      []bot.Reply // claimed by a claim without an answer
+	known     [][]string  // tokens of each request for lost claims
+	freeErr   []error     // of the first requests for lost claims
+	commitErr []error     // of the first commits
 	committed []autopost.Outcome
 	recovered int
 	touched   []bool
@@ -49,8 +53,30 @@ func (f *fake) BotClaimReplies(_ context.Context, _, _ string, limit int) ([]bot
 	defer f.mu.Unlock()
 	n := min(limit, len(f.due))
 	claimed := f.due[:n]
+	if len(f.claimErr) > 0 {
+		err := f.claimErr[0]
+		f.claimErr = f.claimErr[1:]
+		if errors.Is(err, errGone) {
+			f.due, f.lost = f.due[n:], append(f.lost, claimed...)
+		}
+		return nil, err
+	}
 	f.due = f.due[n:]
 	return claimed, nil
+}
+
+func (f *fake) BotReleaseLost(_ context.Context, _, _ string, known []string) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.freeErr) > 0 {
+		err := f.freeErr[0]
+		f.freeErr = f.freeErr[1:]
+		return 0, err
+	}
+	f.known = append(f.known, known)
+	released := len(f.lost)
+	f.due, f.lost = append(f.due, f.lost...), nil
+	return released, nil
 }
 
 func (f *fake) BotStartReply(context.Context, string, string, string) (bot.Start, error) {
@@ -237,6 +263,22 @@ func TestARenewedCredentialIsTriedOnce(t *testing.T) {
 	run(t, f)
 	require.Equal(t, []string{"first"}, f.secrets)
 	require.Equal(t, "ab", f.committed[0].Error.Message, "what the database cannot store is left out")
+}
+
+// A claim commits and its answer is lost: the database releases its messages long before their lease, but never one in
+// flight. The search ends after a minute without such a claim.
+func TestALostClaimIsReleased(t *testing.T) {
+	t.Parallel()
+	f := &fake{due: []bot.Reply{reply(nil)}, claimErr: []error{errGone}, freeErr: []error{errGone}}
+	run(t, f)
+	require.Len(t, f.committed, 1, "it is sent")
+	require.True(t, f.committed[0].OK)
+	require.GreaterOrEqual(t, len(f.known), 3, "the server may finish the claim later")
+	require.Empty(t, f.known[0], "nothing is in flight")
+	refused := &fake{due: []bot.Reply{reply(nil)}, claimErr: []error{worker.ErrRefused}}
+	run(t, refused)
+	require.Len(t, refused.committed, 1)
+	require.Empty(t, refused.known, "a refused claim has claimed nothing")
 }
 
 func TestARefusedCommitIsNotRepeated(t *testing.T) {

@@ -57,6 +57,15 @@ func (s *Store) BotCommitReply(ctx context.Context, workspace, replyID, claimTok
 	return a, nil
 }
 
+// BotReleaseLost releases the unstarted claims of a run, except those with a known token.
+func (s *Store) BotReleaseLost(ctx context.Context, workspace, runID string, known []string) (released int, err error) {
+	a, err := call[struct{ Released int }](ctx, s, `select * from autopost.bot_release_lost($1, $2, $3)`, workspace, runID, list(known))
+	if err != nil {
+		return 0, fmt.Errorf("release lost replies ws=%s: %w", workspace, err)
+	}
+	return a.Released, nil
+}
+
 // BotRecover processes received messages of a workspace that are due, and ends leases of lost claims.
 func (s *Store) BotRecover(ctx context.Context, workspace string) (bot.Recovered, error) {
 	a, err := call[bot.Recovered](ctx, s, `select * from autopost.bot_recover($1)`, workspace)

@@ -1,12 +1,5 @@
 -- Rules of the shop bot as pure functions. A message, a replay and a test chat are decided by bot_decide alone.
 
-create or replace function autopost.bot_fold(p_text text) returns text
-language sql immutable parallel safe
-as $$
--- Purpose: a text for comparison: case folded, ё as е, one space between words.
-select btrim(regexp_replace(translate(autopost.fold(p_text), 'ё', 'е'), '\s+', ' ', 'g'))
-$$;
-
 create or replace function autopost.bot_match(p_rules jsonb, p_state text, p_text text) returns jsonb
 language plpgsql immutable parallel safe
 as $$
@@ -167,20 +160,4 @@ begin
 		'buttons', v_rule -> 'buttons', 'state', v_next, 'language', v_language,
 		'context', case when v_next in ('default', 'operator') then '{}' else v_context end);
 end
-$$;
-
-create or replace function autopost.bot_unmatched(p_kind text, p_rule_id text, p_meta jsonb) returns boolean
-language sql immutable parallel safe
-as $$
--- Purpose: true for a line of the log about a message for which no rule was found: the customer got
---          the fallback text or an operator.
-select p_kind = 'fallback' or p_kind = 'escalated' and p_rule_id is null and p_meta -> 'guard' is null
-$$;
-
-create or replace function autopost.bot_words(p_text text) returns text[]
-language sql immutable parallel safe
-as $$
--- Purpose: the different words of a text, folded and sorted.
-select array(select distinct x.word from regexp_split_to_table(autopost.bot_fold(p_text), '[^[:alnum:]]+') x (word)
-	where x.word <> '' order by x.word)
 $$;

@@ -194,6 +194,7 @@ var acts = []act{
 	{"bot_receive", "a customer of the operator", `select autopost.bot_receive('w', 'bot', '{"update_id": 7106, "message": {"message_id": 6, "from": {"id": 7}, "chat": {"id": 72, "type": "private"}, "text": "hi"}}')`, false},
 	{"bot_receive", "the operator hands back", `select autopost.bot_receive('w', 'bot', '{"update_id": 7107, "callback_query": {"id": "cb", "data": "b:72", "from": {"id": 5}, "message": {"message_id": 9, "chat": {"id": -71, "type": "group"}}}}')`, false},
 	{"bot_recover", "", `select autopost.bot_recover('w')`, true},
+	{"bot_release_lost", "", `select autopost.bot_release_lost('w', 'run-1', '{}')`, true},
 	{"bot_claim_replies", "", `select autopost.bot_claim_replies('w', 'another run', 10)`, true},
 	{"bot_start_reply", "", `select autopost.bot_start_reply('w', {reply}, {reply.token})`, false},
 	{"bot_commit_reply", "sent", `select autopost.bot_commit_reply('w', {reply}, {reply.token}, '` + sent + `')`, false},
