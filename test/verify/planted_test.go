@@ -153,7 +153,7 @@ var inHistory = []planted{
 	{invariant: "I25", bug: "an event has the next attempt", plant: edit(`update autopost.events e set attempt = attempt + 1
 		where e.action = 'unknown_outcome' and e.channel_id = 'reconcile' and e.attempt = 1`)},
 	{invariant: "I27", bug: "a sent does not end the streak", plant: func(h *fixture) {
-		h.breaks("speed_up", "c.error_streak <> 0", "false")
+		h.breaks("is_marked", "p_error_streak <> 0", "false")
 		h.do(`select test.say('plain', 'no')`)
 		h.fail("plain", "failed_permanent", forbidden)
 		h.ahead("2 hours")

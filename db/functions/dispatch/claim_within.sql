@@ -1,11 +1,12 @@
 create or replace function autopost.startable(p_workspace_id text, p_channel_ids text[], p_taken int[],
-	p_auth_refs text[], out o_now timestamptz, out o_open boolean[])
+	p_auth_refs text[], p_windows jsonb, p_windows_at timestamptz, out o_now timestamptz, out o_open boolean[])
 language plpgsql set enable_seqscan = off
 as $$
 -- Purpose: which of these channels may start calls at o_now, as start_call would find: their credential
 --          is in p_auth_refs, and they have no obstacle and no window that closes soon. They stay shared
 --          until the end of the transaction, so that no pause comes between. A channel that another
---          transaction is changing may not start, nor one with p_taken 0.
+--          transaction is changing may not start, nor one with p_taken 0. p_windows: their windows_of at
+--          p_windows_at or later.
 -- Returns: o_open, true, false or null for each of p_channel_ids.
 -- Locks:   channels, shared, with skip locked.
 -- Reads:   channel_auth, workspaces, channels, platform_limits.
@@ -24,7 +25,9 @@ begin
 		for share of c skip locked) c on true;
 	o_now := autopost.now_ts();
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, (
-		select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id), p_channel_ids, o_now);
+		select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id), p_channel_ids, o_now,
+		case when o_now < p_windows_at + autopost.slot_horizon() and o_now >= p_windows_at then p_windows
+			else autopost.windows_of(p_workspace_id, p_channel_ids, o_now) end);
 	if v_doubtful <> '{}' then
 		o_open := array(select u.open and not v_doubtful ? u.channel_id
 			from unnest(p_channel_ids, o_open) with ordinality u (channel_id, open, n) order by u.n);
@@ -53,7 +56,8 @@ as $$
 --          (send_attempt).
 declare
 	v_durable text := current_setting('synchronous_commit');
-	v_now timestamptz := autopost.now_ts();
+	v_began timestamptz := autopost.now_ts();
+	v_now timestamptz := v_began;
 	v_salt text := gen_random_uuid();
 	v_ids uuid[] := '{}';
 	v_places int[] := '{}'; -- the index in v_visited of the channel of each row
@@ -126,7 +130,7 @@ begin
 		raise warning 'claim of the group %', v_fault;
 	end if;
 	if v_ids <> '{}' and cardinality(p_auth_refs) > 0 then
-		v_startable := autopost.startable(p_workspace_id, v_visited, v_taken, p_auth_refs);
+		v_startable := autopost.startable(p_workspace_id, v_visited, v_taken, p_auth_refs, v_windows, v_began);
 		v_now := v_startable.o_now;
 		v_starts := array(select case when (v_startable.o_open)[u.place]
 				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true) then u.n end

@@ -122,36 +122,47 @@ begin
 end
 $$;
 
-create or replace function autopost.release_capacity(p_workspace_id text, p_freed jsonb) returns void
-language plpgsql
+create or replace function autopost.release_capacity(p_workspace_id text, p_channel_ids text[], p_counts int[],
+	p_posts text[]) returns void
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
--- Purpose: lowers the counts in flight of locked gates and keeps the newest post of each channel. A
---          gate that was full opens for its next due row, with a wake-up. The gate of any other
---          channel already has the time of its next due row. p_freed: {channel_id: [ended
---          deliveries, provider_message_id]}.
+-- Purpose: lowers the counts in flight of these channels, which are in order, and keeps the newest
+--          post of each. A gate that was full opens for its next due row, with a wake-up. The gate of
+--          any other channel already has the time of its next due row. The channels are locked.
+-- Locks:   channel_gates (channel_id).
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
-	v_now timestamptz := autopost.now_ts();
-	v_channels text[] := array(select k.key from jsonb_object_keys(p_freed) k (key));
-	v_ready jsonb;
-	v_opened boolean;
+	v_now timestamptz;
+	v_ready timestamptz[];
+	v_full int[]; -- index of each full channel
+	v_place int;
+	v_due timestamptz;
+	v_opened boolean := false;
 begin
-	select jsonb_object_agg(r.channel_id, least(r.due_at, r.ready_at)), bool_or(r.due_at < r.ready_at) into v_ready,
-		v_opened
-	from (
-		select g.channel_id, g.ready_at, case when g.ready_at > v_now
-			and g.inflight >= c.max_parallel then autopost.next_due(p_workspace_id, g.channel_id) end as due_at
-		from unnest(v_channels) u (channel_id)
-		cross join lateral (select g.* from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-		cross join lateral (select c.max_parallel from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c) r;
+	select array_agg(g.ready_at order by u.n),
+		array_agg(u.n::int order by u.n) filter (where g.inflight >= c.max_parallel)
+	into v_ready, v_full
+	from unnest(p_channel_ids) with ordinality u (channel_id, n)
+	cross join lateral (
+		select c.max_parallel from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	cross join lateral (
+		select g.inflight, g.ready_at from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1
+		for no key update of g) g;
+	v_now := autopost.now_ts();
+	foreach v_place in array coalesce(v_full, '{}') loop
+		continue when v_ready[v_place] <= v_now;
+		v_due := autopost.next_due(p_workspace_id, p_channel_ids[v_place]);
+		continue when v_due >= v_ready[v_place];
+		v_ready[v_place] := v_due;
+		v_opened := true;
+	end loop;
 	update autopost.channel_gates g
-	set inflight = g.inflight - (p_freed -> g.channel_id ->> 0)::int,
-		ready_at = autopost.instant_of(v_ready ->> g.channel_id),
-		last_provider_message_id = p_freed -> g.channel_id ->> 1
-	where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels);
+	set inflight = g.inflight - u.places, ready_at = u.ready_at, last_provider_message_id = u.post
+	from autopost.gate_changes(p_channel_ids, p_counts, v_ready, p_posts) u
+	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
 	if v_opened then
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
@@ -177,7 +188,7 @@ declare
 	v_prefix text;
 	v_salt text := gen_random_uuid();
 	v_answers jsonb;
-	v_freed jsonb;
+	v_freed record;
 begin
 	select jsonb_object_agg(i.value ->> 'delivery_id', i.value || jsonb_build_object('place', i.ordinality)),
 		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'),
@@ -233,17 +244,19 @@ begin
 					else '{}' end))
 		from done d
 	), freed as (
-		select d.channel_id,
-			jsonb_build_array(count(*), (array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1])
-			as places
+		select d.channel_id, count(*)::int as places,
+			(array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1] as post
 		from done d
 		group by d.channel_id
 	)
-	select (select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt))
-		from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
-	into v_answers, v_freed;
-	perform autopost.speed_up(p_workspace_id, v_freed);
-	perform autopost.release_capacity(p_workspace_id, v_freed);
+	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
+		array_agg(f.post order by f.channel_id) as posts,
+		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
+	into v_freed
+	from freed f;
+	v_answers := v_freed.answers;
+	perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
+	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
 	return v_answers;
 end
 $$;
@@ -328,7 +341,8 @@ declare
 	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
 	v_answers jsonb;
 	v_done int[];
-	v_freed jsonb;
+	v_freed record;
+	v_marked boolean; -- some channels are slow, or their last calls failed
 begin
 	select count(*), array_agg((i.value ->> 'delivery_id')::uuid), array_agg(i.value ->> 'claim_token'),
 		array_agg(i.value -> 'outcome' ->> 'provider_message_id'),
@@ -357,7 +371,12 @@ begin
 	if v_plain is distinct from true then
 		return null;
 	end if;
-	perform autopost.lock_channels(p_workspace_id, v_channels);
+	select bool_or(c.marked) into v_marked
+	from (select distinct u.id from unnest(v_channels) u (id) order by u.id) u
+	cross join lateral (
+		select autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
+		for no key update of c) c;
 	v_now := autopost.now_ts();
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
 	with done as (
@@ -389,17 +408,23 @@ begin
 				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
 		from done d
 	), freed as (
-		select d.channel_id, jsonb_build_array(count(*), (array_agg(d.post order by d.place desc))[1]) as places
+		select d.channel_id, count(*)::int as places, (array_agg(d.post order by d.place desc))[1] as post
 		from done d
 		group by d.channel_id
 	)
-	select (select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d),
-		(select array_agg(d.place order by d.place) from done d),
-		(select jsonb_object_agg(f.channel_id, f.places) from freed f)
-	into v_answers, v_done, v_freed;
-	perform autopost.lock_gates(p_workspace_id, v_channels);
-	if v_freed is not null then
-		perform autopost.speed_up(p_workspace_id, v_freed), autopost.release_capacity(p_workspace_id, v_freed);
+	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
+		array_agg(f.post order by f.channel_id) as posts,
+		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
+		(select array_agg(d.place order by d.place) from done d) as done
+	into v_freed
+	from freed f;
+	v_answers := v_freed.answers;
+	v_done := v_freed.done;
+	if v_marked then
+		perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
+	end if;
+	if v_done is not null then
+		perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
 	end if;
 	if coalesce(cardinality(v_done), 0) < v_size then -- their claims ended meanwhile
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),

@@ -72,14 +72,12 @@ end
 $$;
 
 create or replace function autopost.doubtful_channels(p_workspace_id text, p_status text, p_channel_ids text[],
-	p_now timestamptz) returns jsonb
+	p_now timestamptz, p_windows jsonb) returns jsonb
 language plpgsql stable
 as $$
 -- Purpose: the channels that may have an obstacle, as keys of an object. Their calls are checked
---          one by one.
+--          one by one. p_windows: their windows_of now, or less than slot_horizon ago.
 -- Reads:   channels, platform_limits.
-declare
-	v_windows jsonb := autopost.windows_of(p_workspace_id, p_channel_ids, p_now);
 begin
 	return (
 		select coalesce(jsonb_object_agg(c.channel_id, true), '{}')
@@ -93,7 +91,7 @@ begin
 			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
 				limit 1) l on true
 		where p_status <> 'active' or not c.enabled
-			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
+			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or p_windows ? c.channel_id
 			or l.breaker_opened_at is not null);
 end
 $$;
@@ -170,7 +168,8 @@ begin
 	v_answer := jsonb_build_object('applied', true, 'now', v_now);
 	v_deadline := autopost.call_deadline(v_lease, v_since, v_margin);
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now,
+		autopost.windows_of(p_workspace_id, v_channels, v_now));
 	if v_overdue then
 		for v_late in -- a started call waits for a slot at any distance
 			select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
@@ -373,7 +372,8 @@ begin
 		v_slots := array(select case when v_passed ? u.id::text then (v_passed ->> u.id::text)::timestamptz else u.slot end
 			from unnest(v_ids, v_slots) with ordinality u (id, slot, n) order by u.n);
 	end if;
-	v_doubtful := autopost.doubtful_channels(p_workspace_id, v_status, v_channels, v_now);
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, v_status, v_channels, v_now,
+		autopost.windows_of(p_workspace_id, v_channels, v_now));
 	if v_doubtful <> '{}' or v_now > v_asked + v_tolerance then -- some may be released: lock all in order
 		v_before := greatest(v_before, v_now - v_tolerance);
 		perform autopost.lock_deliveries(p_workspace_id, v_ids);

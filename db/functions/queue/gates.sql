@@ -45,6 +45,16 @@ begin
 end
 $$;
 
+create or replace function autopost.gate_changes(p_channel_ids text[], p_counts int[], p_ready_at timestamptz[],
+	p_posts text[]) returns table (channel_id text, places int, ready_at timestamptz, post text)
+language plpgsql immutable parallel safe rows 1
+as $$
+-- Purpose: the rows of these arrays for an UPDATE of gates by key, as in few.
+begin
+	return query select u.* from unnest(p_channel_ids, p_counts, p_ready_at, p_posts) u;
+end
+$$;
+
 create or replace function autopost.lock_gates(p_workspace_id text, p_channel_ids text[]) returns void
 language plpgsql
 as $$

@@ -188,35 +188,40 @@ begin
 end
 $$;
 
-create or replace function autopost.speed_up(p_workspace_id text, p_sent jsonb) returns void
+create or replace function autopost.is_marked(p_error_streak int, p_limited_rps numeric,
+	p_credential_missing_at timestamptz) returns boolean
+language sql immutable parallel safe
+as $$
+-- Purpose: true if a sent post changes the state of its channel (speed_up).
+select p_error_streak <> 0 or p_limited_rps is not null or p_credential_missing_at is not null
+$$;
+
+create or replace function autopost.speed_up(p_workspace_id text, p_channel_ids text[], p_counts int[]) returns void
 language plpgsql
 as $$
--- Purpose: counts sent posts for the state of their channels: the error_streak ends, the credential
+-- Purpose: counts p_counts sent posts for the state of each channel: the error_streak ends, the credential
 --          is not missing, and a channel that a limit slowed down gets faster (effective_rps) until it
---          has its own rate again.
---          p_sent: {channel_id: [posts, …]}. The channels are locked.
+--          has its own rate again. Most posts change nothing. The channels are locked.
 -- Writes:  channels.
 declare
-	-- Most posts change nothing: this read by key is all that they cost.
-	v_changed text[] := array(
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (array(select jsonb_object_keys(p_sent)))
-		and (c.error_streak <> 0 or c.limited_rps is not null or c.credential_missing_at is not null));
+	v_channel record;
 begin
-	if v_changed = '{}' then
-		return;
-	end if;
-	update autopost.channels c
-	set error_streak = 0, credential_missing_at = null, credential_until = null,
-		limited_sends = case when n.over then 0 else n.sends end,
-		limited_rps = case when n.over then null else c.limited_rps end
-	from (
-		select x.channel_id, s.sends, s.sends > 60 or x.effective_rps >= x.rate_rps and x.rate_rps > 0 as over
-		from autopost.channels x
-		cross join lateral (select case when x.limited_rps is null then 0
-			else x.limited_sends + (p_sent -> x.channel_id ->> 0)::int end as sends) s
-		where x.workspace_id = p_workspace_id and x.channel_id = any (v_changed)) n
-	where c.workspace_id = p_workspace_id and c.channel_id = n.channel_id;
+	for v_channel in
+		select u.channel_id, c.limited_rps, case when c.limited_rps is null then 0 else c.limited_sends + u.count end as sends,
+			c.effective_rps >= c.rate_rps and c.rate_rps > 0 as recovered
+		from unnest(p_channel_ids, p_counts) u (channel_id, count)
+		cross join lateral (
+			select c.limited_rps, c.limited_sends, c.effective_rps, c.rate_rps, c.error_streak, c.credential_missing_at
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+		where autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at)
+	loop
+		update autopost.channels c
+		set error_streak = 0, credential_missing_at = null, credential_until = null,
+			limited_sends = case when v_channel.sends > 60 or v_channel.recovered then 0 else v_channel.sends end,
+			limited_rps = case when v_channel.sends > 60 or v_channel.recovered then null else v_channel.limited_rps end
+		where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id;
+	end loop;
 end
 $$;
 
@@ -230,7 +235,7 @@ as $$
 declare
 	v_answer jsonb;
 begin
-	perform autopost.speed_up(p_workspace_id, jsonb_build_object(p_delivery.channel_id, '[1]'::jsonb));
+	perform autopost.speed_up(p_workspace_id, array[p_delivery.channel_id], '{1}');
 	update autopost.quota_uses u
 	set posts = 0
 	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt
