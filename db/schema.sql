@@ -2193,10 +2193,10 @@ $$;
 
 
 --
--- Name: armed_parts(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: armed_parts(jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.armed_parts(p_capacity jsonb) RETURNS TABLE(workspace_id text, platform text, ready_at timestamp with time zone)
+CREATE FUNCTION autopost.armed_parts(p_capacity jsonb, p_by timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS TABLE(workspace_id text, platform text, ready_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
@@ -2204,42 +2204,54 @@ CREATE FUNCTION autopost.armed_parts(p_capacity jsonb) RETURNS TABLE(workspace_i
 -- Purpose: the claim keys (workspace and platform) with armed gates, of active workspaces that the
 --          caller may act for, and when a claim may find a delivery. Groups without capacity do not
 --          count. A group with reserved slots is due after half of that time, so that a claim takes
---          many deliveries. One probe of channel_gates_armed per workspace and per rate group. The planner
---          overestimates row security and would read and sort all gates, hence the two settings.
+--          many deliveries. A key is returned again for groups of another page. p_by: only some that are
+--          ready then, or none if there is none.
+--          It reads channel_gates_armed in pages: the first gates after the last group of the page before.
+--          So a group with very many gates costs one page. The planner overestimates row security and
+--          would read and sort all gates, hence the two settings.
 -- Reads:   channel_gates, platform_limits, workspaces.
 declare
 	v_mine text[] := autopost.served_workspaces();
 	v_ahead interval := autopost.slot_horizon() / 2;
-	v_id text := '';
+	v_page constant int := 500;
+	v_workspaces text[] := '{""}';
+	v_platforms text[] := '{""}';
+	v_groups text[] := '{""}';
+	v_ready timestamptz[];
+	v_last int := 1;
+	v_active text[];
+	v_limits autopost.platform_limits[];
 begin
 	loop
-		select g.workspace_id into v_id from autopost.channel_gates g
-		where g.ready_at < 'infinity' and g.workspace_id > v_id and (v_mine is null or g.workspace_id = any (v_mine))
-		order by g.workspace_id limit 1;
-		exit when not found;
+		select array_agg(p.workspace_id), array_agg(p.platform), array_agg(p.rate_group), array_agg(p.ready_at)
+		into v_workspaces, v_platforms, v_groups, v_ready
+		from (
+			select distinct on (x.workspace_id, x.platform, x.rate_group) x.workspace_id, x.platform, x.rate_group, x.ready_at
+			from (
+				select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+				where g.ready_at < 'infinity' and (v_mine is null or g.workspace_id = any (v_mine))
+				and (g.workspace_id, g.platform, g.rate_group)
+					> (v_workspaces[v_last], v_platforms[v_last], v_groups[v_last])
+				order by g.workspace_id, g.platform, g.rate_group, g.ready_at
+				limit v_page) x
+			order by x.workspace_id, x.platform, x.rate_group, x.ready_at) p;
+		exit when v_workspaces is null;
+		v_last := cardinality(v_workspaces);
+		v_active := array(select w.workspace_id from autopost.workspaces w
+			where w.workspace_id = any (v_workspaces) and w.status = 'active');
+		v_limits := array(select row(l.*)::autopost.platform_limits from autopost.platform_limits l
+			where l.workspace_id = any (v_active));
 		return query
-		with recursive grp as (
-			(select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
-			where g.workspace_id = v_id and g.ready_at < 'infinity'
-			order by g.platform, g.rate_group, g.ready_at limit 1)
-			union all
-			select n.platform, n.rate_group, n.ready_at
-			from grp, lateral (
-				select g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
-				where g.workspace_id = v_id and g.ready_at < 'infinity'
-				and (g.platform, g.rate_group) > (grp.platform, grp.rate_group)
-				order by g.platform, g.rate_group, g.ready_at limit 1) n
-		)
-		select v_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
-		from grp
-		cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = v_id limit 1) w
-		left join lateral (
-			select row(l.*)::autopost.platform_limits from autopost.platform_limits l
-			where l.workspace_id = v_id and l.platform = grp.platform and l.rate_group = grp.rate_group limit 1) l (row)
-			on true
-		where w.status = 'active' and (p_capacity = '[]'
-			or coalesce(autopost.room_in(p_capacity, v_id, grp.platform, grp.rate_group) > 0, true))
-		group by grp.platform;
+		select g.workspace_id, g.platform, min(r.at)
+		from unnest(v_workspaces, v_platforms, v_groups, v_ready) g (workspace_id, platform, rate_group, ready_at)
+		left join unnest(v_limits) l on l.workspace_id = g.workspace_id and l.platform = g.platform
+			and l.rate_group = g.rate_group
+		cross join lateral (select autopost.group_ready_at(g.ready_at, l, v_ahead) as at) r
+		where g.workspace_id = any (v_active) and (p_capacity = '[]'
+			or coalesce(autopost.room_in(p_capacity, g.workspace_id, g.platform, g.rate_group) > 0, true))
+		and (p_by is null or r.at <= p_by)
+		group by g.workspace_id, g.platform;
+		exit when p_by is not null and found;
 	end loop;
 end
 $$;
@@ -2715,7 +2727,8 @@ begin
 	v_answer := jsonb_build_object('applied', true, 'now', v_now);
 	v_deadline := autopost.call_deadline(v_lease, v_since, v_margin);
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now,
+		autopost.windows_of(p_workspace_id, v_channels, v_now));
 	if v_overdue then
 		for v_late in -- a started call waits for a slot at any distance
 			select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
@@ -3177,9 +3190,7 @@ CREATE FUNCTION autopost.begin_request(p_workspace_id text, p_key_id uuid, p_ide
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
--- Purpose: decides if an API write with an Idempotency-Key is done. One statement calls it, writes
---          if the status is fresh, and stores the answer with finish_request. Thus the write and
---          its answer commit together. Never waits.
+-- Purpose: decides if an API write with an Idempotency-Key is done. write_once calls it. Never waits.
 -- Returns: {"status": "fresh"}, {"status": "replayed", "answer": the first one}, {"status":
 --          "other_request"} if the key was used for another request, or {"status": "in_progress"}.
 -- Raises:  AP001 for a wrong argument.
@@ -4896,6 +4907,49 @@ $$;
 
 
 --
+-- Name: bot_release_lost(text, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_release_lost(p_workspace_id text, p_run_id text, p_known text[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: releases the messages of bots that p_run_id has claimed but does not know: the answer of a claim
+--          was lost, and while the run is alive, the lease would have to expire first. p_known: the
+--          tokens of all claims in flight of the run in this workspace. Call it only while no claim of
+--          the run is running there. A started call stays: its outcome is unknown. It never waits.
+--          Only the engine may call it.
+-- Returns: {"applied": true, "released": n}, at most 1000.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   bot_outbox (skip locked).
+-- Writes:  bot_outbox, quota_uses.
+declare
+	v_now timestamptz;
+	v_id uuid;
+	v_released int := 0;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('run_id', p_run_id <> ''),
+		autopost.require_argument('known', p_known is not null and array_position(p_known, null) is null);
+	v_now := autopost.now_ts();
+	for v_id in
+		select o.reply_id from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.status = 'sending' and o.claimed_by = p_run_id
+		and o.started_at is null and o.claim_token <> all (p_known)
+		order by o.reply_id
+		limit 1000
+		for no key update of o skip locked
+	loop
+		perform autopost.bot_release(p_workspace_id, v_id, v_now);
+		v_released := v_released + 1;
+	end loop;
+	perform pg_notify('autopost_wake', 'bot') where v_released > 0;
+	return jsonb_build_object('applied', true, 'released', v_released);
+end
+$$;
+
+
+--
 -- Name: bot_report(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -6308,6 +6362,122 @@ $$;
 
 
 --
+-- Name: change_configuration(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_configuration(p_workspace_id text, p_change text, p_given jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: makes a change of the configuration by the name of its function.
+-- Returns: the answer of the change; null for an unknown one.
+begin
+	return (select case p_change
+		when 'acknowledge_alert' then
+			autopost.acknowledge_alert(p_workspace_id, a.id::uuid, a.operator, a.reason, a.dry_run)
+		when 'apply_config' then
+			autopost.apply_config(p_workspace_id, a.items, a.operator, a.reason, a.dry_run)
+		when 'begin_credential_link' then
+			autopost.begin_credential_link(p_workspace_id, a.id, a.fields, a.operator, a.reason)
+		when 'confirm_alert_target' then
+			autopost.confirm_alert_target(p_workspace_id, a.id, a.code, a.operator, a.reason, a.dry_run)
+		when 'delete_quota' then
+			autopost.delete_quota(p_workspace_id, regexp_replace(a.id, '/[^/]*$', ''),
+			substring(a.id from '/(\d{1,9})$')::int, a.operator, a.reason, a.dry_run)
+		when 'disable_endpoint' then
+			autopost.disable_endpoint(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'disable_group' then
+			autopost.disable_group(p_workspace_id, nullif(a.platform, ''), a."group", a.operator,
+			a.reason, a.dry_run)
+		when 'enable_bot_rule' then
+			autopost.enable_bot_rule(p_workspace_id, a.id, a.version, a.operator, a.reason, a.dry_run)
+		when 'enable_group' then
+			autopost.enable_group(p_workspace_id, nullif(a.platform, ''), a."group", a.operator, a.reason,
+			a.dry_run)
+		when 'enable_template' then
+			autopost.enable_template(p_workspace_id, a.id, nullif(a.platform, ''), a.version, a.enabled,
+			a.operator, a.reason)
+		when 'pause_channel' then
+			autopost.pause_channel(p_workspace_id, a.channel, a.seconds, a.operator, a.reason, a.dry_run)
+		when 'pause_group' then
+			autopost.pause_group(p_workspace_id, nullif(a.platform, ''), a."group", a.seconds, a.operator,
+			a.reason, a.dry_run)
+		when 'poll_source_now' then
+			autopost.poll_source_now(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'put_alert_target' then
+			autopost.put_alert_target(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_avatar' then
+			autopost.put_avatar(p_workspace_id, a.avatar, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_bot_rule' then
+			autopost.put_bot_rule(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_budget' then
+			autopost.put_budget(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_channel' then
+			autopost.put_channel(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_credential_binding' then
+			autopost.put_credential_binding(p_workspace_id, a.id, a.fields, a.operator, a.reason,
+			a.dry_run)
+		when 'put_endpoint' then
+			autopost.put_endpoint(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_event_type' then
+			autopost.put_event_type(p_workspace_id, (a.event #>> '{}'), a.fields, a.operator, a.reason,
+			a.dry_run)
+		when 'put_moderation_chat' then
+			autopost.put_moderation_chat(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_quota' then
+			autopost.put_quota(p_workspace_id, regexp_replace(a.id, '/[^/]*$', ''),
+			substring(a.id from '/(\d{1,9})$')::int, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_rate_group' then
+			autopost.put_rate_group(p_workspace_id, a.platform, a."group", a.fields, a.operator, a.reason,
+			a.dry_run)
+		when 'put_retry_policy' then
+			autopost.put_retry_policy(p_workspace_id, split_part(a.id, '/', 1),
+			nullif(substring(a.id from position('/' in a.id) + 1), a.id), a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_sealed_secret' then
+			autopost.put_sealed_secret(p_workspace_id, a.id, a.platform, a.sealed, a.made_by,
+			a.valid_seconds, a.operator, a.reason, a.dry_run, a.hosts)
+		when 'put_source' then
+			autopost.put_source(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_template' then
+			autopost.put_template(p_workspace_id, a.id, nullif(a.platform, ''), a.template, a.operator,
+			a.reason)
+		when 'put_webhook' then
+			autopost.put_webhook(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_workspace' then
+			autopost.put_workspace(p_workspace_id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_x_post_config' then
+			autopost.put_x_post_config(p_workspace_id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'remove_alert_target' then
+			autopost.remove_alert_target(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'remove_channel' then
+			autopost.remove_channel(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'remove_credential' then
+			autopost.remove_credential(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'remove_moderation_chat' then
+			autopost.remove_moderation_chat(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'remove_webhook' then
+			autopost.remove_webhook(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'resume_channel' then
+			autopost.resume_channel(p_workspace_id, a.channel, a.operator, a.reason, a.dry_run)
+		when 'rotate_auth' then
+			autopost.rotate_auth(p_workspace_id, a.channel, a.auth_ref, nullif(a."group", ''), a.operator,
+			a.reason, a.dry_run)
+		when 'rotate_endpoint' then
+			autopost.rotate_endpoint(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'set_workspace_status' then
+			autopost.set_workspace_status(p_workspace_id, a.status, a.operator, a.reason, a.dry_run)
+		when 'test_alert_target' then
+			autopost.test_alert_target(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'test_webhook' then autopost.test_webhook(p_workspace_id, a.id, a.operator, a.reason)
+		end
+	from jsonb_to_record(p_given) a (auth_ref text, avatar text, channel text, code text, dry_run boolean, enabled boolean,
+		event jsonb, fields jsonb, "group" text, hosts text[], id text, items jsonb, made_by text,
+		operator text, platform text, reason text, sealed jsonb, seconds int, status text,
+		template jsonb, valid_seconds int, version int));
+end
+$_$;
+
+
+--
 -- Name: workspace_endpoints; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -6440,6 +6610,143 @@ begin
 	v_job.submission_id := null;
 	v_job.delivery_id := null;
 	return autopost.settle_job(autopost.save_job(v_job, '{}'));
+end
+$$;
+
+
+--
+-- Name: change_people(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_people(p_workspace_id text, p_change text, p_given jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes a change of people, API keys or settings by the name of its function.
+-- Returns: the answer of the change; null for an unknown one.
+begin
+	return (select case p_change
+		when 'apply_settings' then autopost.apply_settings(a."values", a.operator, a.reason, a.dry_run)
+		when 'create_api_key' then
+			autopost.create_api_key(p_workspace_id, a.fields, a.secret_hash, a.operator, a.reason)
+		when 'create_workspace' then
+			autopost.create_workspace(p_workspace_id, a.name, a."user"::uuid, a.operator, a.reason,
+			a.dry_run)
+		when 'disable_api_key' then
+			autopost.disable_api_key(p_workspace_id, a.key::uuid, a.operator, a.reason, a.dry_run)
+		when 'end_own_session' then autopost.end_own_session(a."user"::uuid, a.session::uuid)
+		when 'end_sessions' then autopost.end_sessions(a."user"::uuid, a.operator, a.reason)
+		when 'invite_user' then
+			autopost.invite_user(p_workspace_id, jsonb_build_object('email', a.email, 'role', a.role),
+			a.token_hash, a.operator, a.reason)
+		when 'put_membership' then
+			autopost.put_membership(p_workspace_id, a."user"::uuid, nullif(a.role, ''), a.operator,
+			a.reason, a.dry_run)
+		when 'put_user' then
+			autopost.put_user(nullif(a."user", '')::uuid, a.fields, a.operator, a.reason, a.dry_run)
+		when 'revoke_invitation' then
+			autopost.revoke_invitation(p_workspace_id, a.invitation::uuid, a.operator, a.reason)
+		end
+	from jsonb_to_record(p_given) a (dry_run boolean, email text, fields jsonb, invitation text, key text, name text, operator text,
+		reason text, role text, secret_hash text, session text, token_hash text, "user" text,
+		"values" jsonb));
+end
+$$;
+
+
+--
+-- Name: change_post(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_post(p_workspace_id text, p_change text, p_given jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes a change of posts by the name of its function.
+-- Returns: the answer of the change; null for an unknown one.
+begin
+	return (select case p_change
+		when 'backfill_x_posts' then
+			autopost.backfill_x_posts(p_workspace_id, a.endpoint, a.lines, a.operator, a.reason, a.dry_run)
+		when 'bot_forget' then
+			autopost.bot_forget(p_workspace_id, a.provider, nullif(a.auth_ref, ''), a.chat, a.operator,
+			a.reason, a.dry_run)
+		when 'cancel_acts' then
+			autopost.cancel_acts(p_workspace_id, a.acts::uuid[], a.operator, a.reason, a.dry_run)
+		when 'create_raw_link' then
+			autopost.create_raw_link(p_workspace_id, (a.event #>> '{}')::uuid, a.token, a.operator,
+			a.reason)
+		when 'decide_publish_job' then
+			autopost.decide_publish_job(p_workspace_id, a.job, a.platform, a.decision, a.approval,
+			a.operator, a.reason)
+		when 'decide_submission' then
+			autopost.decide_submission(p_workspace_id, a.submission::uuid, a.decision, a.approval,
+			a.operator, a.reason)
+		when 'edit_post' then
+			autopost.edit_post(p_workspace_id, a.message::uuid, a.changes, nullif(a.at, '')::timestamptz,
+			a.operator, a.reason, a.dry_run)
+		when 'edit_submission' then
+			autopost.edit_submission(p_workspace_id, a.submission::uuid, a.changes, a.operator, a.reason,
+			a.dry_run)
+		when 'manual_requeue' then
+			autopost.manual_requeue(p_workspace_id, a.deliveries::uuid[], a.operator, a.reason)
+		when 'move_occurrence' then
+			autopost.move_occurrence(p_workspace_id, a.id::uuid, a.occurrence::uuid, nullif(a.at,
+			'')::timestamptz, a.operator, a.reason, a.dry_run)
+		when 'prepare_publish_job' then
+			autopost.prepare_publish_job(p_workspace_id, a.source, a.job, a.platform, a.fields,
+			a.operator, a.reason, a.dry_run)
+		when 'put_draft' then autopost.put_draft(p_workspace_id, nullif(a.id, '')::uuid, a.fields, a.operator)
+		when 'put_media_origin' then
+			autopost.put_media_origin(p_workspace_id, a.blob_ref, a.origin_url, a.content_type,
+			a.size_bytes, a.kind, a.width, a.height) || a.shown
+		when 'put_recurrence' then
+			autopost.put_recurrence(p_workspace_id, nullif(a.id, '')::uuid, a.fields, a.operator,
+			a.reason, a.dry_run)
+		when 'receive_event' then autopost.receive_event(p_workspace_id, nullif(a.endpoint, ''), a.event)
+		when 'record_upload' then
+			autopost.record_upload(p_workspace_id, a.platform, a.auth_ref, a.blob_ref, a.kind, a.used,
+			a.operator, a.reason)
+		when 'release_stale' then
+			autopost.release_stale(p_workspace_id, a.seconds, a.operator, a.reason, a.dry_run)
+		when 'remove_draft' then autopost.remove_draft(p_workspace_id, a.id::uuid, a.operator)
+		when 'remove_recurrence' then
+			autopost.remove_recurrence(p_workspace_id, a.id::uuid, a.operator, a.reason, a.dry_run)
+		when 'replace_post' then
+			autopost.replace_post(p_workspace_id, a.message::uuid, a.post, a.operator, a.reason, a.dry_run)
+		when 'replay_webhook' then
+			autopost.replay_webhook(p_workspace_id, a.id, a.filter, a.operator, a.reason, a.dry_run)
+		when 'request_acts' then
+			autopost.request_acts(p_workspace_id, a.kind, nullif(a.message, '')::uuid,
+			a.deliveries::uuid[], a.changes, nullif(a.at, '')::timestamptz, a.operator, a.reason, a.dry_run)
+		when 'requeue_auth_lost' then
+			autopost.requeue_auth_lost(p_workspace_id, a.auth_ref, a.operator, a.reason, a.dry_run)
+		when 'reschedule' then
+			autopost.reschedule(p_workspace_id, a.deliveries::uuid[], nullif(a.at, '')::timestamptz,
+			a.operator, a.reason, a.dry_run)
+		when 'reschedule_post' then
+			autopost.reschedule_post(p_workspace_id, a.message::uuid, a."to", a.operator, a.reason,
+			a.dry_run)
+		when 'resolve_unknown' then
+			autopost.resolve_unknown(p_workspace_id, a.delivery::uuid, a.verdict, nullif(a.message, ''),
+			a.operator, a.reason)
+		when 'retry_submission' then
+			autopost.retry_submission(p_workspace_id, a.submission::uuid, a.operator, a.reason, a.dry_run)
+		when 'shift_deliveries' then
+			autopost.shift_deliveries(p_workspace_id, a.deliveries::uuid[], a.seconds, a.operator,
+			a.reason, a.dry_run)
+		when 'skip_deliveries' then
+			autopost.skip_deliveries(p_workspace_id, a.deliveries::uuid[], a.operator, a.reason, a.dry_run)
+		when 'skip_post' then autopost.skip_post(p_workspace_id, a.id::uuid, a.operator, a.reason, a.dry_run)
+		when 'submit_draft' then autopost.submit_draft(p_workspace_id, a.id::uuid, a.kind, a.operator)
+		when 'submit_post' then
+			autopost.submit_post(p_workspace_id, nullif(a.endpoint, ''), a.kind, a.post,
+			nullif(a.operator, ''))
+		end
+	from jsonb_to_record(p_given) a (acts text[], approval jsonb, at text, auth_ref text, blob_ref text, changes jsonb, chat text,
+		content_type text, decision text, deliveries text[], delivery text, dry_run boolean,
+		endpoint text, event jsonb, fields jsonb, filter jsonb, height int, id text, job text, kind text,
+		lines jsonb, message text, occurrence text, operator text, origin_url text, platform text,
+		post jsonb, provider text, reason text, seconds int, shown jsonb, size_bytes bigint, source text,
+		submission text, "to" jsonb, token text, used jsonb, verdict text, width int));
 end
 $$;
 
@@ -8570,7 +8877,8 @@ CREATE FUNCTION autopost.claim_rows(p_workspace_id text, p_run_id text, p_limit 
 --          (send_attempt).
 declare
 	v_durable text := current_setting('synchronous_commit');
-	v_now timestamptz := autopost.now_ts();
+	v_began timestamptz := autopost.now_ts();
+	v_now timestamptz := v_began;
 	v_salt text := gen_random_uuid();
 	v_ids uuid[] := '{}';
 	v_places int[] := '{}'; -- the index in v_visited of the channel of each row
@@ -8643,7 +8951,7 @@ begin
 		raise warning 'claim of the group %', v_fault;
 	end if;
 	if v_ids <> '{}' and cardinality(p_auth_refs) > 0 then
-		v_startable := autopost.startable(p_workspace_id, v_visited, v_taken, p_auth_refs);
+		v_startable := autopost.startable(p_workspace_id, v_visited, v_taken, p_auth_refs, v_windows, v_began);
 		v_now := v_startable.o_now;
 		v_starts := array(select case when (v_startable.o_open)[u.place]
 				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true) then u.n end
@@ -8808,6 +9116,7 @@ declare
 	v_now timestamptz;
 	v_webhooks autopost.result_webhooks[];
 	v_found record;
+	v_taken record;
 	v_calls jsonb;
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' or autopost.is_restored() then
@@ -8835,15 +9144,18 @@ begin
 			limit greatest(0, autopost.calls_allowed(w, v_now))
 			for no key update of s skip locked) x
 		limit p_limit) f;
-	with taken as (
-		select c.webhook_id, c.event_at, c.event_id, c.claim_token, c.body from autopost.take_calls(p_workspace_id,
-			v_found.webhook_ids, v_found.event_ids, v_now) c
-	), paced as (
-		update autopost.result_webhooks w
-		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => t.calls / w.rps)
-		from (select c.webhook_id, count(*) as calls from taken c group by c.webhook_id) t
-		where w.workspace_id = p_workspace_id and w.webhook_id = t.webhook_id
-	), signers as materialized (
+	select array_agg(c.webhook_id) as webhook_ids, array_agg(c.event_at) as event_ats, array_agg(c.event_id) as event_ids,
+		array_agg(c.claim_token) as tokens, array_agg(c.body) as bodies
+	into v_taken
+	from autopost.take_calls(p_workspace_id, v_found.webhook_ids, v_found.event_ids, v_now) c;
+	if v_taken.webhook_ids is null then
+		return '[]';
+	end if;
+	update autopost.result_webhooks w
+	set next_send_at = autopost.later(greatest(w.next_send_at, v_now), make_interval(secs => t.calls / w.rps))
+	from (select u.id, count(*) as calls from unnest(v_taken.webhook_ids) u (id) group by u.id) t
+	where w.workspace_id = p_workspace_id and w.webhook_id = t.id;
+	with signers as materialized (
 		select w.webhook_id, w.url, w.timeout_seconds * 1000 as timeout_ms, k.auth_refs, k.bound
 		from unnest(v_webhooks) w
 		cross join lateral (
@@ -8853,14 +9165,15 @@ begin
 			from autopost.credential_bindings b
 			where b.workspace_id = p_workspace_id and b.platform = 'webhook'
 			and b.auth_ref = any (array[w.signing_ref, case when w.old_signing_until > v_now then w.old_signing_ref end])) k
-		where w.webhook_id in (select t.webhook_id from taken t)
+		where w.webhook_id = any (v_taken.webhook_ids)
 	)
 	select jsonb_agg(jsonb_build_object('webhook_id', t.webhook_id, 'event_id', t.event_id,
 		'claim_token', t.claim_token, 'url', g.url, 'timeout_ms', g.timeout_ms, 'body', t.body,
 		'auth_refs', coalesce(g.auth_refs, '[]'), 'bound', coalesce(g.bound, '[]'))
 		order by t.event_at, t.event_id, t.webhook_id)
 	into v_calls
-	from taken t
+	from unnest(v_taken.webhook_ids, v_taken.event_ats, v_taken.event_ids, v_taken.tokens, v_taken.bodies)
+		t (webhook_id, event_at, event_id, claim_token, body)
 	join signers g on g.webhook_id = t.webhook_id;
 	return coalesce(v_calls, '[]');
 end
@@ -9519,7 +9832,8 @@ declare
 	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
 	v_answers jsonb;
 	v_done int[];
-	v_freed jsonb;
+	v_freed record;
+	v_marked boolean; -- some channels are slow, or their last calls failed
 begin
 	select count(*), array_agg((i.value ->> 'delivery_id')::uuid), array_agg(i.value ->> 'claim_token'),
 		array_agg(i.value -> 'outcome' ->> 'provider_message_id'),
@@ -9548,7 +9862,12 @@ begin
 	if v_plain is distinct from true then
 		return null;
 	end if;
-	perform autopost.lock_channels(p_workspace_id, v_channels);
+	select bool_or(c.marked) into v_marked
+	from (select distinct u.id from unnest(v_channels) u (id) order by u.id) u
+	cross join lateral (
+		select autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
+		for no key update of c) c;
 	v_now := autopost.now_ts();
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
 	with done as (
@@ -9580,17 +9899,23 @@ begin
 				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
 		from done d
 	), freed as (
-		select d.channel_id, jsonb_build_array(count(*), (array_agg(d.post order by d.place desc))[1]) as places
+		select d.channel_id, count(*)::int as places, (array_agg(d.post order by d.place desc))[1] as post
 		from done d
 		group by d.channel_id
 	)
-	select (select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d),
-		(select array_agg(d.place order by d.place) from done d),
-		(select jsonb_object_agg(f.channel_id, f.places) from freed f)
-	into v_answers, v_done, v_freed;
-	perform autopost.lock_gates(p_workspace_id, v_channels);
-	if v_freed is not null then
-		perform autopost.speed_up(p_workspace_id, v_freed), autopost.release_capacity(p_workspace_id, v_freed);
+	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
+		array_agg(f.post order by f.channel_id) as posts,
+		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
+		(select array_agg(d.place order by d.place) from done d) as done
+	into v_freed
+	from freed f;
+	v_answers := v_freed.answers;
+	v_done := v_freed.done;
+	if v_marked then
+		perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
+	end if;
+	if v_done is not null then
+		perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
 	end if;
 	if coalesce(cardinality(v_done), 0) < v_size then -- their claims ended meanwhile
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
@@ -11613,17 +11938,15 @@ $$;
 
 
 --
--- Name: doubtful_channels(text, text, text[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: doubtful_channels(text, text, text[], timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.doubtful_channels(p_workspace_id text, p_status text, p_channel_ids text[], p_now timestamp with time zone) RETURNS jsonb
+CREATE FUNCTION autopost.doubtful_channels(p_workspace_id text, p_status text, p_channel_ids text[], p_now timestamp with time zone, p_windows jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the channels that may have an obstacle, as keys of an object. Their calls are checked
---          one by one.
+--          one by one. p_windows: their windows_of now, or less than slot_horizon ago.
 -- Reads:   channels, platform_limits.
-declare
-	v_windows jsonb := autopost.windows_of(p_workspace_id, p_channel_ids, p_now);
 begin
 	return (
 		select coalesce(jsonb_object_agg(c.channel_id, true), '{}')
@@ -11637,7 +11960,7 @@ begin
 			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
 				limit 1) l on true
 		where p_status <> 'active' or not c.enabled
-			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
+			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or p_windows ? c.channel_id
 			or l.breaker_opened_at is not null);
 end
 $$;
@@ -11947,7 +12270,7 @@ begin
 	v_by := v_now + p_within_ms * interval '1 millisecond';
 	return query
 	select s.stage from (values
-		('deliveries', exists (select 1 from autopost.armed_workspaces() a where a.ready_at <= v_by)),
+		('deliveries', exists (select 1 from autopost.armed_parts('[]', v_by))),
 		('acts', exists (select 1 from autopost.act_workspaces(v_by, 1))),
 		('submissions', exists (select 1 from autopost.submission_workspaces(v_by, 1))),
 		('fanout', exists (select 1 from autopost.fanout_workspaces(v_by, 1))),
@@ -12900,8 +13223,8 @@ CREATE FUNCTION autopost.end_silent_leases(p_workspace_id text, p_now timestamp 
 declare
 	v_ids jsonb := (
 		select jsonb_object_agg(l.kind, l.ids) from (
-			select s.kind, jsonb_agg(s.id) as ids from autopost.silent_leases(p_now) s
-			where s.workspace_id = p_workspace_id group by s.kind) l);
+			select s.kind, jsonb_agg(s.id) as ids from autopost.silent_leases(p_now, array[p_workspace_id]) s
+			group by s.kind) l);
 begin
 	update autopost.pull_cursors c set next_poll_at = p_now, leased_by = null
 	where c.workspace_id = p_workspace_id and c.source_id in (
@@ -15497,42 +15820,6 @@ $$;
 
 
 --
--- Name: finish_request(text, uuid, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.finish_request(p_workspace_id text, p_key_id uuid, p_idempotency_key text, p_request_hash text, p_begun jsonb, p_answer jsonb) RETURNS jsonb
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
-    AS $$
--- Purpose: stores the answer of an API write in the transaction of the write. p_begun is the answer
---          of begin_request.
--- Returns: {"status": "done", "answer"} if p_begun was fresh, else p_begun.
--- Raises:  AP001 for a wrong argument.
--- Writes:  api_requests.
-begin
-	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require_argument('key_id', p_key_id is not null),
-		autopost.require_argument('idempotency_key', p_idempotency_key <> ''),
-		autopost.require_argument('request_hash', p_request_hash is not null),
-			autopost.require_argument('begun', p_begun ? 'status');
-	if p_begun ->> 'status' <> 'fresh' then
-		return p_begun;
-	end if;
-	perform autopost.require_argument('answer', p_answer is not null);
-	insert into autopost.api_requests (workspace_id, key_id, idempotency_key, request_hash, answer, created_at,
-		expires_at)
-	-- longer than clients retry
-	values (p_workspace_id, p_key_id, p_idempotency_key, p_request_hash, p_answer, autopost.now_ts(),
-		autopost.now_ts() + interval '24 hours')
-	on conflict (workspace_id, key_id, idempotency_key) do update
-	set request_hash = excluded.request_hash, answer = excluded.answer, created_at = excluded.created_at,
-		expires_at = excluded.expires_at;
-	return jsonb_build_object('status', 'done', 'answer', p_answer);
-end
-$$;
-
-
---
 -- Name: finish_subscription(text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -16841,14 +17128,18 @@ CREATE FUNCTION autopost.get_source(p_workspace_id text, p_source_id text) RETUR
 -- Purpose: returns a source without masking, with its cursor. Only the engine may call it.
 -- Returns: a row of list_sources with cursor_json; null if the source does not exist.
 -- Reads:   list_sources (view), pull_cursors.
+declare
+	v_row jsonb;
+	v_cursor jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('source_id', p_source_id <> '');
-	return (
-		select to_jsonb(v) || jsonb_build_object('cursor_json', coalesce(c.cursor_json, '{}'))
-		from autopost.list_sources_rows v
-		left join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = v.source_id
-		where v.workspace_id = p_workspace_id and v.source_id = p_source_id);
+	select to_jsonb(v) into v_row from autopost.list_sources_rows v
+	where v.workspace_id = p_workspace_id and v.source_id = p_source_id;
+	-- A separate statement: an outer join to the view ends a node of a cluster.
+	select c.cursor_json into v_cursor from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+	return v_row || jsonb_build_object('cursor_json', coalesce(v_cursor, '{}'));
 end
 $$;
 
@@ -18518,6 +18809,18 @@ $$;
 
 
 --
+-- Name: is_marked(integer, numeric, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_marked(p_error_streak integer, p_limited_rps numeric, p_credential_missing_at timestamp with time zone) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a sent post changes the state of its channel (speed_up).
+select p_error_streak <> 0 or p_limited_rps is not null or p_credential_missing_at is not null
+$$;
+
+
+--
 -- Name: is_of_chat(autopost.moderation_messages, autopost.moderation_chats); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -19565,7 +19868,7 @@ declare
 	v_id text := '';
 	v_ids text[];
 begin
-	v_ids := array(select s.workspace_id from autopost.silent_leases(p_at) s)
+	v_ids := array(select s.workspace_id from autopost.silent_leases(p_at, v_mine) s)
 		|| array(select distinct d.workspace_id from autopost.deliveries d
 			where d.phase = 'claimed' and d.claimed_at <= v_claimed
 			and (v_mine is null or d.workspace_id = any (v_mine)));
@@ -19704,6 +20007,21 @@ CREATE FUNCTION autopost.late_start(p_delivery_id uuid, p_trace_id uuid) RETURNS
     AS $$
 -- Purpose: the meta of a send_attempt that the commit writes because start_call was left out.
 select jsonb_build_object('idempotency_key', p_delivery_id, 'trace_id', p_trace_id, 'told', 'late')
+$$;
+
+
+--
+-- Name: later(timestamp with time zone, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.later(p_at timestamp with time zone, p_by interval) RETURNS timestamp with time zone
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: p_at + p_by for an interval without days and months. The operator is only stable, because days depend
+-- on the time zone of the session, and a node of a cluster refuses it for a column of a changed row.
+begin
+	return p_at + p_by;
+end
 $$;
 
 
@@ -25024,17 +25342,19 @@ $$;
 --
 
 CREATE FUNCTION autopost.missing_bot_endpoint(p_workspace_id text, p_auth_ref text) RETURNS text
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $_$
 -- Purpose: what is missing for updates of a bot, with the command; null if an endpoint gets them.
 -- Reads:   workspace_endpoints, credential_bindings.
-select format('no endpoint gets the updates of %s: autopost endpoint add NAME --kind %s --auth-ref %1$s --workspace %s --reason moderation',
-	b.auth_ref, b.platform, p_workspace_id)
-from autopost.credential_bindings b
-where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref and not exists (
-	select 1 from autopost.workspace_endpoints e
-	where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
-	and e.meta ->> 'auth_ref' = p_auth_ref)
+begin
+	return (select format('no endpoint gets the updates of %s: autopost endpoint add NAME --kind %s --auth-ref %1$s --workspace %s --reason moderation',
+		b.auth_ref, b.platform, p_workspace_id)
+	from autopost.credential_bindings b
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref and not exists (
+		select 1 from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+		and e.meta ->> 'auth_ref' = p_auth_ref));
+end
 $_$;
 
 
@@ -31526,7 +31846,8 @@ begin
 			select row(c.*)::autopost.channels from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c (channel) on true
 	)
-	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
+	insert into autopost.webhook_sends -- citus: ok, only a concurrent call of the same events makes the count too high
+		(workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
 		created_at)
 	select p_workspace_id, h.webhook_id, b.id, b.event_type, b.ts, b.body, v_now, v_now
 	from bodies b
@@ -31537,7 +31858,8 @@ begin
 	if v_completers = '{}' then
 		return v_queued;
 	end if;
-	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
+	insert into autopost.webhook_sends -- citus: ok, only a concurrent call of the same events makes the count too high
+		(workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
 		created_at)
 	select p_workspace_id, l.webhook_id, p.event_id, l.event_type, p.finished_at, p.body, v_now, v_now
 	from autopost.completed_posts(p_workspace_id, p_events, v_completers) p
@@ -32240,7 +32562,8 @@ begin
 		autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
 	v_now := autopost.now_ts();
 	with armed as materialized (
-		select r.workspace_id, r.platform, r.ready_at from autopost.armed_parts(p_capacity) r
+		select r.workspace_id, r.platform, min(r.ready_at) as ready_at from autopost.armed_parts(p_capacity) r
+		group by r.workspace_id, r.platform
 	), ready as materialized (
 		select a.workspace_id, jsonb_agg(a.platform order by a.platform) as platforms from armed a
 		where a.ready_at <= v_now
@@ -33592,39 +33915,53 @@ $$;
 
 
 --
--- Name: release_capacity(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: release_capacity(text, text[], integer[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.release_capacity(p_workspace_id text, p_freed jsonb) RETURNS void
+CREATE FUNCTION autopost.release_capacity(p_workspace_id text, p_channel_ids text[], p_counts integer[], p_posts text[]) RETURNS void
     LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
--- Purpose: lowers the counts in flight of locked gates and keeps the newest post of each channel. A
---          gate that was full opens for its next due row, with a wake-up. The gate of any other
---          channel already has the time of its next due row. p_freed: {channel_id: [ended
---          deliveries, provider_message_id]}.
+-- Purpose: lowers the counts in flight of these channels, which are in order, and keeps the newest
+--          post of each. A gate that was full opens for its next due row, with a wake-up. The gate of
+--          any other channel already has the time of its next due row. The channels are locked.
+-- Locks:   channel_gates (channel_id).
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
-	v_now timestamptz := autopost.now_ts();
-	v_channels text[] := array(select k.key from jsonb_object_keys(p_freed) k (key));
-	v_ready jsonb;
-	v_opened boolean;
+	v_now timestamptz;
+	v_ready timestamptz[];
+	v_full int[]; -- index of each full channel
+	v_place int;
+	v_due timestamptz;
+	v_opened boolean := false;
 begin
-	select jsonb_object_agg(r.channel_id, least(r.due_at, r.ready_at)), bool_or(r.due_at < r.ready_at) into v_ready,
-		v_opened
-	from (
-		select g.channel_id, g.ready_at, case when g.ready_at > v_now
-			and g.inflight >= c.max_parallel then autopost.next_due(p_workspace_id, g.channel_id) end as due_at
-		from unnest(v_channels) u (channel_id)
-		cross join lateral (select g.* from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-		cross join lateral (select c.max_parallel from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c) r;
+	select array_agg(g.ready_at order by u.n),
+		array_agg(u.n::int order by u.n) filter (where g.inflight >= c.max_parallel)
+	into v_ready, v_full
+	from unnest(p_channel_ids) with ordinality u (channel_id, n)
+	cross join lateral (
+		select c.max_parallel from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	cross join lateral (
+		select g.inflight, g.ready_at from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1
+		for no key update of g) g;
+	v_now := autopost.now_ts();
+	foreach v_place in array coalesce(v_full, '{}') loop
+		continue when v_ready[v_place] <= v_now;
+		v_due := autopost.next_due(p_workspace_id, p_channel_ids[v_place]);
+		continue when v_due >= v_ready[v_place];
+		v_ready[v_place] := v_due;
+		v_opened := true;
+	end loop;
 	update autopost.channel_gates g
-	set inflight = g.inflight - (p_freed -> g.channel_id ->> 0)::int,
-		ready_at = autopost.instant_of(v_ready ->> g.channel_id),
-		last_provider_message_id = p_freed -> g.channel_id ->> 1
-	where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels);
+	set inflight = g.inflight - u.places, ready_at = u.ready_at, last_provider_message_id = u.post
+	from autopost.gate_changes(p_channel_ids, p_counts, v_ready, p_posts) u
+	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
 	if v_opened then
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
@@ -38217,7 +38554,7 @@ declare
 	v_prefix text;
 	v_salt text := gen_random_uuid();
 	v_answers jsonb;
-	v_freed jsonb;
+	v_freed record;
 begin
 	select jsonb_object_agg(i.value ->> 'delivery_id', i.value || jsonb_build_object('place', i.ordinality)),
 		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'),
@@ -38273,17 +38610,19 @@ begin
 					else '{}' end))
 		from done d
 	), freed as (
-		select d.channel_id,
-			jsonb_build_array(count(*), (array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1])
-			as places
+		select d.channel_id, count(*)::int as places,
+			(array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1] as post
 		from done d
 		group by d.channel_id
 	)
-	select (select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt))
-		from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
-	into v_answers, v_freed;
-	perform autopost.speed_up(p_workspace_id, v_freed);
-	perform autopost.release_capacity(p_workspace_id, v_freed);
+	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
+		array_agg(f.post order by f.channel_id) as posts,
+		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
+	into v_freed
+	from freed f;
+	v_answers := v_freed.answers;
+	perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
+	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
 	return v_answers;
 end
 $$;
@@ -38627,7 +38966,7 @@ CREATE FUNCTION autopost.settle_sent(p_workspace_id text, p_delivery autopost.de
 declare
 	v_answer jsonb;
 begin
-	perform autopost.speed_up(p_workspace_id, jsonb_build_object(p_delivery.channel_id, '[1]'::jsonb));
+	perform autopost.speed_up(p_workspace_id, array[p_delivery.channel_id], '{1}');
 	update autopost.quota_uses u
 	set posts = 0
 	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt
@@ -38992,17 +39331,17 @@ $$;
 
 
 --
--- Name: silent_leases(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: silent_leases(timestamp with time zone, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.silent_leases(p_at timestamp with time zone) RETURNS TABLE(workspace_id text, kind text, id text)
+CREATE FUNCTION autopost.silent_leases(p_at timestamp with time zone, p_mine text[]) RETURNS TABLE(workspace_id text, kind text, id text)
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: leases, except those of deliveries, that go on at p_at although their daemon is silent:
 --          of sources, submissions, post changes, renewals of credentials and messages of alerts.
+--          p_mine: of these workspaces; null: of all.
 -- Reads:   pull_cursors, submissions, post_acts, credential_health, alert_messages, dispatch_runs.
 declare
-	v_mine text[] := autopost.served_workspaces();
 	v_silent text[] := autopost.silent_runs(p_at);
 begin
 	if v_silent = '{}' then
@@ -39012,27 +39351,27 @@ begin
 	select c.workspace_id, 'source', c.source_id
 	from autopost.pull_cursors c
 	where c.leased_by = any (v_silent) and c.next_poll_at = c.leased_until and c.next_poll_at > p_at
-	and (v_mine is null or c.workspace_id = any (v_mine));
+	and (p_mine is null or c.workspace_id = any (p_mine));
 	return query
 	select s.workspace_id, 'submission', s.submission_id::text
 	from autopost.submissions s
 	where s.claimed_by = any (v_silent) and s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at
-	and (v_mine is null or s.workspace_id = any (v_mine));
+	and (p_mine is null or s.workspace_id = any (p_mine));
 	return query
 	select a.workspace_id, 'act', a.act_id::text
 	from autopost.post_acts a
 	where a.claimed_by = any (v_silent) and a.status = 'sending' and a.next_at > p_at
-	and (v_mine is null or a.workspace_id = any (v_mine));
+	and (p_mine is null or a.workspace_id = any (p_mine));
 	return query
 	select h.workspace_id, 'credential', h.auth_ref
 	from autopost.credential_health h
 	where h.leased_by = any (v_silent) and h.lease_token is not null and h.lease_until > p_at
-	and (v_mine is null or h.workspace_id = any (v_mine));
+	and (p_mine is null or h.workspace_id = any (p_mine));
 	return query
 	select m.workspace_id, 'message', m.message_id::text
 	from autopost.alert_messages m
 	where m.leased_by = any (v_silent) and m.status = 'sending' and m.lease_until > p_at
-	and (v_mine is null or m.workspace_id = any (v_mine));
+	and (p_mine is null or m.workspace_id = any (p_mine));
 end
 $$;
 
@@ -39826,38 +40165,35 @@ $$;
 
 
 --
--- Name: speed_up(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: speed_up(text, text[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.speed_up(p_workspace_id text, p_sent jsonb) RETURNS void
+CREATE FUNCTION autopost.speed_up(p_workspace_id text, p_channel_ids text[], p_counts integer[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: counts sent posts for the state of their channels: the error_streak ends, the credential
+-- Purpose: counts p_counts sent posts for the state of each channel: the error_streak ends, the credential
 --          is not missing, and a channel that a limit slowed down gets faster (effective_rps) until it
---          has its own rate again.
---          p_sent: {channel_id: [posts, …]}. The channels are locked.
+--          has its own rate again. Most posts change nothing. The channels are locked.
 -- Writes:  channels.
 declare
-	-- Most posts change nothing: this read by key is all that they cost.
-	v_changed text[] := array(
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (array(select jsonb_object_keys(p_sent)))
-		and (c.error_streak <> 0 or c.limited_rps is not null or c.credential_missing_at is not null));
+	v_channel record;
 begin
-	if v_changed = '{}' then
-		return;
-	end if;
-	update autopost.channels c
-	set error_streak = 0, credential_missing_at = null, credential_until = null,
-		limited_sends = case when n.over then 0 else n.sends end,
-		limited_rps = case when n.over then null else c.limited_rps end
-	from (
-		select x.channel_id, s.sends, s.sends > 60 or x.effective_rps >= x.rate_rps and x.rate_rps > 0 as over
-		from autopost.channels x
-		cross join lateral (select case when x.limited_rps is null then 0
-			else x.limited_sends + (p_sent -> x.channel_id ->> 0)::int end as sends) s
-		where x.workspace_id = p_workspace_id and x.channel_id = any (v_changed)) n
-	where c.workspace_id = p_workspace_id and c.channel_id = n.channel_id;
+	for v_channel in
+		select u.channel_id, c.limited_rps, case when c.limited_rps is null then 0 else c.limited_sends + u.count end as sends,
+			c.effective_rps >= c.rate_rps and c.rate_rps > 0 as recovered
+		from unnest(p_channel_ids, p_counts) u (channel_id, count)
+		cross join lateral (
+			select c.limited_rps, c.limited_sends, c.effective_rps, c.rate_rps, c.error_streak, c.credential_missing_at
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+		where autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at)
+	loop
+		update autopost.channels c
+		set error_streak = 0, credential_missing_at = null, credential_until = null,
+			limited_sends = case when v_channel.sends > 60 or v_channel.recovered then 0 else v_channel.sends end,
+			limited_rps = case when v_channel.sends > 60 or v_channel.recovered then null else v_channel.limited_rps end
+		where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id;
+	end loop;
 end
 $$;
 
@@ -40501,7 +40837,8 @@ begin
 		v_slots := array(select case when v_passed ? u.id::text then (v_passed ->> u.id::text)::timestamptz else u.slot end
 			from unnest(v_ids, v_slots) with ordinality u (id, slot, n) order by u.n);
 	end if;
-	v_doubtful := autopost.doubtful_channels(p_workspace_id, v_status, v_channels, v_now);
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, v_status, v_channels, v_now,
+		autopost.windows_of(p_workspace_id, v_channels, v_now));
 	if v_doubtful <> '{}' or v_now > v_asked + v_tolerance then -- some may be released: lock all in order
 		v_before := greatest(v_before, v_now - v_tolerance);
 		perform autopost.lock_deliveries(p_workspace_id, v_ids);
@@ -40549,17 +40886,18 @@ $$;
 
 
 --
--- Name: startable(text, text[], integer[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: startable(text, text[], integer[], text[], jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.startable(p_workspace_id text, p_channel_ids text[], p_taken integer[], p_auth_refs text[], OUT o_now timestamp with time zone, OUT o_open boolean[]) RETURNS record
+CREATE FUNCTION autopost.startable(p_workspace_id text, p_channel_ids text[], p_taken integer[], p_auth_refs text[], p_windows jsonb, p_windows_at timestamp with time zone, OUT o_now timestamp with time zone, OUT o_open boolean[]) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     AS $$
 -- Purpose: which of these channels may start calls at o_now, as start_call would find: their credential
 --          is in p_auth_refs, and they have no obstacle and no window that closes soon. They stay shared
 --          until the end of the transaction, so that no pause comes between. A channel that another
---          transaction is changing may not start, nor one with p_taken 0.
+--          transaction is changing may not start, nor one with p_taken 0. p_windows: their windows_of at
+--          p_windows_at or later.
 -- Returns: o_open, true, false or null for each of p_channel_ids.
 -- Locks:   channels, shared, with skip locked.
 -- Reads:   channel_auth, workspaces, channels, platform_limits.
@@ -40578,7 +40916,9 @@ begin
 		for share of c skip locked) c on true;
 	o_now := autopost.now_ts();
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, (
-		select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id), p_channel_ids, o_now);
+		select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id), p_channel_ids, o_now,
+		case when o_now < p_windows_at + autopost.slot_horizon() and o_now >= p_windows_at then p_windows
+			else autopost.windows_of(p_workspace_id, p_channel_ids, o_now) end);
 	if v_doubtful <> '{}' then
 		o_open := array(select u.open and not v_doubtful ? u.channel_id
 			from unnest(p_channel_ids, o_open) with ordinality u (channel_id, open, n) order by u.n);
@@ -41370,7 +41710,7 @@ begin
 	return query
 	update autopost.webhook_sends s
 	set status = 'sending', attempt = s.attempt + 1, claim_token = k.token, attempted_at = p_now,
-		due_at = p_now + make_interval(secs => (v_leases -> s.webhook_id)::int)
+		due_at = autopost.later(p_now, make_interval(secs => (v_leases -> s.webhook_id)::int))
 	from unnest(p_webhook_ids, p_event_ids, v_tokens) k (webhook_id, event_id, token)
 	where s.workspace_id = p_workspace_id and s.webhook_id = k.webhook_id and s.event_id = k.event_id
 	returning s.webhook_id, s.event_at, s.event_id, s.claim_token, s.body;
@@ -45939,6 +46279,7 @@ declare
 	v_channel autopost.channels;
 	v_message autopost.messages;
 	v_run autopost.ingest_runs;
+	v_seen_at timestamptz := (select max(r.seen_at) from autopost.dispatch_runs r);
 begin
 	perform autopost.require_argument('delivery_id', p_delivery_id is not null);
 	select d.* into v_delivery from autopost.deliveries d
@@ -45986,7 +46327,7 @@ begin
 		'chain', autopost.delivery_history(p_workspace_id, v_delivery),
 		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery)
 			else autopost.why_over(v_delivery, v_channel) end
-			|| jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
+			|| jsonb_build_object('daemon_seen_at', v_seen_at));
 end
 $$;
 
@@ -46985,6 +47326,53 @@ exception
 	when unique_violation then
 		get stacked diagnostics v_constraint = constraint_name;
 		return case when v_constraint = 'workspace_endpoints_source' then 'source_in_use' else 'secret_in_use' end;
+end
+$$;
+
+
+--
+-- Name: write_once(text, uuid, text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.write_once(p_workspace_id text, p_key_id uuid, p_idempotency_key text, p_request_hash text, p_change text, p_given jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: an API write with an Idempotency-Key in one call: begin_request, then the change if the request
+--          is fresh. The change and its stored answer commit together. p_change: the name of a function;
+--          p_given: its arguments by the names of change_post, change_configuration and change_people.
+--          Only the engine may call it.
+-- Returns: {"status": "done", "answer": of the change}, or that of begin_request.
+-- Raises:  AP001 for a wrong argument or an unknown change; as the change.
+-- Locks:   as begin_request and the change.
+-- Writes:  api_requests; as the change.
+declare
+	v_begun jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('change', p_change is not null),
+		autopost.require_argument('given', jsonb_typeof(p_given) = 'object');
+	v_begun := autopost.begin_request(p_workspace_id, p_key_id, p_idempotency_key, p_request_hash);
+	if v_begun ->> 'status' <> 'fresh' then
+		return v_begun;
+	end if;
+	v_answer := coalesce(autopost.change_post(p_workspace_id, p_change, p_given),
+		autopost.change_configuration(p_workspace_id, p_change, p_given),
+		autopost.change_people(p_workspace_id, p_change, p_given));
+	if v_answer is null then
+		perform autopost.raise_argument('change', format('%s is unknown', p_change), 'pass the name of a function of an API write');
+	end if;
+	perform autopost.enter_workspace(p_workspace_id); -- a change may have left it
+	insert into autopost.api_requests (workspace_id, key_id, idempotency_key, request_hash, answer, created_at,
+		expires_at)
+	-- longer than clients retry
+	values (p_workspace_id, p_key_id, p_idempotency_key, p_request_hash, v_answer, autopost.now_ts(),
+		autopost.now_ts() + interval '24 hours')
+	on conflict (workspace_id, key_id, idempotency_key) do update
+	set request_hash = excluded.request_hash, answer = excluded.answer, created_at = excluded.created_at,
+		expires_at = excluded.expires_at;
+	return jsonb_build_object('status', 'done', 'answer', v_answer);
 end
 $$;
 
