@@ -52,6 +52,7 @@ func TestQueueOfALimitedGroupIsSentInTime(t *testing.T) {
 	if pgtest.Long() {
 		require.Less(t, took, least*11/10)
 	}
-	require.True(t, strings.Contains(ok(t, h, "channel", "list"), "limited by the platform"), "the list names the present rate")
+	// A slow machine may stay below the limit.
+	require.Equal(t, refused > 0, strings.Contains(ok(t, h, "channel", "list"), "limited by the platform"), "the list names the present rate")
 	h.Verified()
 }
