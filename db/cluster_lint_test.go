@@ -34,6 +34,7 @@ type clusterLint struct {
 	volatility         map[string]string // of our functions: i, s, v; the strongest of all overloads
 	builtin            map[string]string
 	callers            map[string]bool // functions that ask who called
+	intervals          []string        // functions that return an interval
 	relation           *regexp.Regexp  // a read of a relation: its name, its alias
 	found              []finding
 }
@@ -71,6 +72,7 @@ var (
 	insertInto       = regexp.MustCompile(`\binsert into\s+autopost\.(\w+)\b`)
 	forbidden        = regexp.MustCompile(`\bctid\b|\bmerge into\b|\bcreate temp(?:orary)? table\b`)
 	suppressed       = regexp.MustCompile(`\brow_count\b|\bfound\b`)
+	rowArray         = regexp.MustCompile(`\bv_\w+ autopost\.\w+\[\]`)
 	outerLateral     = regexp.MustCompile(`(?i)\bleft join lateral\b`)
 	quotedInVoid     = regexp.MustCompile(`\braise\b[^;]*$`)
 	beforeAnAlias    = regexp.MustCompile(`\b(?:of|into|update|as)\s+$|\)\s*$|to_jsonb\($|jsonb_agg\($|autopost\.\w+\s+(?:as\s+)?$`)
@@ -109,6 +111,9 @@ func newClusterLint(base *pgtest.DB) *clusterLint {
 		}
 		kinds[f[0]] = map[string]string{"1": "i", "2": "s", "3": "v"}[f[1]]
 	}
+	l.intervals = pgtest.Column[string](base, `
+		select distinct p.proname::text from pg_proc p
+		where p.pronamespace = 'autopost'::regnamespace and p.prorettype = 'interval'::regtype`)
 	for range 2 { // and who asks those
 		for _, f := range l.functions(base, "") {
 			asks := asksWho.MatchString(f.body) || strings.HasPrefix(f.name, "may_") && slices.ContainsFunc(ourCall.FindAllStringSubmatch(f.body, -1), func(m []string) bool { return l.callers[m[1]] })
@@ -247,6 +252,11 @@ func (l *clusterLint) function(f lintedFunction) {
 	}
 	for _, m := range forbidden.FindAllStringIndex(b, -1) {
 		l.say(f, "forbidden", m[0], b[m[0]:m[1]]+" does not exist on a cluster")
+	}
+	if !f.ofWorkspace && l.relation.MatchString(b) {
+		for _, m := range rowArray.FindAllStringIndex(b, -1) {
+			l.say(f, "row-array", m[0], "beside a statement over all workspaces it has no type: use jsonb, or a function")
+		}
 	}
 	if f.trigger {
 		for _, m := range triggerName.FindAllStringIndex(b, -1) {
@@ -396,15 +406,16 @@ func (l *clusterLint) inserts(f lintedFunction, s clause, next string) {
 
 // change finds volatile functions in UPDATE, DELETE and ON CONFLICT, and stable ones of a column, in CASE or in COALESCE.
 func (l *clusterLint) change(f lintedFunction, s clause) {
-	own, start := "", -1
-	if m := changeOf.FindStringSubmatchIndex(s.text); m != nil {
-		own, start = s.text[m[2]:m[3]], m[0]
-	} else if m := doUpdate.FindStringIndex(s.text); m != nil {
-		own, start = "excluded", m[0]
+	for _, m := range changeOf.FindAllStringSubmatchIndex(s.text, -1) {
+		l.oneChange(f, s, s.text[m[2]:m[3]], m[0])
 	}
-	if start < 0 {
-		return
+	for _, m := range doUpdate.FindAllStringIndex(s.text, -1) {
+		l.oneChange(f, s, "excluded", m[0])
 	}
+}
+
+// oneChange checks the change of the alias own that begins at start.
+func (l *clusterLint) oneChange(f lintedFunction, s clause, own string, start int) {
 	part := s.text[start:]
 	if m := returningWord.FindStringIndex(part); m != nil {
 		part = part[:m[0]]
@@ -455,11 +466,14 @@ func (l *clusterLint) change(f lintedFunction, s clause) {
 			judge(from, m[1], "text to an instant", false)
 		}
 	}
-	spans := []string{`interval\b`, `make_interval`}
+	spans := []string{`interval\b`, `make_interval`, `\(\s*interval\b`, `coalesce\(`, `autopost\.(?:` + strings.Join(l.intervals, "|") + `)\b`}
 	for _, m := range intervalName.FindAllStringSubmatch(f.clean, -1) {
 		spans = append(spans, m[1]+`\b`)
 	}
-	for _, m := range regexp.MustCompile(`[\w.]+\s*[-+]\s*(?:`+strings.Join(spans, "|")+`)`).FindAllStringIndex(part, -1) {
+	for _, m := range regexp.MustCompile(`[\w.)]+\s*[-+]\s*(?:`+strings.Join(spans, "|")+`)`).FindAllStringIndex(part, -1) {
+		if m[1] < len(part) && part[m[1]] == '(' {
+			m[1] = closing(part, m[1])
+		}
 		judge(m[0], m[1], "an instant and an interval", false)
 	}
 }

@@ -43,6 +43,13 @@ var clusterViolations = []struct{ rule, create string }{
 	{"outer-lateral", `create view autopost.planted as select w.workspace_id, c.n from autopost.workspaces w
 		left join lateral (select count(*) as n from autopost.channels c where c.workspace_id = w.workspace_id) c on true`},
 	{"outer-lateral", plantedOfAll(`select count(*) into v_n from autopost.workspaces w left join lateral (select 1 from autopost.channels c where c.workspace_id = w.workspace_id limit 1) c on true; -- KEEP`)},
+	{"row-array", `create function autopost.planted() returns void language plpgsql as $$
+declare
+	v_rows autopost.workspaces[]; -- KEEP
+begin
+	perform count(*) from autopost.workspaces w;
+end
+$$`},
 	{"node-table", planted(`perform 1 from autopost.deliveries d join autopost.dispatch_runs r on r.run_id = d.claimed_by where d.workspace_id = p_workspace_id; -- KEEP`)},
 	{"values", planted(`insert into autopost.avatars (workspace_id, avatar_id, name) values (p_workspace_id, (select 'a'), 'A'); -- KEEP`)},
 	{"returning", planted(`update autopost.avatars a set name = 'A' where a.workspace_id = p_workspace_id returning (select 'a'); -- KEEP`)},
@@ -56,6 +63,11 @@ var clusterViolations = []struct{ rule, create string }{
 	{"stable-of-column", planted(`update autopost.channels c set settings = jsonb_build_object('a', c.channel_id) where c.workspace_id = p_workspace_id; -- KEEP`)},
 	{"stable-of-column", planted(`update autopost.channels c set paused_until = (c.settings ->> 'at')::timestamptz where c.workspace_id = p_workspace_id; -- KEEP`)},
 	{"stable-of-column", planted(`update autopost.channels c set paused_until = c.paused_until + interval '1 day' where c.workspace_id = p_workspace_id; -- KEEP`)},
+	{"stable-of-column", planted(`update autopost.channels c set paused_until = v_now + make_interval(secs => c.max_parallel) where c.workspace_id = p_workspace_id; -- KEEP`)},
+	{"stable-in-case", planted(`update autopost.channels c set paused_until = case when v_n = 1 then v_now + autopost.slot_horizon() end where c.workspace_id = p_workspace_id; -- KEEP`)},
+	{"volatile-in-change", planted(`with a as (update autopost.channels c set enabled = true where c.workspace_id = p_workspace_id),
+		b as (delete from autopost.avatars d where d.workspace_id = p_workspace_id and random() > 0.5) -- KEEP
+		select 1 into v_n;`)},
 }
 
 // planted is a function of one workspace with these statements.

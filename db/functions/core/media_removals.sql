@@ -18,6 +18,7 @@ as $$
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_token text := gen_random_uuid()::text;
+	v_stale timestamptz := v_now - autopost.media_removal_time();
 begin
 	if exists (
 		select 1 from autopost.workspaces w
@@ -29,7 +30,7 @@ begin
 	end if;
 	insert into autopost.media_removals as r (blob_ref, token, begun_at) values (p_blob_ref, v_token, v_now)
 	on conflict (blob_ref) do update set token = excluded.token, begun_at = excluded.begun_at
-	where r.begun_at <= v_now - autopost.media_removal_time();
+	where r.begun_at <= v_stale;
 	return case when found then jsonb_build_object('applied', true, 'token', v_token)
 		else '{"applied": false, "reason": "busy"}' end;
 end

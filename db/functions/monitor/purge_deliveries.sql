@@ -17,7 +17,7 @@ declare
 	v_end uuid;
 	v_ids uuid[];
 	v_messages uuid[];
-	v_count int;
+	v_gone uuid[];
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_before := autopost.kept_from('delivery_retention_days');
@@ -44,14 +44,16 @@ begin
 			order by e.ts
 			limit 1) t
 	)
-	delete from autopost.deliveries d
+	select array_agg(d.delivery_id) into v_gone
+	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 	and not exists (
 		select 1 from named t
 		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept)
 	and not (v_strict and exists (
 		select 1 from autopost.events e where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id));
-	get diagnostics v_count = row_count;
-	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
+	delete from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_gone);
+	return jsonb_build_object('purged', coalesce(cardinality(v_gone), 0), 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
 end
 $$;

@@ -60,6 +60,18 @@ begin
 end
 $$;
 
+create or replace function autopost.limits_of(p_workspace_ids text[]) returns setof autopost.platform_limits
+language plpgsql stable
+as $$
+-- Purpose: the limits of the rate groups of these workspaces. A cluster does not take an array of rows as a
+--          variable of the caller, whose statements are over all workspaces.
+-- Reads:   platform_limits.
+begin
+	return query
+	select l.* from autopost.platform_limits l where l.workspace_id = any (p_workspace_ids);
+end
+$$;
+
 create or replace function autopost.armed_parts(p_capacity jsonb, p_by timestamptz default null)
 	returns table (workspace_id text, platform text, ready_at timestamptz)
 language plpgsql stable set enable_bitmapscan = off set enable_sort = off
@@ -83,7 +95,6 @@ declare
 	v_ready timestamptz[];
 	v_last int := 1;
 	v_active text[];
-	v_limits autopost.platform_limits[];
 begin
 	loop
 		select array_agg(p.workspace_id), array_agg(p.platform), array_agg(p.rate_group), array_agg(p.ready_at)
@@ -102,12 +113,10 @@ begin
 		v_last := cardinality(v_workspaces);
 		v_active := array(select w.workspace_id from autopost.workspaces w
 			where w.workspace_id = any (v_workspaces) and w.status = 'active');
-		v_limits := array(select row(l.*)::autopost.platform_limits from autopost.platform_limits l
-			where l.workspace_id = any (v_active));
 		return query
 		select g.workspace_id, g.platform, min(r.at)
 		from unnest(v_workspaces, v_platforms, v_groups, v_ready) g (workspace_id, platform, rate_group, ready_at)
-		left join unnest(v_limits) l on l.workspace_id = g.workspace_id and l.platform = g.platform
+		left join autopost.limits_of(v_active) l on l.workspace_id = g.workspace_id and l.platform = g.platform
 			and l.rate_group = g.rate_group
 		cross join lateral (select autopost.group_ready_at(g.ready_at, l, v_ahead) as at) r
 		where g.workspace_id = any (v_active) and (p_capacity = '[]'

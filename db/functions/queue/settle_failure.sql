@@ -40,14 +40,18 @@ declare
 	v_wait numeric := greatest(0.001, extract(epoch from p_until - v_now));
 	v_allowed numeric := autopost.allowed_rate(p_workspace_id, p_channel, p_until);
 	v_rate numeric := coalesce(nullif(p_channel.effective_rps, 0), greatest(1, 2 * v_allowed));
+	v_next timestamptz;
 begin
 	if p_channel.cooldown_until > v_now then
 		return;
 	end if;
+	select case when c.next_allowed_at is not null then least(c.next_allowed_at, greatest(p_until,
+		v_now + autopost.slot_horizon() + coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end
+	into v_next
+	from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 	update autopost.channels c
-	set next_allowed_at = case when c.next_allowed_at is not null
-			then least(c.next_allowed_at, greatest(p_until, v_now + autopost.slot_horizon()
-				+ coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end,
+	set next_allowed_at = v_next,
 		limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
 		case when v_wait > 600 and (p_channel.limited_rps is null or p_channel.limited_sends > 2) then v_rate / 2
 			when p_channel.limited_rps > 0 and p_channel.limited_sends = 0
