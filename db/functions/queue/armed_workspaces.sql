@@ -5,10 +5,9 @@ as $$
 -- Purpose: when a claim of a rate group may find a delivery, by its earliest gate, cooldown, quota,
 --          slots (reserved p_ahead) and the pause between probes of its breaker.
 begin
-	return (
-		select greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until, case when p_limit.breaker_opened_at is not null
-			then p_limit.probe_at end,
-			case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end));
+	return greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until,
+		case when p_limit.breaker_opened_at is not null then p_limit.probe_at end,
+		case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end);
 end
 $$;
 
