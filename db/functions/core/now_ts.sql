@@ -22,13 +22,3 @@ as $$
 -- Purpose: an instant as text in UTC, with microseconds; null for an infinite one.
 select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') where isfinite(p_at)
 $$;
-
-create or replace function autopost.later(p_at timestamptz, p_by interval) returns timestamptz
-language plpgsql immutable parallel safe
-as $$
--- Purpose: p_at + p_by for an interval without days and months. The operator is only stable, because days depend
--- on the time zone of the session, and a node of a cluster refuses it for a column of a changed row.
-begin
-	return p_at + p_by;
-end
-$$;
