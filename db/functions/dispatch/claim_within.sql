@@ -46,6 +46,8 @@ as $$
 -- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
 -- disk, and its commit comes after the claim.
 -- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
+-- Parts of a statement join workspaces, so that a cluster runs all of it on the node of the workspace: what reads
+-- no table would be sent to every node.
 -- Bitmap scans are off: the planner expects few rows because of row-level security and the three
 -- conditions, and would read and sort the whole queue of a channel for its first rows.
 -- Locks:   only with SKIP LOCKED; see claim_from_group and startable. PostgreSQL still waits for a row
@@ -138,65 +140,70 @@ begin
 	else
 		v_now := autopost.now_ts();
 	end if;
-	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
-	v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
-	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-	if array_remove(v_starts, null) <> '{}' then
-		perform set_config('synchronous_commit', v_durable, true);
+	if v_ids <> '{}' then
+		v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
+		v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
+		v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+		if array_remove(v_starts, null) <> '{}' then
+			perform set_config('synchronous_commit', v_durable, true);
+		end if;
+		return query
+		with claimed as (
+			update autopost.deliveries d
+			set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
+				claim_token = md5(v_salt || d.delivery_id),
+				sending_started_at = v_now, sending_lease_until = v_lease,
+				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
+			from autopost.few(v_ids, null, v_starts, v_slots) u
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
+				d.rendered_text, d.render_meta,
+				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
+		), logged as (
+			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+				meta)
+			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+				v_now, 'send_attempt', b.attempt, 'ok',
+				jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
+					b.send_at, 'trace_id', b.trace_id))
+			from claimed b
+			join autopost.workspaces w on w.workspace_id = p_workspace_id
+			where b.place is not null
+		)
+		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
+			c.auth_ref, c.rate_group,
+			d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
+				c.settings, d.trace_id,
+			c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
+			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
+				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
+		from claimed d
+		-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
+		full join (
+			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
+				c.on_unknown, g.last_provider_message_id
+			from (select distinct x.channel_id from claimed x) u
+			cross join lateral (
+				select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown
+				from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+			cross join lateral (
+				select g.last_provider_message_id from autopost.channel_gates g
+				where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+			left join lateral (
+				select a.auth_ref from autopost.channel_auth a
+				where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
+			on c.channel_id = d.channel_id
+		full join (
+			select m.message_id, m.payload
+			from (select distinct x.message_id from claimed x) u
+			cross join lateral (
+				select m.message_id, m.payload from autopost.messages m
+				where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
+			on m.message_id = d.message_id
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	end if;
-	return query
-	with claimed as (
-		update autopost.deliveries d
-		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
-			claim_token = md5(v_salt || d.delivery_id),
-			sending_started_at = v_now, sending_lease_until = v_lease,
-			call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
-		from autopost.few(v_ids, null, v_starts, v_slots) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
-			d.rendered_text, d.render_meta,
-			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
-	), logged as (
-		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
-			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
-			v_now, 'send_attempt', b.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
-				b.send_at, 'trace_id', b.trace_id))
-		from claimed b
-		where b.place is not null
-	)
-	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
-		c.auth_ref, c.rate_group,
-		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
-			c.settings, d.trace_id,
-		c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
-		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-			d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
-	from claimed d
-	-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
-	full join (
-		select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
-			c.on_unknown, g.last_provider_message_id
-		from (select distinct x.channel_id from claimed x) u
-		cross join lateral (
-			select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-		cross join lateral (
-			select g.last_provider_message_id from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-		left join lateral (
-			select a.auth_ref from autopost.channel_auth a
-			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
-		on c.channel_id = d.channel_id
-	full join (
-		select m.message_id, m.payload
-		from (select distinct x.message_id from claimed x) u
-		cross join lateral (
-			select m.message_id, m.payload from autopost.messages m
-			where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
-		on m.message_id = d.message_id
-	order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	if v_visited <> '{}' then
 		perform autopost.update_gates(p_workspace_id, v_visited, v_taken, v_next, v_windows);
 	end if;

@@ -227,15 +227,16 @@ begin
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
+		select w.workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
 			autopost.late_start(d.delivery_id, d.trace_id)
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		where d.call_begun_at is null
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
+		select w.workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id, 'trace_id', d.trace_id,
 				'raw', case when d.item -> 'outcome' ?| '{raw,sent_at}'
@@ -243,17 +244,20 @@ begin
 						'raw', d.item -> 'outcome' -> 'raw'))
 					else '{}' end))
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places,
 			(array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1] as post
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
 	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
 		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
 	into v_freed
-	from freed f;
+	from freed f
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	v_answers := v_freed.answers;
 	perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
 	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
@@ -386,7 +390,7 @@ begin
 				sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
 			last_call_at = coalesce(d.call_begun_at, d.claimed_at), provider_message_id = u.post,
-			settled = jsonb_build_object('token', u.token)
+			settled = ('{"token": "' || u.token || '"}')::jsonb -- immutable; a token is hexadecimal
 		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sending' and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
@@ -394,22 +398,25 @@ begin
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_begun || to_hex(v_number + d.place))::uuid, d.delivery_id,
+		select w.workspace_id, (v_begun || to_hex(v_number + d.place))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
 			autopost.late_start(d.delivery_id, d.trace_id)
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		where d.call_begun_at is null
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
+		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
 				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places, (array_agg(d.post order by d.place desc))[1] as post
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
 	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
@@ -417,7 +424,8 @@ begin
 		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
 		(select array_agg(d.place order by d.place) from done d) as done
 	into v_freed
-	from freed f;
+	from freed f
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	v_answers := v_freed.answers;
 	v_done := v_freed.done;
 	if v_marked then

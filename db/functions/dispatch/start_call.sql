@@ -209,11 +209,12 @@ begin
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
+		select w.workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
 			b.message_id, b.channel_id, b.begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
 	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text,
 		v_answer || jsonb_build_object('send_at', b.send_at,
@@ -221,7 +222,8 @@ begin
 			else autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin) end)), '{}'),
 		array_agg(b.delivery_id), array_agg(b.begun_at)
 	into o_begun, v_ids, v_begun_at
-	from begun b;
+	from begun b
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	update autopost.deliveries d
 	set call_begun_at = u.slot
 	from autopost.few(v_ids, null, null, v_begun_at) u
@@ -399,16 +401,18 @@ begin
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+		select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
 			v_begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
 	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place),
 		array_agg(b.place order by b.place)
 	into v_answers, v_done
-	from begun b;
+	from begun b
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	if coalesce(cardinality(v_done), 0) < v_size then
 		perform autopost.lock_gates(p_workspace_id, v_channels);
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
