@@ -32,7 +32,7 @@ create temporary table kinds as
 select c.oid::regclass as rel, c.relname as name,
 	case when a.attnum = 1 then 'distributed'
 		when c.relname in ('dispatch_runs', 'dispatch_cursor', 'monitor_duties', 'clock_observers', 'clock_jumps',
-			'cluster_identity') then 'node'
+			'cluster_identity', 'turns') then 'node'
 		when c.relname = 'schema_migrations' then 'coordinator'
 		else 'reference' end as kind,
 	c.relname = 'workspaces' as leads,

@@ -98,12 +98,20 @@ create or replace function autopost.operator_workspace() returns text
 language plpgsql stable
 as $$
 -- Purpose: the workspace for alerts of the whole installation: the setting operator_workspace, else
---          the oldest one. Call it before a workspace is entered.
+--          the oldest one of workspaces_here. Call it before a workspace is entered.
 -- Reads:   settings, workspaces.
+declare
+	v_named text := (select s.value #>> '{}' from autopost.settings s where s.key = 'operator_workspace');
+	v_here text[];
 begin
+	perform 1 from autopost.workspaces w where w.workspace_id = v_named;
+	if found then
+		return v_named;
+	end if;
+	v_here := autopost.workspaces_here();
 	return (
 		select w.workspace_id from autopost.workspaces w
-		order by w.workspace_id = (select s.value #>> '{}' from autopost.settings s
-			where s.key = 'operator_workspace') desc, w.created_at, w.workspace_id limit 1);
+		where v_here is null or w.workspace_id = any (v_here)
+		order by w.created_at, w.workspace_id limit 1);
 end
 $$;

@@ -91,10 +91,12 @@ language plpgsql stable
 as $$
 -- Purpose: finds workspaces whose enabled alert targets all fail.
 -- Reads:   alert_targets.
+declare
+	v_mine text[] := autopost.served_workspaces();
 begin
 	return query select f.* from (
 		select t.workspace_id, min(t.last_error ->> 'message') as error from autopost.alert_targets t
-		where t.enabled
+		where t.enabled and (v_mine is null or t.workspace_id = any (v_mine))
 		group by t.workspace_id
 		having bool_and(t.failures >= 3 or t.failures > 0 and coalesce(t.last_error ->> 'category' = 'PERMANENT', false))
 		order by t.workspace_id limit 100) w

@@ -12,6 +12,7 @@ as $$
 declare
 	v_workspace_id text;
 	v_findings jsonb[];
+	v_mine text[];
 	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
@@ -23,10 +24,12 @@ begin
 	delete from autopost.monitor_duties d where d.reported_at < v_now - interval '2 days';
 	delete from autopost.dispatch_runs r where r.run_id = any (array(
 		select x.run_id from autopost.dispatch_runs x where x.seen_at < v_now - interval '30 days' limit 1000));
+	v_mine := autopost.served_workspaces();
 	-- while all workspaces are visible
 	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f);
 	update autopost.alerts a set ended_at = v_now -- alerts of a previous operator's workspace
-	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id;
+	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id
+	and (v_mine is null or a.workspace_id = any (v_mine));
 	perform autopost.enter_workspace(v_workspace_id);
 	return autopost.settle_alerts(v_workspace_id, 'installation', v_findings);
 end

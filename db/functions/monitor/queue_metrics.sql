@@ -37,15 +37,18 @@ $$;
 create or replace function autopost.workspaces_with_deliveries() returns setof text
 language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
--- Purpose: the workspaces with waiting or claimed deliveries, by one probe each.
+-- Purpose: those of served_workspaces with waiting or claimed deliveries, by one probe each.
 -- Reads:   deliveries.
 declare
-	v_ids text[] := array(select distinct d.workspace_id from autopost.deliveries d where d.phase = 'claimed');
+	v_mine text[] := autopost.served_workspaces();
+	v_ids text[] := array(
+		select distinct d.workspace_id from autopost.deliveries d
+		where d.phase = 'claimed' and (v_mine is null or d.workspace_id = any (v_mine)));
 	v_id text := '';
 begin
 	loop
 		select d.workspace_id into v_id from autopost.deliveries d
-		where d.phase in ('active', 'retry') and d.workspace_id > v_id
+		where d.phase in ('active', 'retry') and d.workspace_id > v_id and (v_mine is null or d.workspace_id = any (v_mine))
 		order by d.workspace_id limit 1;
 		exit when not found;
 		v_ids := v_ids || v_id;
@@ -109,20 +112,16 @@ as $$
 --          sending if nothing waits) the number of channels, of waiting, due and in-flight
 --          deliveries, and the earliest due time. To bound the labels, all but the fifty workspaces
 --          with most deliveries, and all but the twenty largest groups of each, are summed up as
---          _other. Works across workspaces.
+--          _other. Works across the workspaces of served_workspaces.
 -- Reads:   deliveries, channels, platform_limits, channel_gates, workspaces, quotas, quota_uses,
 --          budgets.
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_mine text[];
 	v_id text;
 	v_rows jsonb[] := '{}';
 begin
 	perform autopost.enter_all_workspaces();
-	v_mine := autopost.own_workspaces();
-	for v_id in
-		select w.id from autopost.workspaces_with_deliveries() w (id) where v_mine is null or w.id = any (v_mine)
-	loop
+	for v_id in select w.id from autopost.workspaces_with_deliveries() w (id) loop
 		v_rows := v_rows || array(select to_jsonb(q) || jsonb_build_object('workspace_id', v_id)
 			from autopost.queue_gauges(v_id, v_now) q);
 	end loop;

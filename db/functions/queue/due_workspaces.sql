@@ -1,3 +1,4 @@
+-- Each part of a statement over all workspaces names them: a node of a cluster then reads its own shards alone.
 -- Workspaces with due work of each kind, in the order of their ids: active ones (for ingest and
 -- webhooks all that are not disabled) that the caller may act for. They read across workspaces. Each
 -- function asks for the next workspace with open work by an index of open work, so finished work and
@@ -111,7 +112,8 @@ begin
 	where w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	and exists (
 		select 1 from autopost.recurrences r
-		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by)
+		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by
+			and (v_mine is null or r.workspace_id = any (v_mine)))
 	limit p_limit;
 end
 $$;
@@ -179,7 +181,9 @@ begin
 		union
 		select p.workspace_id from autopost.moderation_presses p
 		where p.status in ('pending', 'sending') and p.due_at <= p_by and (v_mine is null or p.workspace_id = any (v_mine))) d
-	where exists (select 1 from autopost.workspaces w where w.workspace_id = d.workspace_id and w.status <> 'disabled')
+	where exists (
+		select 1 from autopost.workspaces w
+		where w.workspace_id = d.workspace_id and w.status <> 'disabled' and (v_mine is null or w.workspace_id = any (v_mine)))
 	limit p_limit;
 end
 $$;
@@ -288,7 +292,9 @@ begin
 	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+		and (v_mine is null or w.workspace_id = any (v_mine))
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+		and (v_mine is null or c.workspace_id = any (v_mine))
 	where s.enabled and s.kind <> 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;
@@ -328,7 +334,8 @@ begin
 	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
 		select 1 from autopost.publish_jobs j
 		left join autopost.deliveries d on d.workspace_id = j.workspace_id and d.delivery_id = j.delivery_id
-		where j.workspace_id = s.workspace_id and j.source_id = s.source_id
+			and (v_mine is null or d.workspace_id = any (v_mine))
+		where j.workspace_id = s.workspace_id and j.source_id = s.source_id and (v_mine is null or j.workspace_id = any (v_mine))
 			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
 				or j.prepared is not null)
 			and (j.files_at is distinct from j.updated_at or j.prepared is not null or j.status = 'approved'
@@ -336,7 +343,9 @@ begin
 		then '-infinity' else coalesce(c.next_poll_at, '-infinity') end
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+		and (v_mine is null or w.workspace_id = any (v_mine))
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+		and (v_mine is null or c.workspace_id = any (v_mine))
 	where s.enabled and s.kind = 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;

@@ -42,7 +42,7 @@ func TestMigrateDistributesTheSchema(t *testing.T) {
 
 	require.Equal(t, before, pgtest.Value[string](db, constraints), "foreign keys and triggers return")
 	require.Equal(t, []string{"first_links", "installed_functions", "media_removals", "platforms", "retry_policies", "role_workspaces", "secret_lookup", "sessions", "settings",
-		"turns", "use_prices", "users"},
+		"use_prices", "users"},
 		pgtest.Column[string](db, `select c.relname from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid where p.kind = 'reference' order by 1`))
 	require.Equal(t, "workspaces", pgtest.Value[string](db, `
 		select c.relname from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid where p.kind <> 'reference' order by p.place limit 1`))
@@ -52,7 +52,7 @@ func TestMigrateDistributesTheSchema(t *testing.T) {
 		left join pg_dist_partition p on p.logicalrelid = c.oid
 		where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
 		and p.kind is distinct from 'workspace_id with ' || case c.relname when 'workspaces' then 'none' else 'autopost.workspaces' end`))
-	require.Equal(t, 6, pgtest.Value[int](db, `select count(*)::int from public.commands where command like '%drop table if exists%'`), "tables of each node")
+	require.Equal(t, 7, pgtest.Value[int](db, `select count(*)::int from public.commands where command like '%drop table if exists%'`), "tables of each node")
 	const unregistered = `select count(*)::int from pg_proc p where p.pronamespace = 'autopost'::regnamespace and p.prosecdef and p.proargnames[1] = 'p_workspace_id'
 		and p.prorettype <> 'trigger'::regtype
 		and not exists (select from pg_dist_object o where o.objid = p.oid and o.distribution_argument_index = 0)`

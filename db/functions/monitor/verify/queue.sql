@@ -85,7 +85,7 @@ begin
 			where e.workspace_id = p_workspace_id and e.provider = o.provider and e.auth_ref = o.auth_ref
 			and e.chat_id = o.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < o.reply_id)
 	) x (work, since, patience, workspace_id)
-	join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
+	join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
 	where x.since <= autopost.now_ts() - x.patience;
 end
 $$;
