@@ -104,9 +104,11 @@ declare
 	v_named text := (select s.value #>> '{}' from autopost.settings s where s.key = 'operator_workspace');
 	v_here text[];
 begin
-	perform 1 from autopost.workspaces w where w.workspace_id = v_named;
-	if found then
-		return v_named;
+	if v_named is not null then
+		perform 1 from autopost.workspaces w where w.workspace_id = v_named;
+		if found then
+			return v_named;
+		end if;
 	end if;
 	v_here := autopost.workspaces_here();
 	return (
