@@ -101,7 +101,8 @@ as $$
 --          the oldest one of workspaces_here. Call it before a workspace is entered.
 -- Reads:   settings, workspaces.
 declare
-	v_named text := (select s.value #>> '{}' from autopost.settings s where s.key = 'operator_workspace');
+	v_named text := (
+		select nullif(s.value #>> '{}', '') from autopost.settings s where s.key = 'operator_workspace');
 	v_here text[];
 begin
 	if v_named is not null then
