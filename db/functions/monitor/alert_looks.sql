@@ -332,6 +332,7 @@ as $$
 --          that reach nobody. Reports of daemons that are over do not count.
 -- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions), alert_targets.
 declare
+	v_mine text[] := autopost.served_workspaces();
 	v_late constant interval := interval '15 minutes'; -- failures of a monitor that is silent for longer do not count
 begin
 	return query select autopost.finding('no_dispatcher', 'daemons',
@@ -393,7 +394,8 @@ begin
 	where to_regclass('autopost.events_' || to_char((p_now at time zone 'UTC')::date + n, 'YYYYMMDD')) is null;
 	return query select autopost.finding('events_without_partition', 'events', 1, 1,
 		'some events have no partition of their own')
-	where exists (select 1 from autopost.events_default);
+	where exists (
+		select 1 from autopost.events_default e where v_mine is null or e.workspace_id = any (v_mine));
 end
 $$;
 
