@@ -134,6 +134,34 @@ var plants = []plant{
 		scenario: "edits of sent posts", caught: "too fast: the acts",
 	},
 	{
+		bug: "a reply of the bot is sent again without a question to the platform",
+		edits: []edit{{
+			"internal/bot/send.go", "ok && reply.UnknownOutcomes > 0 {", "ok && reply.UnknownOutcomes > 9 {",
+		}},
+		scenario: "dialog with the shop bot", caught: "each answer goes out once, in order",
+	},
+	{
+		bug: "the outcome of a reply of the bot is not committed",
+		edits: []edit{{
+			"internal/bot/send.go", "\tend := time.Now().Add(w.cfg.AdapterTimeout)\n", "\tif outcome.OK && reply.Attempt == 1 {\n\t\treturn answer, worker.ErrRefused\n\t}\n\tend := time.Now().Add(w.cfg.AdapterTimeout)\n",
+		}},
+		scenario: "dialog with the shop bot", caught: "one outcome is in doubt|select count|each answer goes out once",
+	},
+	{
+		bug: "a reply of the bot starts without its slot",
+		edits: []edit{{
+			"internal/bot/send.go", "\tif !worker.Sleep(ctx, min(start.SendIn, longestSlot)) {\n", "\tif false {\n",
+		}},
+		scenario: "dialog with the shop bot", caught: "within the rate of the chat",
+	},
+	{
+		bug: "a press is not ended",
+		edits: []edit{{
+			"internal/bot/send.go", "\t\tw.answerPress(ctx, reply, secret)\n", "",
+		}},
+		scenario: "dialog with the shop bot", caught: "the press is ended",
+	},
+	{
 		bug: "a message to people is finished and not sent",
 		edits: []edit{{
 			"internal/monitor/alerts.go", "\t\t\tfailure := m.deps.Notifier.Send(send, workspace, notice)\n", "\t\t\tvar failure *autopost.Error\n\t\t\t_ = send\n",

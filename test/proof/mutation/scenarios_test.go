@@ -16,6 +16,7 @@ import (
 	"autopost/internal/failpoint"
 	"autopost/internal/sim"
 	"autopost/internal/sim/feeds"
+	"autopost/internal/sim/maxmessenger"
 	"autopost/internal/sim/telegram"
 	"autopost/internal/testing/pgtest"
 	"autopost/test/harness"
@@ -90,7 +91,52 @@ func ended(h *harness.Harness, n int) bool {
 	return len(sends) >= n
 }
 
+// say sends an update of a customer of the bot on MAX, like the platform.
+func say(t testing.TB, d *harness.Daemon, body string) {
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.URL+"/hooks/max", strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("X-Max-Bot-Api-Secret", "secret-bot")
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusOK, response.StatusCode, "an update is taken")
+}
+
 var scenarios = []scenario{
+	// A customer asks quickly and presses a button; the answer of the platform to the second reply is lost.
+	{name: "dialog with the shop bot", play: func(t testing.TB, program harness.Option) {
+		const questions = 4
+		h := station(t, program, 1, harness.Channel{}, harness.MAX)
+		h.Endpoint("news", "bot", "secret-bot")
+		h.Exec(`update autopost.workspace_endpoints set kind = 'bot_webhook', meta = '{"auth_ref": "max"}', ingress_rps = 1000 where endpoint_id = 'bot'`)
+		h.Exec(`update autopost.platforms set settle_seconds = 1`)
+		h.Exec(`select autopost.put_bot_rule('news', 'echo', '{"keywords": ["question"], "response_template": "Answer to {text}"}', 'test', 'test', false)`)
+		h.World.MAX.AddChat(maxmessenger.Chat{ID: 5000, Type: "dialog"})
+		h.Fault(sim.Fault{Platform: "max", Method: "POST /messages", Chat: "5000", From: 2, To: 2, Effect: sim.EffectAcceptThenDrop})
+		d := h.Serve(quick...)
+		want := []string{}
+		for n := range questions {
+			body := fmt.Sprintf(`{"update_type": "message_created", "timestamp": %d, "message": {"recipient": {"chat_id": 5000, "chat_type": "dialog"},
+				"body": {"mid": "mid.in.%[1]d", "text": "question %[1]d"}, "sender": {"user_id": 7}}}`, n)
+			if n == questions-1 {
+				body = fmt.Sprintf(`{"update_type": "message_callback", "timestamp": %d, "callback": {"callback_id": "cb", "payload": "question %[1]d", "user": {"user_id": 7}},
+					"message": {"recipient": {"chat_id": 5000, "chat_type": "dialog"}, "body": {"mid": "mid.x", "text": "?"}, "sender": {"user_id": 1, "is_bot": true}}}`, n)
+			}
+			say(t, d, body)
+			want = append(want, fmt.Sprint("Answer to question ", n))
+		}
+		h.UntilTrue(`select count(*) filter (where status = 'sent') = $1 from autopost.bot_outbox`, questions)
+		got := []string{}
+		for _, e := range h.Sends(sim.Filter{Platform: "max", Chat: "5000"}) {
+			require.True(t, e.Accepted, "within the rate of the chat: %s", e.Reason)
+			got = append(got, e.Text)
+		}
+		require.Equal(t, want, got, "each answer goes out once, in order")
+		require.Equal(t, 1, pgtest.Value[int](h.DB, `select sum(unknown_outcomes)::int from autopost.bot_outbox`), "one outcome is in doubt")
+		require.Zero(t, d.Stop(), "the daemon stops in order")
+		require.Len(t, h.World.Log.Entries(sim.Filter{Method: "POST /answers"}), 1, "the press is ended")
+		h.Verified()
+	}},
 	// Outcomes wait for a row, and are committed together once it is free.
 	{name: "commits that come together", play: func(t testing.TB, program harness.Option) {
 		const channels = 8
