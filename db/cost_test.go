@@ -184,9 +184,9 @@ func TestLongQueueCostsNothingWhenItWasShortAtFirst(t *testing.T) {
 	}
 }
 
-// A start and a commit find their deliveries by key, whatever the statistics are: plans that were made for a thousand rows stay
+// A claim, a start and a commit find their deliveries by key, whatever the statistics are: plans that were made for a thousand rows stay
 // when there are many more, and true statistics give the same cost. For smaller tables refresh_statistics sees to it.
-func TestStartAndCommitNeedNoStatistics(t *testing.T) {
+func TestClaimStartAndCommitNeedNoStatistics(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]string{"no statistics": ``, "statistics of few": `analyze`} {
 		t.Run(name, func(t *testing.T) {
@@ -202,16 +202,25 @@ func TestStartAndCommitNeedNoStatistics(t *testing.T) {
 					set session_replication_role = origin`, kind, rows))
 			}
 			daemon, look := base.Session("daemon", "engine"), base.Session("look", "")
-			cost := func() map[string]float64 {
+			claimed := func(call string) (cost float64, items string) {
 				for n := range 10 {
 					posttest.Delivery(base, "w", []string{"a", "b"}[n%2], autopost.StatusQueued)
 				}
-				look.Exec(`select autopost.claim_deliveries('w', 'daemon', 100)`)
-				items := pgtest.Value[string](base, `select jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token,
+				cost = pages(daemon, call)
+				items = pgtest.Value[string](base, `select jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token,
 					'outcome', '{"ok": true, "provider_message_id": "1"}'::jsonb))::text from autopost.deliveries d where d.status = 'sending'`)
+				return cost, items
+			}
+			cost := func() map[string]float64 {
+				const commit = `select autopost.commit_outcome_batch('w', '%s')`
+				both, items := claimed(`select autopost.claim_and_start('w', 'daemon', 100, '[]', '{bot}')`)
+				require.Equal(t, 10, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries where status = 'sending' and call_begun_at is not null`))
+				look.Exec(fmt.Sprintf(commit, items))
+				claim, items := claimed(`select autopost.claim_deliveries('w', 'daemon', 100)`)
 				return map[string]float64{
+					"claim and start": both, "claim": claim,
 					"start":  pages(daemon, fmt.Sprintf(`select autopost.start_call_batch('w', '%s')`, items)),
-					"commit": pages(daemon, fmt.Sprintf(`select autopost.commit_outcome_batch('w', '%s')`, items)),
+					"commit": pages(daemon, fmt.Sprintf(commit, items)),
 				}
 			}
 			more("early", 1000)

@@ -103,7 +103,7 @@ select lives_ok(format($$update autopost.deliveries set status = 'sending', atte
 	sending_lease_until = now() where delivery_id = %L$$, (select id from q)),
 	'queued -> sending as a claim does it');
 select throws_ok($$update autopost.deliveries set status = 'unheard of'
-	where status = 'queued'$$, 'AP004', null, 'no other status exists');
+	where status = 'queued'$$, '23514', null, 'no other status exists');
 select throws_ok(format($$update autopost.deliveries set claim_token = null
 	where delivery_id = %L$$, (select id from q)),
 	'23514', null, 'a delivery in flight has a token');

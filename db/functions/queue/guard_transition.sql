@@ -17,15 +17,16 @@ begin
 	or (old.status in ('dead', 'failed_permanent') and new.status = 'retry'
 		and current_setting('autopost.manual_act', true) = 'manual_requeue')
 	then
-		return new;
+		return null;
 	end if;
 	raise exception 'delivery % must not change from % to %', old.delivery_id, old.status, new.status
 		using errcode = 'AP004', hint = 'use manual_requeue, commit_outcome or the runbook functions';
 end
 $$;
 
--- The condition passes the most frequent transitions: a function call would cost more than the update.
-create or replace trigger guard_transition before update of status on autopost.deliveries
+-- The condition passes the most frequent transitions: a function call would cost more than the update. The trigger runs
+-- after the update: PostgreSQL locks each row once more for a trigger before it, whatever its condition.
+create or replace trigger guard_transition after update of status on autopost.deliveries
 	for each row when (new.status <> old.status
 		and not (old.status = 'sending' and new.status = 'sent')
 		and not (old.status in ('queued', 'retry') and new.status = 'sending' and new.attempt = old.attempt + 1
