@@ -214,7 +214,7 @@ func TestClaimStartAndCommitNeedNoStatistics(t *testing.T) {
 			cost := func() map[string]float64 {
 				const commit = `select autopost.commit_outcome_batch('w', '%s')`
 				both, items := claimed(`select autopost.claim_and_start('w', 'daemon', 100, '[]', '{bot}')`)
-				require.Equal(t, 10, pgtest.Value[int](base, `select count(*)::int from autopost.deliveries where status = 'sending' and call_begun_at is not null`))
+				require.True(t, pgtest.Value[bool](base, `select count(*) >= 10 and bool_and(call_begun_at is not null) from autopost.deliveries where status = 'sending'`))
 				look.Exec(fmt.Sprintf(commit, items))
 				claim, items := claimed(`select autopost.claim_deliveries('w', 'daemon', 100)`)
 				return map[string]float64{

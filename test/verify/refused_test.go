@@ -34,7 +34,7 @@ func TestGuardsRefuse(t *testing.T) {
 		{"a requeue without manual_requeue", set("group", "status = 'retry', next_retry_at = now()"), "AP004"},
 		{"a claim that counts no attempt", set("later", "status = 'sending', claim_token = 'x', sending_lease_until = now()"), "AP004"},
 		{"waiting becomes sent", set("waiting", "status = 'sent', sent_at = now(), provider_message_id = '1'"), "AP004"},
-		{"an unknown status", set("waiting", "status = 'lost'"), "AP004"},
+		{"an unknown status", set("waiting", "status = 'lost'"), "deliveries_status_check"},
 		{"a delivery of the neighbour's message", set("later", "message_id = (select m.message_id from autopost.messages m where m.workspace_id = 'other')"), "deliveries_workspace_id_message_id_fkey"},
 		{"a delivery to no channel", set("later", "channel_id = 'nowhere'"), "deliveries_workspace_id_channel_id_fkey"},
 		{"the same content stored twice", `insert into autopost.messages (workspace_id, message_id, content_hash, payload)

@@ -96,6 +96,77 @@ begin
 end
 $$;
 
+create or replace function autopost.claims_to_start(p_workspace_id text, p_items jsonb, out o_ids uuid[],
+	out o_tokens jsonb, out o_places jsonb)
+language plpgsql
+as $$
+-- Purpose: the deliveries of these items without duplicates. If one has several tokens, the current one counts.
+-- Returns: o_tokens {delivery_id: claim_token}; o_places {delivery_id: index in p_items}.
+-- Raises:  AP001 for a malformed item.
+-- Reads:   deliveries.
+declare
+	v_ids uuid[] := autopost.uuids_of(p_items, 'delivery_id');
+begin
+	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
+		where coalesce(i.value ->> 'claim_token', '') = ''));
+	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'),
+		jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
+	into o_tokens, o_places
+	from jsonb_array_elements(p_items) with ordinality i;
+	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i
+		where o_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
+		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present),
+			jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
+		into o_tokens, o_places
+		from (
+			select i.value, i.ordinality, exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality]
+					and d.claim_token = i.value ->> 'claim_token') as present
+			from jsonb_array_elements(p_items) with ordinality i) i;
+	end if;
+	o_ids := array(select k.key::uuid from jsonb_object_keys(o_tokens) k (key));
+end
+$$;
+
+create or replace function autopost.replace_late_slots(p_workspace_id text, p_ids uuid[], p_tokens jsonb,
+	p_before timestamptz, p_now timestamptz) returns void
+language plpgsql
+as $$
+-- Purpose: gives the late ones of these claims their next slots: those with a slot before p_before, started
+--          or not, and unstarted ones with a slot beyond the horizon of any claim, because the clock was
+--          put back since. A started call waits for a slot at any distance. All rows are locked.
+-- Writes:  deliveries, channels, platform_limits.
+declare
+	v_horizon interval := autopost.slot_horizon();
+	v_late record;
+	v_slots jsonb := '{}';
+begin
+	for v_late in
+		select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
+		from (
+			select u.id as delivery_id, d.send_at, d.call_begun_at is not null as begun
+			from unnest(p_ids) u (id)
+			cross join lateral (
+				select d.send_at, d.call_begun_at, d.status, d.claim_token, d.sending_lease_until from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			where (d.send_at < p_before or d.send_at > p_now + v_horizon) and d.status = 'sending'
+				and d.claim_token = p_tokens ->> u.id::text
+			and d.sending_lease_until > p_now) l
+		where l.send_at < p_before or not l.begun
+		group by l.begun
+		order by l.begun desc
+	loop
+		v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, p_now, not v_late.begun,
+			case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
+	end loop;
+	update autopost.deliveries d
+	set send_at = autopost.instant_of(v_slots ->> d.delivery_id::text)
+	where d.workspace_id = p_workspace_id
+		and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
+end
+$$;
+
 create or replace function autopost.begin_calls(p_workspace_id text, p_items jsonb, out o_begun jsonb,
 	out o_status text)
 language plpgsql
@@ -121,9 +192,7 @@ declare
 	v_horizon interval := autopost.slot_horizon();
 	v_now timestamptz;
 	v_doubtful jsonb;
-	v_slots jsonb := '{}';
 	v_overdue boolean;
-	v_late record;
 	v_answer jsonb;
 	v_prefix text;
 	v_salt text := gen_random_uuid();
@@ -132,26 +201,8 @@ declare
 	v_lease timestamptz;
 	v_deadline timestamptz; -- of the calls with this claim time and lease: mostly all
 begin
-	v_ids := autopost.uuids_of(p_items, 'delivery_id');
-	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
-		where coalesce(i.value ->> 'claim_token', '') = ''));
-	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'),
-		jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
-	into v_tokens, v_places
-	from jsonb_array_elements(p_items) with ordinality i;
-	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i
-		where v_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
-		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present),
-			jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
-		into v_tokens, v_places -- if a delivery has several tokens, the current one
-		from (
-			select i.value, i.ordinality, exists (
-				select 1 from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality]
-					and d.claim_token = i.value ->> 'claim_token') as present
-			from jsonb_array_elements(p_items) with ordinality i) i;
-	end if;
-	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- without duplicates
+	select c.o_ids, c.o_tokens, c.o_places into v_ids, v_tokens, v_places
+	from autopost.claims_to_start(p_workspace_id, p_items) c;
 	select array_agg(distinct d.channel_id), min(d.claimed_at), min(d.sending_lease_until),
 		coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false)
 	into v_channels, v_since, v_lease, v_overdue
@@ -171,27 +222,7 @@ begin
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now,
 		autopost.windows_of(p_workspace_id, v_channels, v_now));
 	if v_overdue then
-		for v_late in -- a started call waits for a slot at any distance
-			select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
-			from (
-				select d.delivery_id, d.send_at, d.call_begun_at is not null as begun
-				from unnest(v_ids) u (id)
-				cross join lateral (select d.* from autopost.deliveries d
-					where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-				where (d.send_at < v_before or d.send_at > v_now + v_horizon) and d.status = 'sending'
-					and d.claim_token = v_tokens ->> d.delivery_id::text
-				and d.sending_lease_until > v_now) l
-			where l.send_at < v_before or not l.begun
-			group by l.begun
-			order by l.begun desc
-		loop
-			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
-				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
-		end loop;
-		update autopost.deliveries d
-		set send_at = autopost.instant_of(v_slots ->> d.delivery_id::text)
-		where d.workspace_id = p_workspace_id
-			and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
+		perform autopost.replace_late_slots(p_workspace_id, v_ids, v_tokens, v_before, v_now);
 	end if;
 	with begun as (
 		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at,
