@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -118,18 +119,23 @@ func TestQueueAtWorkHasNoFindings(t *testing.T) {
 }
 
 // work claims, starts and commits, each in a transaction of its own, while posts
-// come in and for 40 rounds after the last.
+// come in and for 40 rounds after the last. Every second claim starts its calls.
 func (h *fixture) work(run string, posted <-chan struct{}) error {
 	const mine = `from autopost.deliveries d where d.workspace_id = 'w' and d.claimed_by = $1 and d.status = 'sending'`
 	const acts = `from autopost.post_acts a where a.workspace_id = 'w' and a.claimed_by = $1 and a.status = 'sending'`
+	claims := []string{
+		`select count(*) from autopost.claim_deliveries('w', $1, 10)`,
+		`select count(*) from autopost.claim_and_start('w', $1, 10, '[]', (select array_agg(distinct c.auth_ref) from autopost.channels c))`,
+	}
 	for rounds := 0; rounds < 40; {
 		select {
 		case <-posted:
 			rounds++
 		default:
 		}
+		slices.Reverse(claims)
 		for _, step := range []string{
-			`select count(*) from autopost.claim_deliveries('w', $1, 10)`,
+			claims[0],
 			`select autopost.start_call_batch('w', coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token)), '[]')) ` + mine,
 			`select autopost.commit_outcome_batch('w', coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token, 'outcome', test.outcome())), '[]')) ` + mine,
 			`select count(*) from autopost.claim_acts('w', $1, 10)`,

@@ -142,6 +142,11 @@ var inHistory = []planted{
 		h.breaksEach("start_together", "d.call_begun_at is null", "true")
 		h.all(`select test.start('flying')`)
 	}, also: []string{"I1"}, because: "a call cannot follow the call of the same claim"},
+	{invariant: "I2", bug: "a claim starts a call without its record", plant: func(h *fixture) {
+		h.breaks("claim_rows", "where b.place is not null", "where false")
+		h.do(`select test.say('plain', 'at once')`)
+		h.do(`select autopost.claim_and_start('w', 'run-1', 100, '[]', (select array_agg(distinct c.auth_ref) from autopost.channels c where c.workspace_id = 'w'))`)
+	}},
 	{invariant: "I2", bug: "a call begins without its mark", plant: edit(`update autopost.deliveries set call_begun_at = null where channel_id = 'flying'`)},
 	{invariant: "I24", bug: "the enqueue event is lost", plant: edit(`delete from autopost.events where action = 'enqueue' and message_id =
 		(select d.message_id from autopost.deliveries d where d.channel_id = 'crash')`)},
