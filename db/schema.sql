@@ -2220,7 +2220,6 @@ declare
 	v_ready timestamptz[];
 	v_last int := 1;
 	v_active text[];
-	v_limits autopost.platform_limits[];
 begin
 	loop
 		select array_agg(p.workspace_id), array_agg(p.platform), array_agg(p.rate_group), array_agg(p.ready_at)
@@ -2239,12 +2238,10 @@ begin
 		v_last := cardinality(v_workspaces);
 		v_active := array(select w.workspace_id from autopost.workspaces w
 			where w.workspace_id = any (v_workspaces) and w.status = 'active');
-		v_limits := array(select row(l.*)::autopost.platform_limits from autopost.platform_limits l
-			where l.workspace_id = any (v_active));
 		return query
 		select g.workspace_id, g.platform, min(r.at)
 		from unnest(v_workspaces, v_platforms, v_groups, v_ready) g (workspace_id, platform, rate_group, ready_at)
-		left join unnest(v_limits) l on l.workspace_id = g.workspace_id and l.platform = g.platform
+		left join autopost.limits_of(v_active) l on l.workspace_id = g.workspace_id and l.platform = g.platform
 			and l.rate_group = g.rate_group
 		cross join lateral (select autopost.group_ready_at(g.ready_at, l, v_ahead) as at) r
 		where g.workspace_id = any (v_active) and (p_capacity = '[]'
@@ -2680,9 +2677,7 @@ declare
 	v_horizon interval := autopost.slot_horizon();
 	v_now timestamptz;
 	v_doubtful jsonb;
-	v_slots jsonb := '{}';
 	v_overdue boolean;
-	v_late record;
 	v_answer jsonb;
 	v_prefix text;
 	v_salt text := gen_random_uuid();
@@ -2691,26 +2686,8 @@ declare
 	v_lease timestamptz;
 	v_deadline timestamptz; -- of the calls with this claim time and lease: mostly all
 begin
-	v_ids := autopost.uuids_of(p_items, 'delivery_id');
-	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
-		where coalesce(i.value ->> 'claim_token', '') = ''));
-	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'),
-		jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
-	into v_tokens, v_places
-	from jsonb_array_elements(p_items) with ordinality i;
-	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i
-		where v_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
-		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present),
-			jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
-		into v_tokens, v_places -- if a delivery has several tokens, the current one
-		from (
-			select i.value, i.ordinality, exists (
-				select 1 from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality]
-					and d.claim_token = i.value ->> 'claim_token') as present
-			from jsonb_array_elements(p_items) with ordinality i) i;
-	end if;
-	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- without duplicates
+	select c.o_ids, c.o_tokens, c.o_places into v_ids, v_tokens, v_places
+	from autopost.claims_to_start(p_workspace_id, p_items) c;
 	select array_agg(distinct d.channel_id), min(d.claimed_at), min(d.sending_lease_until),
 		coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false)
 	into v_channels, v_since, v_lease, v_overdue
@@ -2730,27 +2707,7 @@ begin
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now,
 		autopost.windows_of(p_workspace_id, v_channels, v_now));
 	if v_overdue then
-		for v_late in -- a started call waits for a slot at any distance
-			select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
-			from (
-				select d.delivery_id, d.send_at, d.call_begun_at is not null as begun
-				from unnest(v_ids) u (id)
-				cross join lateral (select d.* from autopost.deliveries d
-					where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-				where (d.send_at < v_before or d.send_at > v_now + v_horizon) and d.status = 'sending'
-					and d.claim_token = v_tokens ->> d.delivery_id::text
-				and d.sending_lease_until > v_now) l
-			where l.send_at < v_before or not l.begun
-			group by l.begun
-			order by l.begun desc
-		loop
-			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
-				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
-		end loop;
-		update autopost.deliveries d
-		set send_at = autopost.instant_of(v_slots ->> d.delivery_id::text)
-		where d.workspace_id = p_workspace_id
-			and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
+		perform autopost.replace_late_slots(p_workspace_id, v_ids, v_tokens, v_before, v_now);
 	end if;
 	with begun as (
 		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at,
@@ -2768,11 +2725,12 @@ begin
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
+		select w.workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
 			b.message_id, b.channel_id, b.begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
 	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text,
 		v_answer || jsonb_build_object('send_at', b.send_at,
@@ -2780,7 +2738,8 @@ begin
 			else autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin) end)), '{}'),
 		array_agg(b.delivery_id), array_agg(b.begun_at)
 	into o_begun, v_ids, v_begun_at
-	from begun b;
+	from begun b
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	update autopost.deliveries d
 	set call_begun_at = u.slot
 	from autopost.few(v_ids, null, null, v_begun_at) u
@@ -3164,6 +3123,7 @@ CREATE FUNCTION autopost.begin_removal(p_blob_ref text) RETURNS jsonb
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_token text := gen_random_uuid()::text;
+	v_stale timestamptz := v_now - autopost.media_removal_time();
 begin
 	if exists (
 		select 1 from autopost.workspaces w
@@ -3175,7 +3135,7 @@ begin
 	end if;
 	insert into autopost.media_removals as r (blob_ref, token, begun_at) values (p_blob_ref, v_token, v_now)
 	on conflict (blob_ref) do update set token = excluded.token, begun_at = excluded.begun_at
-	where r.begun_at <= v_now - autopost.media_removal_time();
+	where r.begun_at <= v_stale;
 	return case when found then jsonb_build_object('applied', true, 'token', v_token)
 		else '{"applied": false, "reason": "busy"}' end;
 end
@@ -4059,6 +4019,37 @@ $$;
 
 
 --
+-- Name: bot_gauges(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_gauges(p_workspace_id text, p_since timestamp with time zone) RETURNS TABLE(line text, messages bigint)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the rows of bot_metrics of one workspace.
+-- Reads:   bot_logs, bot_inbox.
+begin
+	return query
+	select case when autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) then 'unmatched' else l.kind end, count(*)
+	from (
+		select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
+		where x.workspace_id = p_workspace_id and x.ts > p_since
+			and x.kind in ('matched', 'fallback', 'guarded', 'escalated', 'relayed')
+		order by x.ts desc limit 10000) l
+	group by 1;
+	return query
+	select case when i.tries = 5 then 'given_up' when i.error is not null then 'failing' else 'waiting' end, count(*)
+	from (
+		(select x.tries, x.error from autopost.bot_inbox x
+		where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries < 5 limit 10000)
+		union all
+		(select x.tries, x.error from autopost.bot_inbox x
+		where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries = 5 limit 10000)) i
+	group by 1;
+end
+$$;
+
+
+--
 -- Name: bot_give_up(jsonb, jsonb, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4548,34 +4539,23 @@ CREATE FUNCTION autopost.bot_metrics() RETURNS TABLE(workspace_id text, line tex
 -- Reads:   workspaces, bot_logs, bot_inbox.
 declare
 	v_since timestamptz := autopost.now_ts() - interval '10 minutes';
-	v_all boolean;
+	v_mine text[];
+	v_id text;
+	v_counted jsonb[] := '{}';
 begin
 	perform autopost.enter_all_workspaces();
-	v_all := autopost.may_access('*');
+	v_mine := autopost.own_workspaces();
+	for v_id in
+		select w.workspace_id from autopost.workspaces w where v_mine is null or w.workspace_id = any (v_mine)
+	loop
+		v_counted := v_counted || array(select jsonb_build_object('workspace_id', v_id, 'line', g.line, 'messages', g.messages)
+			from autopost.bot_gauges(v_id, v_since) g);
+	end loop;
 	return query
 	with counted as materialized (
-		select w.workspace_id, m.line, m.messages
-		from autopost.workspaces w
-		cross join lateral (
-			select case when autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) then 'unmatched' else l.kind end
-				as line, count(*) as messages
-			from (
-				select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
-				where x.workspace_id = w.workspace_id and x.ts > v_since
-					and x.kind in ('matched', 'fallback', 'guarded', 'escalated', 'relayed')
-				order by x.ts desc limit 10000) l
-			group by 1
-			union all
-			select case when i.tries = 5 then 'given_up' when i.error is not null then 'failing' else 'waiting' end,
-				count(*)
-			from (
-				(select x.tries, x.error from autopost.bot_inbox x
-				where x.workspace_id = w.workspace_id and x.status = 'received' and x.tries < 5 limit 10000)
-				union all
-				(select x.tries, x.error from autopost.bot_inbox x
-				where x.workspace_id = w.workspace_id and x.status = 'received' and x.tries = 5 limit 10000)) i
-			group by 1) m
-		where v_all or autopost.may_access(w.workspace_id)
+		select c.workspace_id, c.line, c.messages
+		from unnest(v_counted) u (row)
+		cross join lateral jsonb_to_record(u.row) c (workspace_id text, line text, messages bigint)
 	), placed as (
 		select c.workspace_id, row_number() over (order by sum(c.messages) desc, c.workspace_id) as place
 		from counted c group by c.workspace_id
@@ -7695,6 +7675,7 @@ CREATE FUNCTION autopost.check_installation() RETURNS jsonb
 declare
 	v_workspace_id text;
 	v_findings jsonb[];
+	v_mine text[];
 	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
@@ -7706,10 +7687,12 @@ begin
 	delete from autopost.monitor_duties d where d.reported_at < v_now - interval '2 days';
 	delete from autopost.dispatch_runs r where r.run_id = any (array(
 		select x.run_id from autopost.dispatch_runs x where x.seen_at < v_now - interval '30 days' limit 1000));
+	v_mine := autopost.served_workspaces();
 	-- while all workspaces are visible
 	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f);
 	update autopost.alerts a set ended_at = v_now -- alerts of a previous operator's workspace
-	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id;
+	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id
+	and (v_mine is null or a.workspace_id = any (v_mine));
 	perform autopost.enter_workspace(v_workspace_id);
 	return autopost.settle_alerts(v_workspace_id, 'installation', v_findings);
 end
@@ -8867,6 +8850,8 @@ CREATE FUNCTION autopost.claim_rows(p_workspace_id text, p_run_id text, p_limit 
 -- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
 -- disk, and its commit comes after the claim.
 -- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
+-- Parts of a statement join workspaces, so that a cluster runs all of it on the node of the workspace: what reads
+-- no table would be sent to every node.
 -- Bitmap scans are off: the planner expects few rows because of row-level security and the three
 -- conditions, and would read and sort the whole queue of a channel for its first rows.
 -- Locks:   only with SKIP LOCKED; see claim_from_group and startable. PostgreSQL still waits for a row
@@ -8959,65 +8944,70 @@ begin
 	else
 		v_now := autopost.now_ts();
 	end if;
-	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
-	v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
-	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-	if array_remove(v_starts, null) <> '{}' then
-		perform set_config('synchronous_commit', v_durable, true);
+	if v_ids <> '{}' then
+		v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
+		v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
+		v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+		if array_remove(v_starts, null) <> '{}' then
+			perform set_config('synchronous_commit', v_durable, true);
+		end if;
+		return query
+		with claimed as (
+			update autopost.deliveries d
+			set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
+				claim_token = md5(v_salt || d.delivery_id),
+				sending_started_at = v_now, sending_lease_until = v_lease,
+				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
+			from autopost.few(v_ids, null, v_starts, v_slots) u
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
+				d.rendered_text, d.render_meta,
+				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
+		), logged as (
+			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+				meta)
+			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+				v_now, 'send_attempt', b.attempt, 'ok',
+				jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
+					b.send_at, 'trace_id', b.trace_id))
+			from claimed b
+			join autopost.workspaces w on w.workspace_id = p_workspace_id
+			where b.place is not null
+		)
+		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
+			c.auth_ref, c.rate_group,
+			d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
+				c.settings, d.trace_id,
+			c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
+			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
+				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
+		from claimed d
+		-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
+		full join (
+			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
+				c.on_unknown, g.last_provider_message_id
+			from (select distinct x.channel_id from claimed x) u
+			cross join lateral (
+				select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown
+				from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+			cross join lateral (
+				select g.last_provider_message_id from autopost.channel_gates g
+				where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+			left join lateral (
+				select a.auth_ref from autopost.channel_auth a
+				where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
+			on c.channel_id = d.channel_id
+		full join (
+			select m.message_id, m.payload
+			from (select distinct x.message_id from claimed x) u
+			cross join lateral (
+				select m.message_id, m.payload from autopost.messages m
+				where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
+			on m.message_id = d.message_id
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	end if;
-	return query
-	with claimed as (
-		update autopost.deliveries d
-		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
-			claim_token = md5(v_salt || d.delivery_id),
-			sending_started_at = v_now, sending_lease_until = v_lease,
-			call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
-		from autopost.few(v_ids, null, v_starts, v_slots) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
-			d.rendered_text, d.render_meta,
-			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
-	), logged as (
-		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
-			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
-			v_now, 'send_attempt', b.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
-				b.send_at, 'trace_id', b.trace_id))
-		from claimed b
-		where b.place is not null
-	)
-	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
-		c.auth_ref, c.rate_group,
-		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
-			c.settings, d.trace_id,
-		c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
-		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-			d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
-	from claimed d
-	-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
-	full join (
-		select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
-			c.on_unknown, g.last_provider_message_id
-		from (select distinct x.channel_id from claimed x) u
-		cross join lateral (
-			select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-		cross join lateral (
-			select g.last_provider_message_id from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-		left join lateral (
-			select a.auth_ref from autopost.channel_auth a
-			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
-		on c.channel_id = d.channel_id
-	full join (
-		select m.message_id, m.payload
-		from (select distinct x.message_id from claimed x) u
-		cross join lateral (
-			select m.message_id, m.payload from autopost.messages m
-			where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
-		on m.message_id = d.message_id
-	order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	if v_visited <> '{}' then
 		perform autopost.update_gates(p_workspace_id, v_visited, v_taken, v_next, v_windows);
 	end if;
@@ -9202,6 +9192,43 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, null) c;
+end
+$$;
+
+
+--
+-- Name: claims_to_start(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claims_to_start(p_workspace_id text, p_items jsonb, OUT o_ids uuid[], OUT o_tokens jsonb, OUT o_places jsonb) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the deliveries of these items without duplicates. If one has several tokens, the current one counts.
+-- Returns: o_tokens {delivery_id: claim_token}; o_places {delivery_id: index in p_items}.
+-- Raises:  AP001 for a malformed item.
+-- Reads:   deliveries.
+declare
+	v_ids uuid[] := autopost.uuids_of(p_items, 'delivery_id');
+begin
+	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
+		where coalesce(i.value ->> 'claim_token', '') = ''));
+	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'),
+		jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
+	into o_tokens, o_places
+	from jsonb_array_elements(p_items) with ordinality i;
+	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i
+		where o_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
+		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present),
+			jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
+		into o_tokens, o_places
+		from (
+			select i.value, i.ordinality, exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality]
+					and d.claim_token = i.value ->> 'claim_token') as present
+			from jsonb_array_elements(p_items) with ordinality i) i;
+	end if;
+	o_ids := array(select k.key::uuid from jsonb_object_keys(o_tokens) k (key));
 end
 $$;
 
@@ -9877,7 +9904,7 @@ begin
 				sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
 			last_call_at = coalesce(d.call_begun_at, d.claimed_at), provider_message_id = u.post,
-			settled = jsonb_build_object('token', u.token)
+			settled = ('{"token": "' || u.token || '"}')::jsonb -- immutable; a token is hexadecimal
 		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sending' and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
@@ -9885,22 +9912,25 @@ begin
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_begun || to_hex(v_number + d.place))::uuid, d.delivery_id,
+		select w.workspace_id, (v_begun || to_hex(v_number + d.place))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
 			autopost.late_start(d.delivery_id, d.trace_id)
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		where d.call_begun_at is null
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
+		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
 				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places, (array_agg(d.post order by d.place desc))[1] as post
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
 	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
@@ -9908,7 +9938,8 @@ begin
 		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
 		(select array_agg(d.place order by d.place) from done d) as done
 	into v_freed
-	from freed f;
+	from freed f
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	v_answers := v_freed.answers;
 	v_done := v_freed.done;
 	if v_marked then
@@ -15394,7 +15425,8 @@ begin
 	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
 		select 1 from autopost.publish_jobs j
 		left join autopost.deliveries d on d.workspace_id = j.workspace_id and d.delivery_id = j.delivery_id
-		where j.workspace_id = s.workspace_id and j.source_id = s.source_id
+			and (v_mine is null or d.workspace_id = any (v_mine))
+		where j.workspace_id = s.workspace_id and j.source_id = s.source_id and (v_mine is null or j.workspace_id = any (v_mine))
 			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
 				or j.prepared is not null)
 			and (j.files_at is distinct from j.updated_at or j.prepared is not null or j.status = 'approved'
@@ -15402,7 +15434,9 @@ begin
 		then '-infinity' else coalesce(c.next_poll_at, '-infinity') end
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+		and (v_mine is null or w.workspace_id = any (v_mine))
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+		and (v_mine is null or c.workspace_id = any (v_mine))
 	where s.enabled and s.kind = 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;
@@ -17393,10 +17427,9 @@ CREATE FUNCTION autopost.group_ready_at(p_gate timestamp with time zone, p_limit
 -- Purpose: when a claim of a rate group may find a delivery, by its earliest gate, cooldown, quota,
 --          slots (reserved p_ahead) and the pause between probes of its breaker.
 begin
-	return (
-		select greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until, case when p_limit.breaker_opened_at is not null
-			then p_limit.probe_at end,
-			case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end));
+	return greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until,
+		case when p_limit.breaker_opened_at is not null then p_limit.probe_at end,
+		case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end);
 end
 $$;
 
@@ -17611,7 +17644,7 @@ begin
 	or (old.status in ('dead', 'failed_permanent') and new.status = 'retry'
 		and current_setting('autopost.manual_act', true) = 'manual_requeue')
 	then
-		return new;
+		return null;
 	end if;
 	raise exception 'delivery % must not change from % to %', old.delivery_id, old.status, new.status
 		using errcode = 'AP004', hint = 'use manual_requeue, commit_outcome or the runbook functions';
@@ -20011,21 +20044,6 @@ $$;
 
 
 --
--- Name: later(timestamp with time zone, interval); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.later(p_at timestamp with time zone, p_by interval) RETURNS timestamp with time zone
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    AS $$
--- Purpose: p_at + p_by for an interval without days and months. The operator is only stable, because days depend
--- on the time zone of the session, and a node of a cluster refuses it for a column of a changed row.
-begin
-	return p_at + p_by;
-end
-$$;
-
-
---
 -- Name: later_bodies(jsonb, autopost.platforms, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20237,7 +20255,7 @@ begin
 			where e.workspace_id = p_workspace_id and e.provider = o.provider and e.auth_ref = o.auth_ref
 			and e.chat_id = o.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < o.reply_id)
 	) x (work, since, patience, workspace_id)
-	join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
+	join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
 	where x.since <= autopost.now_ts() - x.patience;
 end
 $$;
@@ -20329,6 +20347,23 @@ begin
 				p_due_at, p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
+end
+$$;
+
+
+--
+-- Name: limits_of(text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.limits_of(p_workspace_ids text[]) RETURNS SETOF autopost.platform_limits
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the limits of the rate groups of these workspaces. A cluster does not take an array of rows as a
+--          variable of the caller, whose statements are over all workspaces.
+-- Reads:   platform_limits.
+begin
+	return query
+	select l.* from autopost.platform_limits l where l.workspace_id = any (p_workspace_ids);
 end
 $$;
 
@@ -24257,6 +24292,7 @@ CREATE FUNCTION autopost.look_at_installation(p_level jsonb, p_now timestamp wit
 --          that reach nobody. Reports of daemons that are over do not count.
 -- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions), alert_targets.
 declare
+	v_mine text[] := autopost.served_workspaces();
 	v_late constant interval := interval '15 minutes'; -- failures of a monitor that is silent for longer do not count
 begin
 	return query select autopost.finding('no_dispatcher', 'daemons',
@@ -24318,7 +24354,8 @@ begin
 	where to_regclass('autopost.events_' || to_char((p_now at time zone 'UTC')::date + n, 'YYYYMMDD')) is null;
 	return query select autopost.finding('events_without_partition', 'events', 1, 1,
 		'some events have no partition of their own')
-	where exists (select 1 from autopost.events_default);
+	where exists (
+		select 1 from autopost.events_default e where v_mine is null or e.workspace_id = any (v_mine));
 end
 $$;
 
@@ -25519,7 +25556,9 @@ begin
 		union
 		select p.workspace_id from autopost.moderation_presses p
 		where p.status in ('pending', 'sending') and p.due_at <= p_by and (v_mine is null or p.workspace_id = any (v_mine))) d
-	where exists (select 1 from autopost.workspaces w where w.workspace_id = d.workspace_id and w.status <> 'disabled')
+	where exists (
+		select 1 from autopost.workspaces w
+		where w.workspace_id = d.workspace_id and w.status <> 'disabled' and (v_mine is null or w.workspace_id = any (v_mine)))
 	limit p_limit;
 end
 $$;
@@ -27038,13 +27077,24 @@ CREATE FUNCTION autopost.operator_workspace() RETURNS text
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the workspace for alerts of the whole installation: the setting operator_workspace, else
---          the oldest one. Call it before a workspace is entered.
+--          the oldest one of workspaces_here. Call it before a workspace is entered.
 -- Reads:   settings, workspaces.
+declare
+	v_named text := (
+		select nullif(s.value #>> '{}', '') from autopost.settings s where s.key = 'operator_workspace');
+	v_here text[];
 begin
+	if v_named is not null then
+		perform 1 from autopost.workspaces w where w.workspace_id = v_named;
+		if found then
+			return v_named;
+		end if;
+	end if;
+	v_here := autopost.workspaces_here();
 	return (
 		select w.workspace_id from autopost.workspaces w
-		order by w.workspace_id = (select s.value #>> '{}' from autopost.settings s
-			where s.key = 'operator_workspace') desc, w.created_at, w.workspace_id limit 1);
+		where v_here is null or w.workspace_id = any (v_here)
+		order by w.created_at, w.workspace_id limit 1);
 end
 $$;
 
@@ -29279,7 +29329,7 @@ declare
 	v_end uuid;
 	v_ids uuid[];
 	v_messages uuid[];
-	v_count int;
+	v_gone uuid[];
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_before := autopost.kept_from('delivery_retention_days');
@@ -29306,15 +29356,17 @@ begin
 			order by e.ts
 			limit 1) t
 	)
-	delete from autopost.deliveries d
+	select array_agg(d.delivery_id) into v_gone
+	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 	and not exists (
 		select 1 from named t
 		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept)
 	and not (v_strict and exists (
 		select 1 from autopost.events e where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id));
-	get diagnostics v_count = row_count;
-	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
+	delete from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_gone);
+	return jsonb_build_object('purged', coalesce(cardinality(v_gone), 0), 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
 end
 $$;
 
@@ -31732,20 +31784,16 @@ CREATE FUNCTION autopost.queue_metrics() RETURNS TABLE(workspace_id text, platfo
 --          sending if nothing waits) the number of channels, of waiting, due and in-flight
 --          deliveries, and the earliest due time. To bound the labels, all but the fifty workspaces
 --          with most deliveries, and all but the twenty largest groups of each, are summed up as
---          _other. Works across workspaces.
+--          _other. Works across the workspaces of served_workspaces.
 -- Reads:   deliveries, channels, platform_limits, channel_gates, workspaces, quotas, quota_uses,
 --          budgets.
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_mine text[];
 	v_id text;
 	v_rows jsonb[] := '{}';
 begin
 	perform autopost.enter_all_workspaces();
-	v_mine := autopost.own_workspaces();
-	for v_id in
-		select w.id from autopost.workspaces_with_deliveries() w (id) where v_mine is null or w.id = any (v_mine)
-	loop
+	for v_id in select w.id from autopost.workspaces_with_deliveries() w (id) loop
 		v_rows := v_rows || array(select to_jsonb(q) || jsonb_build_object('workspace_id', v_id)
 			from autopost.queue_gauges(v_id, v_now) q);
 	end loop;
@@ -33613,7 +33661,8 @@ begin
 	where w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	and exists (
 		select 1 from autopost.recurrences r
-		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by)
+		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by
+			and (v_mine is null or r.workspace_id = any (v_mine)))
 	limit p_limit;
 end
 $$;
@@ -35183,6 +35232,48 @@ begin
 			from unnest(v_group.ids) u (id));
 	end loop;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: replace_late_slots(text, uuid[], jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_late_slots(p_workspace_id text, p_ids uuid[], p_tokens jsonb, p_before timestamp with time zone, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: gives the late ones of these claims their next slots: those with a slot before p_before, started
+--          or not, and unstarted ones with a slot beyond the horizon of any claim, because the clock was
+--          put back since. A started call waits for a slot at any distance. All rows are locked.
+-- Writes:  deliveries, channels, platform_limits.
+declare
+	v_horizon interval := autopost.slot_horizon();
+	v_late record;
+	v_slots jsonb := '{}';
+begin
+	for v_late in
+		select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
+		from (
+			select u.id as delivery_id, d.send_at, d.call_begun_at is not null as begun
+			from unnest(p_ids) u (id)
+			cross join lateral (
+				select d.send_at, d.call_begun_at, d.status, d.claim_token, d.sending_lease_until from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			where (d.send_at < p_before or d.send_at > p_now + v_horizon) and d.status = 'sending'
+				and d.claim_token = p_tokens ->> u.id::text
+			and d.sending_lease_until > p_now) l
+		where l.send_at < p_before or not l.begun
+		group by l.begun
+		order by l.begun desc
+	loop
+		v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, p_now, not v_late.begun,
+			case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
+	end loop;
+	update autopost.deliveries d
+	set send_at = autopost.instant_of(v_slots ->> d.delivery_id::text)
+	where d.workspace_id = p_workspace_id
+		and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
 end
 $$;
 
@@ -38593,15 +38684,16 @@ begin
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
+		select w.workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
 			autopost.late_start(d.delivery_id, d.trace_id)
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		where d.call_begun_at is null
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
+		select w.workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id, 'trace_id', d.trace_id,
 				'raw', case when d.item -> 'outcome' ?| '{raw,sent_at}'
@@ -38609,17 +38701,20 @@ begin
 						'raw', d.item -> 'outcome' -> 'raw'))
 					else '{}' end))
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places,
 			(array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1] as post
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
 	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
 		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
 	into v_freed
-	from freed f;
+	from freed f
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	v_answers := v_freed.answers;
 	perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
 	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
@@ -39713,14 +39808,18 @@ declare
 	v_wait numeric := greatest(0.001, extract(epoch from p_until - v_now));
 	v_allowed numeric := autopost.allowed_rate(p_workspace_id, p_channel, p_until);
 	v_rate numeric := coalesce(nullif(p_channel.effective_rps, 0), greatest(1, 2 * v_allowed));
+	v_next timestamptz;
 begin
 	if p_channel.cooldown_until > v_now then
 		return;
 	end if;
+	select case when c.next_allowed_at is not null then least(c.next_allowed_at, greatest(p_until,
+		v_now + autopost.slot_horizon() + coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end
+	into v_next
+	from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 	update autopost.channels c
-	set next_allowed_at = case when c.next_allowed_at is not null
-			then least(c.next_allowed_at, greatest(p_until, v_now + autopost.slot_horizon()
-				+ coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end,
+	set next_allowed_at = v_next,
 		limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
 		case when v_wait > 600 and (p_channel.limited_rps is null or p_channel.limited_sends > 2) then v_rate / 2
 			when p_channel.limited_rps > 0 and p_channel.limited_sends = 0
@@ -39998,7 +40097,9 @@ begin
 	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+		and (v_mine is null or w.workspace_id = any (v_mine))
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+		and (v_mine is null or c.workspace_id = any (v_mine))
 	where s.enabled and s.kind <> 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;
@@ -40864,16 +40965,18 @@ begin
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+		select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
 			v_begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
 	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place),
 		array_agg(b.place order by b.place)
 	into v_answers, v_done
-	from begun b;
+	from begun b
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	if coalesce(cardinality(v_done), 0) < v_size then
 		perform autopost.lock_gates(p_workspace_id, v_channels);
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
@@ -43117,10 +43220,12 @@ CREATE FUNCTION autopost.unheard_workspaces() RETURNS SETOF jsonb
     AS $$
 -- Purpose: finds workspaces whose enabled alert targets all fail.
 -- Reads:   alert_targets.
+declare
+	v_mine text[] := autopost.served_workspaces();
 begin
 	return query select f.* from (
 		select t.workspace_id, min(t.last_error ->> 'message') as error from autopost.alert_targets t
-		where t.enabled
+		where t.enabled and (v_mine is null or t.workspace_id = any (v_mine))
 		group by t.workspace_id
 		having bool_and(t.failures >= 3 or t.failures > 0 and coalesce(t.last_error ->> 'category' = 'PERMANENT', false))
 		order by t.workspace_id limit 100) w
@@ -47268,15 +47373,18 @@ CREATE FUNCTION autopost.workspaces_with_deliveries() RETURNS SETOF text
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
     AS $$
--- Purpose: the workspaces with waiting or claimed deliveries, by one probe each.
+-- Purpose: those of served_workspaces with waiting or claimed deliveries, by one probe each.
 -- Reads:   deliveries.
 declare
-	v_ids text[] := array(select distinct d.workspace_id from autopost.deliveries d where d.phase = 'claimed');
+	v_mine text[] := autopost.served_workspaces();
+	v_ids text[] := array(
+		select distinct d.workspace_id from autopost.deliveries d
+		where d.phase = 'claimed' and (v_mine is null or d.workspace_id = any (v_mine)));
 	v_id text := '';
 begin
 	loop
 		select d.workspace_id into v_id from autopost.deliveries d
-		where d.phase in ('active', 'retry') and d.workspace_id > v_id
+		where d.phase in ('active', 'retry') and d.workspace_id > v_id and (v_mine is null or d.workspace_id = any (v_mine))
 		order by d.workspace_id limit 1;
 		exit when not found;
 		v_ids := v_ids || v_id;
@@ -47529,8 +47637,11 @@ CREATE FUNCTION autopost.x_post_metrics() RETURNS TABLE(event_type text, status 
 --          ones also the sum of the seconds from receipt to post, and how many took at most 1, 5, 15,
 --          60, 300, 900, 3600, 21600 and 86400 seconds. Works across workspaces.
 -- Reads:   x_post_events (view), submissions, deliveries.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.served_workspaces();
 	return query
 	select x.type, x.status, x.reason, x.backfill, count(*), sum(x.seconds), array[
 		count(*) filter (where x.seconds <= 1), count(*) filter (where x.seconds <= 5),
@@ -47542,12 +47653,14 @@ begin
 		select v."eventType" as type, v.status, case when v.status = 'failed'
 				then coalesce((select d.last_error ->> 'code' from autopost.deliveries d
 						where d.workspace_id = s.workspace_id and d.message_id = s.message_id and d.ingest_run_id = s.run_id
+							and (v_mine is null or d.workspace_id = any (v_mine))
 						order by d.delivery_id limit 1),
 					s.last_error ->> 'code', 'unknown') else '' end as reason,
 			v.backfill, case when v.status = 'posted' and not v.backfill
 				then extract(epoch from v."postedAt" - v."createdAt") end as seconds
 		from autopost.x_post_events_rows v
-		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id") x
+		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id"
+		where (v_mine is null or v.workspace_id = any (v_mine)) and (v_mine is null or s.workspace_id = any (v_mine))) x
 	group by x.type, x.status, x.reason, x.backfill;
 end
 $$;
@@ -50367,7 +50480,7 @@ CREATE TRIGGER guard_template BEFORE INSERT OR UPDATE ON autopost.templates FOR 
 -- Name: deliveries guard_transition; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'sending'::text) AND (new.status = 'sent'::text))) AND (NOT ((old.status = ANY (ARRAY['queued'::text, 'retry'::text])) AND (new.status = 'sending'::text) AND (new.attempt = (old.attempt + 1)) AND (new.claim_token IS DISTINCT FROM old.claim_token))))) EXECUTE FUNCTION autopost.guard_transition();
+CREATE TRIGGER guard_transition AFTER UPDATE OF status ON autopost.deliveries FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'sending'::text) AND (new.status = 'sent'::text))) AND (NOT ((old.status = ANY (ARRAY['queued'::text, 'retry'::text])) AND (new.status = 'sending'::text) AND (new.attempt = (old.attempt + 1)) AND (new.claim_token IS DISTINCT FROM old.claim_token))))) EXECUTE FUNCTION autopost.guard_transition();
 
 
 --
