@@ -51,6 +51,7 @@ test: test-programs ## Check formatting, run vet and all tests; proofs run a sam
 	$(GO) vet ./...
 	$(GO) vet -tags peers ./internal/bench
 	$(GO) vet -tags pages ./test/pages
+	$(GO) vet -tags citus ./test/citus
 	$(GO) test $(TEST_FLAGS) $(NO_RACE)
 	$(GO) test $(TEST_FLAGS) -race $(RACE)
 	$(GO) test $(TEST_FLAGS) -race -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)

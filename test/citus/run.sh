@@ -2,7 +2,7 @@
 # Runs the program on a real Citus cluster: make test-citus. It starts a coordinator and two workers on 127.0.0.1 and
 # removes them at the end.
 #   run.sh              all parts
-#   run.sh PART …       some of: cluster e2e crash tenancy
+#   run.sh PART …       some of: cluster e2e crash
 # CITUS_PREFIX is the folder of a PostgreSQL with Citus, as ../shared/citus/build.sh makes it. Without it that script
 # builds one, in the cache of this user or, as root, in /var/cache, where the user of PostgreSQL can read it.
 set -eu
@@ -44,12 +44,11 @@ sh test/citus/cluster.sh start "$AUTOPOST_TEST_CITUS"
 
 failed=0
 suite() { "$go" test -vet=off -count=1 -timeout 60m "$@" || failed=1; }
-for part in ${*:-cluster e2e crash tenancy}; do
+for part in ${*:-cluster e2e crash}; do
 	case $part in
-	cluster) suite -tags citus ./test/citus ;;
+	cluster) suite -v -tags citus ./test/citus ;; # its log has the figures
 	e2e) suite -parallel 4 -skip "$(grep -v '^#' test/citus/skipped.txt | cut -d ' ' -f 1 | paste -sd '|')" ./test/e2e ;;
-	crash) suite -run '^TestKilledOutsideOfCalls$|^TestTwoDaemons$' ./test/crash ;;
-	tenancy) suite -run '^TestTenancy' ./test/proof/races ;;
+	crash) suite -run '^TestTwoDaemons$|^TestKilledWhileSending$|^TestAnswerOfAClaimIsLost$' ./test/crash ;;
 	*) echo "test-citus: no such part: $part" >&2; exit 2 ;;
 	esac
 done
