@@ -22,3 +22,13 @@ as $$
 -- Purpose: an instant as text in UTC, with microseconds; null for an infinite one.
 select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') where isfinite(p_at)
 $$;
+
+create or replace function autopost.later(p_at timestamptz, p_by interval) returns timestamptz
+language plpgsql immutable parallel safe
+as $$
+-- Purpose: p_at + p_by for an interval without days and months. Unlike the operator it may use columns in
+--          UPDATE on a cluster: with days it would depend on the time zone of the session.
+begin
+	return p_at + p_by;
+end
+$$;
