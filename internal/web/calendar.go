@@ -65,11 +65,15 @@ type calendarData struct {
 	Channel   string
 	Move      *calendarMove
 	Fault     string
+	// More means that the range has more deliveries than are counted.
+	More bool
 }
 
 func (s *server) calendarRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /calendar", s.signed(s.calendar))
 	mux.HandleFunc("POST /calendar/{act}", s.signed(s.actOnCalendar))
+	mux.HandleFunc("GET /calendar/repeats/{recurrence_id}", s.signed(s.recurrence))
+	mux.HandleFunc("POST /calendar/repeats/{recurrence_id}/{act}", s.signed(s.changeRule))
 }
 
 // shownOf is how many items of a day a range shows. The page stays below its budget.
@@ -166,11 +170,12 @@ func (v *view) readCalendar() (d calendarData, err error) {
 	var answer struct {
 		Days   []calendarDay `json:"days"`
 		Closed []time.Time   `json:"closed"`
+		More   bool          `json:"more"`
 	}
 	if err := v.get("/calendar/days?"+query.Encode(), &answer); err != nil {
 		return d, err
 	}
-	d.Closed = map[int64]bool{}
+	d.Closed, d.More = map[int64]bool{}, answer.More
 	for _, at := range answer.Closed {
 		d.Closed[at.Unix()] = true
 	}

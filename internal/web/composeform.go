@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -61,6 +62,13 @@ func (m composedMedium) name() string {
 		return address
 	}
 	return m.field("type")
+}
+
+// isPicture reports whether the page can show the medium: a picture of the media store. Only those have pixels.
+func (m composedMedium) isPicture() bool {
+	meta, _ := m.Fields["meta"].(map[string]any)
+	width := fmt.Sprint(meta["width"]) // a number of Go after an upload, of JSON in a form
+	return m.field("type") == "image" && m.field("blob_ref") != "" && width != "<nil>" && width != "0"
 }
 
 func (m composedMedium) json() string { return encoded(m.Fields) }

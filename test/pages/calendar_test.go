@@ -18,7 +18,16 @@ func (s *site) calendarPaths() []string {
 	if s.ids["planned"] == "" {
 		s.ids["planned"] = s.planned("Запланированная публикация", planned)
 	}
-	return []string{"/calendar", "/calendar?range=month", "/calendar?range=day&hours=all", "/calendar?range=day&at=2027-10-31", "/calendar?move=" + s.ids["planned"] + "&from=" + planned}
+	if s.ids["repeat"] == "" {
+		s.ids["repeat"] = s.repeated(`["Доброе утро", "Добрый день"]`)
+	}
+	return []string{"/calendar/repeats/" + s.ids["repeat"], "/calendar", "/calendar?range=month", "/calendar?range=day&hours=all", "/calendar?range=day&at=2027-10-31", "/calendar?move=" + s.ids["planned"] + "&from=" + planned}
+}
+
+// repeated is a post that repeats with these texts.
+func (s *site) repeated(texts string) string {
+	return s.JSON(`select autopost.put_recurrence('news', null, jsonb_build_object('endpoint_id', 'in', 'rule', 'FREQ=WEEKLY;BYDAY=MO,FR', 'zone', 'Europe/Moscow', 'starts_at', '2026-12-01T10:00',
+		'payloads', (select jsonb_agg(jsonb_build_object('text', t, 'tags', '["утро"]'::jsonb)) from jsonb_array_elements_text($1::jsonb) t)), 'ann', 'test', false)`, texts)["recurrence_id"].(string)
 }
 
 // planned is a post that waits for a time.
@@ -113,4 +122,94 @@ func TestPostsThatRepeatAreInTheCalendar(t *testing.T) {
 	}
 	require.Equal(t, http.StatusSeeOther, p.post("/calendar/remove", "recurrence", id, "back", page).status)
 	require.NotContains(t, p.get(page).body, "every day, UTC")
+}
+
+// A post that repeats is changed on its page with the checks of the API. Other fields of its posts stay, and nothing of a
+// refused form is lost.
+func TestARuleIsChangedOnItsPage(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	id := s.repeated(`["One", "Two"]`)
+	at := "/calendar/repeats/" + id
+	require.Contains(t, p.get("/calendar").body, at)
+	page := p.get(at).body
+	seen := regexp.MustCompile(`name="seen" value="([^"]+)"`).FindStringSubmatch(page)[1]
+	for _, part := range []string{"One</textarea>", "Two</textarea>", `value="2026-12-01"`, `value="10:00"`, `value="Europe/Moscow"`} {
+		require.Contains(t, page, part)
+	}
+	form := func(more ...string) []string {
+		return append([]string{"seen", seen, "every", "rule", "rule", "FREQ=DAILY;INTERVAL=2", "date", "2027-01-01", "time", "09:30", "zone", "Europe/Moscow", "text", "One"}, more...)
+	}
+	stored := func() string {
+		return pgtest.Value[string](s.DB, `select rule || ' ' || starts_at || ' ' || payloads::text from autopost.recurrences where recurrence_id = $1::uuid`, id)
+	}
+	before := stored()
+	// The form has two texts, which a map of fields cannot have.
+	send := func(act string, fields ...string) answer {
+		t.Helper()
+		values := url.Values{"csrf": {hiddenToken.FindStringSubmatch(page)[1]}}
+		for i := 0; i < len(fields); i += 2 {
+			values.Add(fields[i], fields[i+1])
+		}
+		return p.do(http.MethodPost, at+"/"+act, values)
+	}
+	p.header.Set("HX-Target", "next")
+	shown := send("check", form("text", "Two")...)
+	require.Equal(t, http.StatusOK, shown.status)
+	require.True(t, strings.HasPrefix(shown.body, `<section class="panel" id="next"`), shown.body)
+	require.Contains(t, shown.body, "2027-01-01T06:30:00Z")
+	require.Contains(t, shown.body, "2027-01-03T06:30:00Z")
+	p.header.Del("HX-Target")
+	require.Equal(t, before, stored(), "a look changes nothing")
+
+	for field, wrong := range map[string]string{"rule": "FREQ=SOMETIMES", "zone": "Mars/Olympus", "time": "", "text": strings.Repeat("x", 100_001)} {
+		fields := form("text", "Three, which stays")
+		for i := 0; i < len(fields); i += 2 {
+			if fields[i] == field {
+				fields[i+1] = wrong
+				break
+			}
+		}
+		refused := send("save", fields...)
+		require.Equal(t, http.StatusUnprocessableEntity, refused.status, field)
+		require.Contains(t, refused.body, "Three, which stays", field)
+		require.Contains(t, refused.body, `role="alert"`, field)
+	}
+	require.Equal(t, before, stored())
+	require.Equal(t, at+"?done=recurrence", send("save", form("text", "Two and more")...).header.Get("Location"))
+	require.Equal(t, `FREQ=DAILY;INTERVAL=2 2027-01-01 09:30:00 [{"tags": ["утро"], "text": "One"}, {"tags": ["утро"], "text": "Two and more"}]`, stored())
+
+	// Another person was faster: both versions are kept until the second save.
+	late := send("save", form("text", "Mine")...)
+	require.Equal(t, http.StatusConflict, late.status)
+	require.Contains(t, late.body, "Mine</textarea>")
+	seen = regexp.MustCompile(`name="seen" value="([^"]+)"`).FindStringSubmatch(late.body)[1]
+	require.Equal(t, http.StatusSeeOther, send("save", form("text", "Mine")...).status)
+	require.Contains(t, stored(), "Mine")
+
+	require.NotContains(t, s.member("viewer").get(at).body, `class="dock"`, "a viewer has no button")
+	require.Equal(t, http.StatusNotFound, p.get("/calendar/repeats/x").status)
+	require.Equal(t, http.StatusNotFound, send("explode").status)
+}
+
+// The next times follow the form as a person types.
+func TestTheNextTimesFollowTheForm(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	at := "/calendar/repeats/" + s.repeated(`["Every week"]`)
+	b := s.browser()
+	b.start()
+	b.check("post that repeats", at, look{360, "light", "ru"})
+	b.check("post that repeats", at, look{1440, "dark", "en"})
+	js[bool](b, `(() => { const e = document.querySelector("#every"); e.value = "day"; e.dispatchEvent(new Event("change", {bubbles: true})); return true; })()`)
+	s.Until("the times are those of the new rule", func() bool {
+		return strings.Contains(js[string](b, `document.querySelector("#next").innerText`), "These are the times after the change")
+	})
+	require.Equal(t, 10, js[int](b, `document.querySelectorAll("#next time").length`))
+	b.shoot("post that repeats, changed")
+	b.send("#repeat .dock button.go")
+	b.shown("It is changed.")
+	require.Equal(t, "FREQ=DAILY", pgtest.Value[string](s.DB, `select rule from autopost.recurrences`))
+	require.Empty(t, b.said())
 }

@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"image"
+	"image/color"
+	"image/png"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
@@ -12,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/testing/pgtest"
@@ -96,7 +100,7 @@ func TestADraftKeepsAll(t *testing.T) {
 	}
 	require.Equal(t, want, s.payload(id))
 	page := p.get("/compose/" + id).body
-	for _, text := range []string{"**Snow**\nand ice", "снег.png", `value="2027-01-11"`, "Snow on X", "Snow film", "And then", "after the file", "https://example.org/2", "Draft kept at"} {
+	for _, text := range []string{"**Snow**\nand ice", "снег.png", `<img src="/api/v1/media/` + digest + `"`, `value="2027-01-11"`, "Snow on X", "Snow film", "And then", "after the file", "https://example.org/2", "Draft kept at"} {
 		require.Contains(t, page, text)
 	}
 	require.Contains(t, p.get("/compose?view=drafts").body, "/compose/"+id)
@@ -196,4 +200,31 @@ func TestAFailedSubmissionIsRetried(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, s.member("approver").post("/submissions/"+id+"/retry").status)
 	require.Equal(t, "/submissions/"+id+"?done=submission_retry", p.post("/submissions/"+id+"/retry", "reason", "moved").header.Get("Location"))
 	require.Equal(t, http.StatusNotFound, p.get("/submissions/0199c6a0-0000-7000-8000-000000000000").status)
+}
+
+// A picture is shown beside its alternative text.
+func TestADraftShowsItsPictures(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	b := s.browser()
+	b.start()
+	p := s.person()
+	require.Equal(t, http.StatusSeeOther, p.post("/login", "email", ann, "password", password).status)
+	drawn := image.NewRGBA(image.Rect(0, 0, 320, 200))
+	for y := range 200 {
+		for x := range 320 {
+			drawn.Set(x, y, color.RGBA{uint8(x / 2), 90, uint8(y), 255})
+		}
+	}
+	var raw bytes.Buffer
+	require.NoError(t, png.Encode(&raw, drawn))
+	kept := p.attach("/compose/save", p.token(), "мост вечером.png", "image/png", raw.Bytes(), "endpoint", "in", "text", "The bridge", "to", "tags", "when", "now", "zone", "UTC")
+	at := "/compose/" + draftAddress.FindStringSubmatch(kept.header.Get("Location"))[1]
+	for _, l := range []look{{360, "light", "ru"}, {1440, "dark", "en"}} {
+		b.check("draft with a picture", at, l)
+		s.Until("the picture is drawn", func() bool { return js[int](b, `document.querySelector(".med img").naturalWidth`) == 320 })
+	}
+	b.do(chromedp.SendKeys(`.med input[name=alt]`, "Bridge at night"))
+	b.shoot("draft with an alternative text")
+	require.Empty(t, b.said())
 }
