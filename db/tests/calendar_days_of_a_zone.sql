@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(10);
+select plan(13);
 
 create function test.days(p_shown int, p_zone text default 'UTC', p_channel_id text default null) returns text[]
 language sql as $$
@@ -14,7 +14,7 @@ from jsonb_array_elements(autopost.calendar_days('w', '2026-06-01', '2026-07-01'
 $$;
 
 select test.channel('a'), test.channel('b');
-select is(autopost.calendar_days('w', '2026-06-01', '2026-07-01', 'UTC', null, 3), '{"days": [], "closed": []}');
+select is(autopost.calendar_days('w', '2026-06-01', '2026-07-01', 'UTC', null, 3), '{"days": [], "closed": [], "more": false}');
 select test.post('{"text": "late", "scheduled_for": "2026-06-10T22:30:00Z"}');
 select test.post('{"text": "first", "scheduled_for": "2026-06-10T08:00:00Z"}');
 select test.post('{"text": "second", "scheduled_for": "2026-06-10T09:00:00Z"}');
@@ -38,5 +38,13 @@ select throws_like($$select autopost.calendar_days('w', '2026-06-01', '2026-07-0
 	'argument zone: must be a time zone%');
 select throws_like($$select autopost.calendar_days('w', '2026-06-01', '2026-07-01', 'UTC', null, 201)$$,
 	'argument shown: must be 0 to 200%');
+-- A calendar reads a bounded number of deliveries, and says so.
+create or replace function autopost.calendar_bound() returns int
+language sql immutable parallel safe
+as $$ select 4 $$;
+select is(test.days(3), '{"2026-06-10 0 3 0 first/2,second/1,late/1"}', 'the posts of the first channel are complete');
+select is(autopost.calendar_days('w', '2026-06-01', '2026-07-01', 'UTC', null, 3) -> 'more', 'true');
+select is(autopost.calendar('w', '2026-06-01', '2026-07-01', null) -> 'more', 'true');
+
 select * from finish();
 rollback;

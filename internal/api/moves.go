@@ -106,7 +106,7 @@ type calendarInput struct {
 
 type calendar struct {
 	Items []CalendarItem `json:"items" nullable:"false" doc:"At most 5,000, by time."`
-	More  bool           `json:"more" doc:"true if there are more items: choose a shorter interval."`
+	More  bool           `json:"more" doc:"true if there are more items, or more than 100,000 deliveries: choose a shorter interval or one channel."`
 }
 
 // CalendarItem is a post of the calendar.
@@ -130,6 +130,7 @@ type CalendarDays struct {
 type calendarOfDays struct {
 	Days   []calendarDay `json:"days" nullable:"false" doc:"Days with items, by date."`
 	Closed []time.Time   `json:"closed" nullable:"false" doc:"The beginnings of hours in which most channels are outside their posting window; of at most eight days."`
+	More   bool          `json:"more" doc:"true if there are more than 100,000 deliveries: numbers may be too small. Choose a shorter interval or one channel."`
 }
 
 type calendarDay struct {

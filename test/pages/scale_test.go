@@ -58,6 +58,22 @@ func TestPagesStayFastWithAHistory(t *testing.T) {
 	t.Logf("slower than 200 ms: %v", slow)
 }
 
+// The month with two thirds of 100,000 deliveries is read within its bound, and each day has its posts.
+func TestAMonthOfManyDeliveriesIsBounded(t *testing.T) {
+	s := open(t)
+	s.fillHistory()
+	p := s.owner()
+	day := pgtest.Value[string](s.DB, `select to_char(now() - interval '15 days', 'YYYY-MM-DD')`)
+	path := "/calendar?range=month&at=" + day
+	body := p.get(path).body
+	require.Less(t, len(body), mostTransferred)
+	require.NotContains(t, body, "so numbers may be too small")
+	posts := pgtest.Value[int](s.DB, `select count(distinct d.message_id)::int from autopost.deliveries d where d.workspace_id = 'news' and d.sent_at >= $1::timestamptz and d.sent_at < $1::timestamptz + interval '1 day'`, day+" 00:00Z")
+	require.Contains(t, body, fmt.Sprintf(", %d posts", posts))
+	s.Exec(`create or replace function autopost.calendar_bound() returns int language sql immutable parallel safe as 'select 20000'`)
+	require.Contains(t, p.get(path).body, "so numbers may be too small")
+}
+
 // 200 open pages, of different kinds, show a change soon and cost few reads.
 func TestManyOpenPagesAreQuiet(t *testing.T) {
 	s := open(t)

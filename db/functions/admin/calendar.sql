@@ -61,12 +61,18 @@ create or replace function autopost.calendar_rows(p_workspace_id text, p_from ti
 	p_channel_id text) returns table (kind text, at timestamptz, message_id uuid, trace_id uuid, planned_at timestamptz)
 language plpgsql stable set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off
 as $$
--- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight.
+-- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight. At most
+--          calendar_bound, channel by channel: the posts of the first channels are usually those of all.
 --          The orders name the indexes: with stale statistics the planner takes the table for small
 --          and would read all of a channel.
 -- Reads:   channels, deliveries.
 begin
 	return query
+	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
+	from autopost.in_flight(p_workspace_id) d
+	where (p_channel_id is null or d.channel_id = p_channel_id)
+		and d.due_at >= p_from and d.due_at < p_until)
+	union all
 	select x.kind, x.at, x.message_id, x.trace_id, x.planned_at
 	from (
 		select c.channel_id from autopost.channels c
@@ -85,12 +91,7 @@ begin
 			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at >= p_from and d.due_at < p_until
 		order by d.due_at)) x
-	union all
-	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
-	from autopost.in_flight(p_workspace_id) d
-	where (p_channel_id is null or d.channel_id = p_channel_id)
-		and d.due_at >= p_from and d.due_at < p_until
-	order by d.claimed_at);
+	limit autopost.calendar_bound();
 end
 $$;
 
@@ -139,26 +140,30 @@ as $$
 --          the size of the queue and its history.
 -- Returns: {"items": [{"at": first time, "kind": "sent" | "queued" | "expected", "message_id",
 --          "recurrence_id", "channels": their number}], "more": true if there are more than 5,000
---          items}, ordered by "at".
+--          items or more than 100,000 deliveries}, ordered by "at".
 -- Raises:  AP001 for a wrong argument; an interval has at most 100 days.
 -- Reads:   channels, deliveries, messages, recurrences, occurrences.
 declare
 	v_items jsonb;
+	v_rows bigint;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_calendar(p_workspace_id, p_from, p_until, p_channel_id);
-	with items as materialized (
+	with all_items as materialized (
 		select c.at, c.kind, c.message_id, c.recurrence_id, c.channels
 		from autopost.calendar_items(p_workspace_id, p_from, p_until, p_channel_id) c
+	), items as materialized (
+		select a.at, a.kind, a.message_id, a.recurrence_id, a.channels from all_items a
 		order by 1, 2, 3
 		limit 5001)
 	select jsonb_agg(jsonb_build_object('at', i.at, 'kind', i.kind, 'message_id', i.message_id, 'recurrence_id',
-		coalesce(i.recurrence_id, r.recurrence_id), 'channels', i.channels) order by i.at, i.kind, i.message_id)
-	into v_items
+		coalesce(i.recurrence_id, r.recurrence_id), 'channels', i.channels) order by i.at, i.kind, i.message_id),
+		(select sum(a.channels) from all_items a where a.kind <> 'expected')
+	into v_items, v_rows
 	from items i
 	left join autopost.recurrences_of(p_workspace_id, array(select n.message_id from items n
 		where n.message_id is not null)) r on r.message_id = i.message_id;
 	return jsonb_build_object('items', coalesce(jsonb_path_query_array(v_items, '$[0 to 4999]'), '[]'), 'more',
-		coalesce(jsonb_array_length(v_items) > 5000, false));
+		coalesce(jsonb_array_length(v_items) > 5000 or v_rows >= autopost.calendar_bound(), false));
 end
 $$;

@@ -31,11 +31,13 @@ as $$
 --          calendar for the items and their cost.
 -- Returns: {"days": [{"day": "2026-12-01", "sent", "queued", "expected", "items": [{"at", "kind", "message_id",
 --          "recurrence_id", "channels", "excerpt"}]}], "closed": the hours of at most eight days in which most
---          channels are outside their posting window}. Days without items are missing.
+--          channels are outside their posting window, "more": true if there are more than 100,000 deliveries; then
+--          numbers may be too small}. Days without items are missing.
 -- Raises:  AP001 for a wrong argument; an interval has at most 100 days.
 -- Reads:   channels, deliveries, messages, recurrences, occurrences.
 declare
 	v_days jsonb;
+	v_rows bigint;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_calendar(p_workspace_id, p_from, p_until, p_channel_id), autopost.require_argument('shown',
@@ -64,14 +66,15 @@ begin
 		group by s.day
 	)
 	select jsonb_agg(jsonb_build_object('day', d.day, 'sent', d.sent, 'queued', d.queued, 'expected', d.expected,
-		'items', coalesce(t.items, '[]')) order by d.day) into v_days
+		'items', coalesce(t.items, '[]')) order by d.day), sum(d.rows) into v_days, v_rows
 	from (
 		select i.day, count(*) filter (where i.kind = 'sent') as sent, count(*) filter (where i.kind = 'queued') as queued,
-			count(*) filter (where i.kind = 'expected') as expected
+			count(*) filter (where i.kind = 'expected') as expected,
+			sum(i.channels) filter (where i.kind <> 'expected') as rows
 		from items i group by i.day) d
 	left join texts t on t.day = d.day;
 	return jsonb_build_object('days', coalesce(v_days, '[]'), 'closed', case
 		when p_until <= p_from + interval '8 days' then autopost.closed_hours(p_workspace_id, p_from, p_until)
-		else '[]' end);
+		else '[]' end, 'more', coalesce(v_rows >= autopost.calendar_bound(), false));
 end
 $$;

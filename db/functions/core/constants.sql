@@ -78,3 +78,10 @@ as $$
 -- Purpose: how long a platform may be given the source URL of a medium. Later the content is uploaded.
 select interval '1 day'
 $$;
+
+create or replace function autopost.calendar_bound() returns int
+language sql immutable parallel safe
+as $$
+-- Purpose: how many deliveries a calendar reads at most: about 0.1 s of a processor.
+select 100000
+$$;
