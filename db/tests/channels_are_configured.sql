@@ -25,8 +25,8 @@ $$;
 
 -- A new one.
 select is(test.put('{}'), '{"applied": false, "dry_run": false, "reason": "invalid", "errors": [
-	{"field": "auth_ref", "reason": "is missing", "remedy": "write the name of a credential"}, {"field": "platform", "reason": "is missing", "remedy": "write a text"},
-	{"field": "rate_group", "reason": "is missing", "remedy": "write a text"}, {"field": "target_id", "reason": "is missing", "remedy": "write where the posts go"}]}');
+	{"field": "auth_ref", "reason": "is missing", "remedy": "write the name of a credential", "code": "missing"}, {"field": "platform", "reason": "is missing", "remedy": "write a text", "code": "missing"},
+	{"field": "rate_group", "reason": "is missing", "remedy": "write a text", "code": "missing"}, {"field": "target_id", "reason": "is missing", "remedy": "write where the posts go", "code": "missing"}]}');
 select is(
 	test.put(
 	'{"max_parallel": 1.5}') -> 'errors' @>

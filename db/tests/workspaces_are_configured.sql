@@ -43,8 +43,8 @@ select is(autopost.put_workspace('new', '{"name": null, "status": "paused"}', 'o
 	'{"applied": true, "dry_run": false, "created": false, "before": {"name": "News", "status": "active"}, "after": {"name": "", "status": "paused"}}', 'null is the default');
 select is((select updated_at from autopost.workspaces where workspace_id = 'new'), autopost.now_ts());
 select is(autopost.put_workspace('new', '{"status": "asleep", "name": 7}', 'olga', 'odd', false),
-	'{"applied": false, "dry_run": false, "reason": "invalid", "errors": [{"field": "name", "reason": "must be a text", "remedy": "write a text"},
-		{"field": "status", "reason": "\"asleep\" is unknown", "remedy": "use active, paused, disabled"}]}', 'all errors are returned with remedies');
+	'{"applied": false, "dry_run": false, "reason": "invalid", "errors": [{"field": "name", "reason": "must be a text", "remedy": "write a text", "code": "wrong_type"},
+		{"field": "status", "reason": "\"asleep\" is unknown", "remedy": "use active, paused, disabled", "code": "unknown_value"}]}', 'all errors are returned with remedies');
 
 -- Status.
 select is(autopost.set_workspace_status('new', 'active', 'olga', 'up', true) -> 'after', '{"status": "active"}');

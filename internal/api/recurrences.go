@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"autopost/internal/api/rest"
+	"autopost/internal/problem"
 	"autopost/internal/recurrence"
 )
 
@@ -254,7 +255,9 @@ func (d *server) schedule(ctx context.Context, id string, body patchBody) (s rec
 // ofSchedule is the problem of a schedule that never fires or cannot be read.
 func ofSchedule(err error) error {
 	if fault, ok := errors.AsType[*recurrence.Fault](err); ok {
-		return rest.Wrong("body."+fault.Field, fault.Reason, fault.Remedy)
+		return problem.WrongRequest.Says("%s %s: %s.", fault.Field, fault.Reason, fault.Remedy).With(problem.Fault{
+			Field: "body." + fault.Field, Reason: fault.Reason, Remedy: fault.Remedy, Code: "bad_" + fault.Field,
+		})
 	}
 	return err
 }

@@ -43,6 +43,8 @@ type Fault struct {
 	Field  string `json:"field" example:"body.seconds" doc:"A field of the body, a parameter, or an argument."`
 	Reason string `json:"reason" example:"is not between 1 and 31536000" doc:"The broken rule. With the field it forms a sentence."`
 	Remedy string `json:"remedy" example:"pass how long to pause" doc:"The correction."`
+	// Code names the rule, for words in other languages; "" if it has no name yet.
+	Code string `json:"code,omitempty" example:"out_of_range" doc:"The name of the rule; missing if it has none."`
 }
 
 // Error implements error.

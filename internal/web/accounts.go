@@ -59,8 +59,8 @@ func (v *view) peopleDone(err error, done string) {
 	switch {
 	case err == nil:
 		v.done("/setup/people", done)
-	case fault(err) != "" && problemStatus(err) != http.StatusForbidden && problemStatus(err) != http.StatusNotFound:
-		v.showPeople(http.StatusConflict, peopleData{Role: "editor", Fault: v.or("refused."+problemReason(err), fault(err)), WorkspaceID: v.form.Get("workspace_id"), WorkspaceName: v.form.Get("name")})
+	case v.fault(err) != "" && problemStatus(err) != http.StatusForbidden && problemStatus(err) != http.StatusNotFound:
+		v.showPeople(http.StatusConflict, peopleData{Role: "editor", Fault: v.or("refused."+problemReason(err), v.fault(err)), WorkspaceID: v.form.Get("workspace_id"), WorkspaceName: v.form.Get("name")})
 	default:
 		v.fail(err)
 	}

@@ -56,8 +56,8 @@ func (s *server) audit(v *view) {
 	if list.Fault = v.days(query, list.Filter.From, list.Filter.Until); list.Fault == "" {
 		target := addressOf("/audit", "limit", "50", "action", list.Filter.Action, "subject", list.Filter.Subject, "operator", list.Filter.Operator,
 			"since", query.Get("since"), "until", query.Get("until"), "cursor", list.Filter.Cursor)
-		if err := v.get(target, &list.Rows); fault(err) != "" && v.may("operator") {
-			list.Fault = fault(err)
+		if err := v.get(target, &list.Rows); v.fault(err) != "" && v.may("operator") {
+			list.Fault = v.fault(err)
 		} else if err != nil {
 			v.fail(err)
 			return
@@ -91,7 +91,7 @@ func (v *view) verify(list *auditList) error {
 	}
 	list.Verdict = &api.AuditVerdict{}
 	err := v.get(addressOf("/audit/verify", "seq", seq, "hash", hash), list.Verdict)
-	if wrong := fault(err); wrong != "" {
+	if wrong := v.fault(err); wrong != "" {
 		list.Fault, list.Verdict, err = v.t("operations.audit.head.wrong"), nil, nil
 	}
 	return err

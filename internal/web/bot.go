@@ -260,7 +260,7 @@ func (s *server) actOnBotRule(v *view) {
 		v.done(at, "bot_rule")
 		return
 	}
-	wrong := fault(err)
+	wrong := v.fault(err)
 	if wrong == "" || act != "put" || statusOf(err) == http.StatusForbidden {
 		v.fail(err)
 		return
@@ -306,7 +306,7 @@ func (s *server) tryBot(v *view) {
 	}
 	status := http.StatusOK
 	if err := v.call(http.MethodPost, "/bot/try", body, &answer); err != nil {
-		if d.Fault = fault(err); d.Fault == "" {
+		if d.Fault = v.fault(err); d.Fault == "" {
 			v.fail(err)
 			return
 		}

@@ -276,7 +276,7 @@ func (s *server) actOnCalendar(v *view) {
 // refusedCalendar says on a page why nothing was changed.
 func (v *view) refusedCalendar(err error) {
 	wrong := (*autopost.ArgumentError)(nil)
-	if text := fault(err); text != "" && !errors.Is(err, errNotFound) && errors.As(err, &wrong) {
+	if text := v.fault(err); text != "" && !errors.Is(err, errNotFound) && errors.As(err, &wrong) {
 		v.fail(problem.Refused.Says("%s", text))
 		return
 	}

@@ -92,7 +92,7 @@ func (v *view) askMove() (*calendarMove, error) {
 	}
 	m.Result = &moveResult{}
 	err = v.call(http.MethodPost, "/posts/"+m.Message+"/reschedule?dry_run=true", map[string]any{"scheduled_for": m.To.Format(time.RFC3339), "reason": v.t("reason.calendar")}, m.Result)
-	if text := fault(err); err != nil && text != "" {
+	if text := v.fault(err); err != nil && text != "" {
 		m.Fault, m.Result, m.To, err = text, nil, nil, nil
 	}
 	return m, err

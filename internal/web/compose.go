@@ -243,7 +243,7 @@ func (v *view) refusedPost(d composeData, section string, err error) {
 	case errors.As(err, &p) && p.Status < http.StatusInternalServerError && len(p.Errors) > 0 && section == "":
 		d.Faults.addProblem(v, p.Errors)
 	case errors.As(err, &p) && p.Status < http.StatusInternalServerError, errors.As(err, &wrong):
-		d.Faults.add(section, fault(err))
+		d.Faults.add(section, v.fault(err))
 	default:
 		v.fail(err)
 		return
@@ -376,7 +376,7 @@ func (v *view) submitRepeat(d composeData) {
 func (v *view) upload() {
 	stored, err := v.storeAll()
 	if err != nil {
-		text := fault(err)
+		text := v.fault(err)
 		if text == "" {
 			v.fail(err)
 			return

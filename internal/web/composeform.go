@@ -390,6 +390,6 @@ func (f faults) addProblem(v *view, errors []problem.Fault) {
 		first, _, _ := strings.Cut(name, ".")
 		first, _, _ = strings.Cut(first, "[")
 		section := formSections[first]
-		f.add(section, v.or("compose.wrong."+section, v.t("compose.wrong"))+" "+name+" "+e.Reason+": "+e.Remedy+".")
+		f.add(section, v.or("compose.wrong."+section, v.t("compose.wrong"))+" "+v.sentence(name, e))
 	}
 }

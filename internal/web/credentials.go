@@ -333,9 +333,9 @@ func (v *view) refuseSecret(form *credentialForm, err error) {
 	for _, e := range p.Errors {
 		switch name := strings.TrimPrefix(e.Field, "body."); name {
 		case "secret", "hosts", "client_id", "auth_ref":
-			form.Fields[name] = e.Reason + ": " + e.Remedy + "."
+			form.Fields[name] = v.detailOf(e)
 		default:
-			form.Fault += e.Field + " " + e.Reason + ": " + e.Remedy + ". "
+			form.Fault += v.sentence(e.Field, e) + " "
 		}
 	}
 	if p.Type == problem.SecretRefused.URN() {

@@ -181,7 +181,7 @@ func (v *view) readDead(list *deadList) bool {
 	list.Channels = channels.Items
 	if err == nil && wrong == "" {
 		err = v.get("/deliveries?"+query.Encode(), &list.Rows)
-		if wrong = fault(err); wrong != "" {
+		if wrong = v.fault(err); wrong != "" {
 			list.Fault, err = wrong, nil
 		}
 	}

@@ -188,7 +188,7 @@ func (v *view) notBegun(message string) (int, error) {
 		Counts counted `json:"counts"`
 	}
 	err := v.get("/posts/"+message, &post)
-	if fault(err) != "" { // it is not there any more
+	if v.fault(err) != "" { // it is not there any more
 		return 0, nil
 	}
 	return post.Counts.of("queued", "retry"), err
@@ -215,7 +215,7 @@ func (s *server) decide(v *view) {
 		v.decided(id, act)
 		return
 	}
-	wrong := fault(err)
+	wrong := v.fault(err)
 	if wrong == "" {
 		v.fail(err)
 		return

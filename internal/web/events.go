@@ -107,8 +107,8 @@ func (v *view) showEvents(list eventList) {
 	list.Channels = channels.Items
 	status := http.StatusOK
 	if err == nil {
-		if err = v.get(list.Filter.query(v), &list.Rows); fault(err) != "" {
-			list.Fault, status, err = fault(err), http.StatusUnprocessableEntity, nil
+		if err = v.get(list.Filter.query(v), &list.Rows); v.fault(err) != "" {
+			list.Fault, status, err = v.fault(err), http.StatusUnprocessableEntity, nil
 		}
 	}
 	if err != nil {

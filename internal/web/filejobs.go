@@ -53,8 +53,8 @@ func (s *server) fileJobs(v *view) {
 		list.Status = ""
 	}
 	status := http.StatusOK
-	if err := v.get(addressOf("/filebus/jobs", "limit", "50", "status", list.Status, "cursor", q.Get("cursor")), &list.Rows); fault(err) != "" {
-		list.Fault, status = fault(err), http.StatusUnprocessableEntity
+	if err := v.get(addressOf("/filebus/jobs", "limit", "50", "status", list.Status, "cursor", q.Get("cursor")), &list.Rows); v.fault(err) != "" {
+		list.Fault, status = v.fault(err), http.StatusUnprocessableEntity
 	} else if err != nil {
 		v.fail(err)
 		return
@@ -153,7 +153,7 @@ func (s *server) actOnFileJob(v *view) {
 		v.done(at.path(), "job_"+act)
 		return
 	}
-	wrong := fault(err)
+	wrong := v.fault(err)
 	d, failed := v.readFileJob()
 	if wrong == "" || failed != nil {
 		v.fail(err)

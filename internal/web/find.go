@@ -31,7 +31,7 @@ func (s *server) find(v *view) {
 	if text != "" {
 		for _, of := range []func(string) ([]found, error){v.findChannels, v.findPosts} {
 			results, err := of(text)
-			if err != nil && fault(err) == "" {
+			if err != nil && v.fault(err) == "" {
 				v.fail(err)
 				return
 			}

@@ -204,7 +204,7 @@ func (v *view) discover(f *firstRun) {
 		return
 	}
 	if err := v.call(http.MethodPost, "/credentials/"+url.PathEscape(f.bot().AuthRef)+"/discover", nil, &found); err != nil {
-		f.Unheard = fault(err)
+		f.Unheard = v.fault(err)
 		return
 	}
 	f.Unheard = found.Message
@@ -241,11 +241,11 @@ func (s *server) actOnFirst(v *view) {
 	case err == nil && f.Fault == "" && len(f.Fields) == 0:
 		v.redirect(next)
 		return
-	case err != nil && (!errors.As(err, &p) || fault(err) == "" || p.Status == http.StatusNotFound || p.Status == http.StatusForbidden):
+	case err != nil && (!errors.As(err, &p) || v.fault(err) == "" || p.Status == http.StatusNotFound || p.Status == http.StatusForbidden):
 		v.fail(err)
 		return
 	case err != nil && f.Fault == "":
-		f.Fault = fault(err)
+		f.Fault = v.fault(err)
 	}
 	if err := f.read(v); err != nil {
 		v.fail(err)
@@ -306,9 +306,9 @@ func (v *view) addChannels(f *firstRun) error {
 		}
 		fields := map[string]any{"platform": bot.Platform, "target_id": chat.TargetID, "auth_ref": bot.AuthRef, "title": chat.name(), "reason": v.t("reason.first")}
 		if err := v.call(http.MethodPatch, "/channels/"+url.PathEscape(id), fields, nil); err != nil {
-			f.Fields["chat"] = fault(err)
+			f.Fields["chat"] = v.fault(err)
 			if f.Chat == "" {
-				f.Fault = fault(err)
+				f.Fault = v.fault(err)
 			}
 			return err
 		}

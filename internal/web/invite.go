@@ -76,8 +76,8 @@ func (s *server) accept(v *view) {
 		err = v.begin(user)
 	}
 	switch {
-	case err != nil && fault(err) != "":
-		form.Fault = fault(err)
+	case err != nil && v.fault(err) != "":
+		form.Fault = v.fault(err)
 		v.render(http.StatusUnprocessableEntity, invitePage(v, form))
 	case err != nil:
 		v.fail(err)

@@ -54,8 +54,8 @@ type mediaList struct {
 func (s *server) media(v *view) {
 	list := mediaList{Filter: mediaFilterOf(v.r.URL.Query())}
 	status := http.StatusOK
-	if err := v.get(list.Filter.query("/media", list.Filter.Cursor), &list.Rows); fault(err) != "" {
-		list.Fault, status = fault(err), http.StatusUnprocessableEntity
+	if err := v.get(list.Filter.query("/media", list.Filter.Cursor), &list.Rows); v.fault(err) != "" {
+		list.Fault, status = v.fault(err), http.StatusUnprocessableEntity
 	} else if err != nil {
 		v.fail(err)
 		return

@@ -154,7 +154,7 @@ func (s *server) changePost(v *view) {
 		v.done("/posts/"+id, "change_"+kind)
 		return
 	}
-	wrong := fault(err)
+	wrong := v.fault(err)
 	if wrong == "" || kind != "edit" || !v.may("editor") {
 		v.fail(err)
 		return

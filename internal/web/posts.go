@@ -92,7 +92,7 @@ func (s *server) posts(v *view) {
 	status := http.StatusOK
 	if wrong == "" {
 		if err := v.get("/posts?"+query.Encode(), &posts); err != nil {
-			if list.Fault = fault(err); list.Fault == "" {
+			if list.Fault = v.fault(err); list.Fault == "" {
 				v.fail(err)
 				return
 			}

@@ -147,8 +147,8 @@ func (f *recurrenceForm) put(v *view, dry bool) error {
 		f.Faults.addProblem(v, p.Errors)
 		f.Next = nil
 		return nil
-	case err != nil && fault(err) != "":
-		f.Faults.add("", fault(err))
+	case err != nil && v.fault(err) != "":
+		f.Faults.add("", v.fault(err))
 		return nil
 	case err != nil:
 		return err

@@ -135,8 +135,8 @@ func (v *view) invite() {
 	switch {
 	case err == nil:
 		v.showPeople(http.StatusOK, peopleData{Link: v.site() + made.Path, LinkFor: d.Email, Role: rest.Editor})
-	case fault(err) != "":
-		d.Fault = v.or("refused."+problemReason(err), fault(err))
+	case v.fault(err) != "":
+		d.Fault = v.or("refused."+problemReason(err), v.fault(err))
 		v.showPeople(http.StatusUnprocessableEntity, d)
 	default:
 		v.fail(err)
@@ -220,8 +220,8 @@ func (s *server) actOnKeys(v *view) {
 		switch {
 		case err == nil:
 			v.showKeys(http.StatusOK, keysData{Secret: made.Key, Name: d.Name, Role: rest.Editor})
-		case fault(err) != "":
-			d.Fault = fault(err)
+		case v.fault(err) != "":
+			d.Fault = v.fault(err)
 			v.showKeys(http.StatusUnprocessableEntity, d)
 		default:
 			v.fail(err)

@@ -379,9 +379,9 @@ func (f *form) refuse(v *view, err error) (status int, shown bool) {
 		f.Detail = p.Detail
 	}
 	for _, e := range p.Errors {
-		detail := strings.TrimSpace(e.Reason) + ". " + sentenceOf(e.Remedy)
+		detail := v.detailOf(e)
 		if field := f.named(e.Field); field != nil {
-			field.Fault, field.Detail = v.faultWords(e.Reason), detail
+			field.Fault, field.Detail = v.faultWords(e), detail
 		} else {
 			f.Detail = strings.TrimSpace(f.Detail + " " + e.Field + " " + detail)
 		}
@@ -410,13 +410,16 @@ func (f *form) named(path string) *formField {
 	return nil
 }
 
-// faultWords says in the language of the person what is wrong with a value.
-func (v *view) faultWords(reason string) string {
+// faultWords says in the language of the person what is wrong with a value. Rules without a code are known by their words.
+func (v *view) faultWords(e problem.Fault) string {
+	if e.Code != "" {
+		return v.or("fault."+e.Code, v.t("fault.value"))
+	}
 	for _, known := range []struct{ part, key string }{
-		{"is missing", "fault.missing"}, {"out of range", "fault.range"}, {"is unknown", "fault.unknown"}, {"cannot be changed", "fault.fixed"},
-		{"whole number", "fault.whole"}, {"must be a number", "fault.number"}, {"already", "fault.taken"},
+		{"is missing", "fault.missing"}, {"out of range", "fault.out_of_range"}, {"is unknown", "fault.unknown_value"}, {"cannot be changed", "fault.fixed"},
+		{"whole number", "fault.not_whole_number"}, {"must be a number", "fault.not_number"}, {"already", "fault.taken"},
 	} {
-		if strings.Contains(reason, known.part) {
+		if strings.Contains(e.Reason, known.part) {
 			return v.t(known.key)
 		}
 	}

@@ -111,7 +111,7 @@ func (s *server) setSetting(v *view) {
 	}
 	body := map[string]any{"value": value, "reason": cmp.Or(strings.TrimSpace(v.form.Get("reason")), v.t("reason.setup"))}
 	if err := v.call(http.MethodPatch, "/settings/"+pathOf(d.Open), body, nil); err != nil {
-		if words := fault(err); words != "" {
+		if words := v.fault(err); words != "" {
 			d.Fault, d.Detail = v.t("fault.value"), words
 			v.showSettings(http.StatusUnprocessableEntity, d)
 			return

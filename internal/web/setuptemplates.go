@@ -200,7 +200,7 @@ func (v *view) preview(d *templateData) {
 	}
 	var shown templatePreview
 	if err := v.call(http.MethodPost, "/templates/"+pathOf(id)+"/preview", map[string]any{"platform": platform, "template": template, "post": post}, &shown); err != nil {
-		shown = templatePreview{Status: "invalid", Errors: []struct{ Field, Reason, Remedy string }{{Reason: cmp.Or(fault(err), v.t("error.unavailable"))}}}
+		shown = templatePreview{Status: "invalid", Errors: []struct{ Field, Reason, Remedy string }{{Reason: cmp.Or(v.fault(err), v.t("error.unavailable"))}}}
 	}
 	d.Preview = &shown
 }

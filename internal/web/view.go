@@ -291,8 +291,24 @@ func faultOf(e *autopost.ArgumentError) string {
 	return text
 }
 
+// sentence is a field error in words. In another language than English it is that of the rule, if the rule has a code.
+func (v *view) sentence(field string, e problem.Fault) string {
+	if words, known := v.words.words["fault."+e.Code]; known && v.words.code != "en" {
+		return v.or("field."+field, field) + ": " + lowerFirst(words)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s: %s.", field, e.Reason, e.Remedy))
+}
+
+// detailOf is the rule and the remedy of a field error, without the field.
+func (v *view) detailOf(e problem.Fault) string {
+	if words, known := v.words.words["fault."+e.Code]; known && v.words.code != "en" {
+		return words
+	}
+	return strings.TrimSpace(e.Reason) + ". " + sentenceOf(e.Remedy)
+}
+
 // fault returns the words for an error that belongs into the form of the page; "" if it does not.
-func fault(err error) string {
+func (v *view) fault(err error) string {
 	p := (*problem.Problem)(nil)
 	wrong := (*autopost.ArgumentError)(nil)
 	switch {
@@ -306,7 +322,7 @@ func fault(err error) string {
 	}
 	var all []string
 	for _, e := range p.Errors {
-		all = append(all, fmt.Sprintf("%s %s: %s.", e.Field, e.Reason, e.Remedy))
+		all = append(all, v.sentence(e.Field, e))
 	}
 	return strings.Join(all, " ")
 }

@@ -272,7 +272,7 @@ func (d xData) fields() url.Values {
 func (v *view) xPreviewOf(kind, template string) (p xPreview) {
 	err := v.admin(http.MethodPost, "/preview", map[string]any{"type": kind, "template": template, "context": xContext[kind]}, &p)
 	if err != nil {
-		if p.Fault = fault(err); p.Fault == "" {
+		if p.Fault = v.fault(err); p.Fault == "" {
 			p.Fault = v.t("error.unavailable")
 		}
 	}
@@ -334,7 +334,7 @@ func (s *server) configureX(v *view) {
 		body["templates"] = templates
 	}
 	if err := v.admin(http.MethodPut, "/config", body, nil); err != nil {
-		if d.Fault = fault(err); d.Fault == "" {
+		if d.Fault = v.fault(err); d.Fault == "" {
 			v.fail(err)
 			return
 		}
@@ -363,7 +363,7 @@ func (s *server) actOnX(v *view) {
 		v.done("/x-posts", "xposts_"+act)
 		return
 	}
-	wrong := fault(err)
+	wrong := v.fault(err)
 	d, failed := v.readX(nil)
 	if wrong == "" || failed != nil || statusOf(err) != http.StatusConflict {
 		v.fail(err)

@@ -177,6 +177,11 @@ func TestARuleIsChangedOnItsPage(t *testing.T) {
 		require.Contains(t, refused.body, `role="alert"`, field)
 	}
 	require.Equal(t, before, stored())
+	p.cookies["autopost-language"] = "ru"
+	spoken := send("save", "seen", seen, "every", "rule", "rule", "FREQ=SOMETIMES", "date", "2027-01-01", "time", "09:30", "zone", "Europe/Moscow", "text", "One", "text", "Two")
+	require.Contains(t, spoken.body, "правило не читается", "what is wrong is said in the language of the person")
+	require.NotContains(t, spoken.body, "SOMETIMES is")
+	p.cookies["autopost-language"] = "en"
 	require.Equal(t, at+"?done=recurrence", send("save", form("text", "Two and more")...).header.Get("Location"))
 	require.Equal(t, `FREQ=DAILY;INTERVAL=2 2027-01-01 09:30:00 [{"tags": ["утро"], "text": "One"}, {"tags": ["утро"], "text": "Two and more"}]`, stored())
 

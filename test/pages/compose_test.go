@@ -202,6 +202,21 @@ func TestAFailedSubmissionIsRetried(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, p.get("/submissions/0199c6a0-0000-7000-8000-000000000000").status)
 }
 
+// A person reads what is wrong with a post in the language of the pages.
+func TestFaultsOfAPostAreInTheLanguageOfThePerson(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	written := []string{"endpoint", "in", "text", "A post", "to", "tags", "when", "now", "zone", "UTC", "link", "ftp://example.org", "button_text", "Open", "button_url", "nowhere", "button_row", ""}
+	english := p.post("/compose/plan", written...).body
+	require.Contains(t, english, "link must be an http or https URL")
+	p.cookies["autopost-language"] = "ru"
+	russian := p.post("/compose/plan", written...).body
+	require.Contains(t, russian, "напишите адрес http или https без пробелов")
+	require.Contains(t, russian, "у каждой кнопки должны быть текст до 128 знаков")
+	require.NotContains(t, russian, "must be")
+}
+
 // A picture is shown beside its alternative text.
 func TestADraftShowsItsPictures(t *testing.T) {
 	t.Parallel()

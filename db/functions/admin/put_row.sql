@@ -42,6 +42,20 @@ select case
 	end
 $$;
 
+create or replace function autopost.field_code(p_value jsonb, p_rule jsonb) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: the code of the rule that a value breaks, for a value with a field_fault.
+select case
+	when coalesce(p_value, 'null') in ('null', '""') then 'missing'
+	when p_rule ->> 'is' = 'integer' and (jsonb_typeof(p_value) <> 'number' or (p_value #>> '{}')::numeric % 1 <> 0)
+		then 'not_whole_number'
+	when p_rule ->> 'is' = 'number' and jsonb_typeof(p_value) <> 'number' then 'not_number'
+	when p_rule ? 'in' then 'unknown_value'
+	when p_rule ->> 'is' in ('number', 'integer') then 'out_of_range'
+	else 'wrong_type' end
+$$;
+
 create or replace function autopost.field_remedy(p_rule jsonb) returns text
 language sql immutable parallel safe
 as $$
@@ -116,7 +130,8 @@ begin
 		else autopost.field_fault(a.value, r.rule) end as fault) t
 	cross join lateral jsonb_array_elements(autopost.field_error(a.key, t.fault,
 		case t.fault when 'cannot be changed' then 'add another one, and disable this'
-			else autopost.field_remedy(r.rule) end)) e
+			else autopost.field_remedy(r.rule) end,
+		case t.fault when 'cannot be changed' then 'fixed' else autopost.field_code(a.value, r.rule) end)) e
 	where t.fault is not null and a.value is distinct from p_before -> a.key;
 	return jsonb_build_object('created', p_before is null, 'before', coalesce(p_before, '{}'), 'after', v_after,
 		'defaults', v_defaults, 'errors', v_errors);
