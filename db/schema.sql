@@ -5702,7 +5702,7 @@ begin
 	elsif jsonb_typeof(p_buttons) <> 'array' or exists (select 1 from jsonb_array_elements(p_buttons) r
 		where jsonb_typeof(r.value) <> 'array') then
 		return autopost.field_error('buttons', 'must be an array of rows',
-			'write [[{"text": "Open", "url": "https://…"}]]');
+			'write [[{"text": "Open", "url": "https://…"}]]', 'wrong_type');
 	elsif exists (
 		select 1 from jsonb_array_elements(p_buttons) r, jsonb_array_elements(r.value) b
 		where jsonb_typeof(b.value) <> 'object' or coalesce(btrim(b.value ->> 'text'), '') = ''
@@ -5710,7 +5710,8 @@ begin
 		or autopost.canonical_url(b.value ->> 'url') is null or length(b.value ->> 'url') > 2048
 	) then
 		return autopost.field_error('buttons',
-			'every button needs a text of 1 to 128 characters and an http or https URL', 'correct the button');
+			'every button needs a text of 1 to 128 characters and an http or https URL', 'correct the button',
+				'bad_button');
 	end if;
 	return '[]';
 end
@@ -15320,14 +15321,34 @@ $$;
 
 
 --
--- Name: field_error(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: field_code(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.field_error(p_field text, p_reason text, p_remedy text) RETURNS jsonb
+CREATE FUNCTION autopost.field_code(p_value jsonb, p_rule jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: one error as {field, reason, remedy}.
-select jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy))
+-- Purpose: the code of the rule that a value breaks, for a value with a field_fault.
+select case
+	when coalesce(p_value, 'null') in ('null', '""') then 'missing'
+	when p_rule ->> 'is' = 'integer' and (jsonb_typeof(p_value) <> 'number' or (p_value #>> '{}')::numeric % 1 <> 0)
+		then 'not_whole_number'
+	when p_rule ->> 'is' = 'number' and jsonb_typeof(p_value) <> 'number' then 'not_number'
+	when p_rule ? 'in' then 'unknown_value'
+	when p_rule ->> 'is' in ('number', 'integer') then 'out_of_range'
+	else 'wrong_type' end
+$$;
+
+
+--
+-- Name: field_error(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.field_error(p_field text, p_reason text, p_remedy text, p_code text DEFAULT NULL::text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: one error as {field, reason, remedy}, with the code of its rule if it has one.
+select jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy)
+	|| case when p_code is null then '{}' else jsonb_build_object('code', p_code) end)
 $$;
 
 
@@ -20060,6 +20081,21 @@ CREATE FUNCTION autopost.late_start(p_delivery_id uuid, p_trace_id uuid) RETURNS
     AS $$
 -- Purpose: the meta of a send_attempt that the commit writes because start_call was left out.
 select jsonb_build_object('idempotency_key', p_delivery_id, 'trace_id', p_trace_id, 'told', 'late')
+$$;
+
+
+--
+-- Name: later(timestamp with time zone, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.later(p_at timestamp with time zone, p_by interval) RETURNS timestamp with time zone
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: p_at + p_by for an interval without days and months. Unlike the operator it may use columns in
+--          UPDATE on a cluster: with days it would depend on the time zone of the session.
+begin
+	return p_at + p_by;
+end
 $$;
 
 
@@ -25117,29 +25153,30 @@ begin
 	if p_media is null then
 		return v_errors;
 	elsif jsonb_typeof(p_media) <> 'array' then
-		return autopost.field_error('media', 'must be an array', 'write [{"type": "image", "url": "https://…"}]');
+		return autopost.field_error('media', 'must be an array', 'write [{"type": "image", "url": "https://…"}]',
+			'wrong_type');
 	elsif jsonb_array_length(p_media) > 50 then
-		return autopost.field_error('media', 'has more than 50 items', 'split the post');
+		return autopost.field_error('media', 'has more than 50 items', 'split the post', 'too_many');
 	end if;
 	for v_item in select e.value, e.ordinality - 1 as n from jsonb_array_elements(p_media) with ordinality e loop
 		v_at := format('media[%s]', v_item.n);
 		if jsonb_typeof(v_item.value) <> 'object' then
 			v_errors := v_errors || autopost.field_error(v_at, 'must be an object',
-				'write {"type": "image", "url": "https://…"}');
+				'write {"type": "image", "url": "https://…"}', 'wrong_type');
 			continue;
 		end if;
 		if coalesce(v_item.value ->> 'type', '') not in ('image', 'video', 'audio', 'file', 'animation') then
 			v_errors := v_errors || autopost.field_error(v_at || '.type', 'is unknown or missing',
-				'use image, video, audio, file or animation');
+				'use image, video, audio, file or animation', 'unknown_value');
 		end if;
 		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id',
 			v_item.value ->> 'attachment_token') = 0 then
 			v_errors := v_errors || autopost.field_error(v_at, 'has no content',
-				'give url, blob_ref, file_id or attachment_token');
+				'give url, blob_ref, file_id or attachment_token', 'missing');
 		end if;
 		if v_item.value ? 'url' and autopost.canonical_url(v_item.value ->> 'url') is null then
 			v_errors := v_errors || autopost.field_error(v_at || '.url', 'must be an http or https URL',
-				'give an absolute URL without spaces');
+				'give an absolute URL without spaces', 'not_url');
 		end if;
 		if v_item.value ? 'blob_ref' and v_item.value ->> 'blob_ref' !~ '^sha256:[0-9a-f]{64}$' then
 			v_errors := v_errors || autopost.field_error(v_at || '.blob_ref', 'must be a media reference',
@@ -25154,7 +25191,7 @@ begin
 		end if;
 		if v_item.value ? 'auth_ref' and not v_item.value ?| '{file_id,attachment_token}' then
 			v_errors := v_errors || autopost.field_error(v_at || '.auth_ref',
-				'must stand beside file_id or attachment_token', 'leave it out');
+				'must stand beside file_id or attachment_token', 'leave it out', 'conflicting');
 		end if;
 		v_errors := v_errors || coalesce(autopost.medium_meta_errors(v_item.value -> 'meta', v_at || '.meta'), '[]');
 	end loop;
@@ -25241,7 +25278,7 @@ CREATE FUNCTION autopost.medium_meta_errors(p_meta jsonb, p_at text) RETURNS jso
 -- Purpose: the errors of the meta of a medium at p_at: {filename, width, height, duration}.
 select case
 	when jsonb_typeof(p_meta) <> 'object'
-		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}')
+		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}', 'wrong_type')
 	else (
 		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key),
 			'[]')
@@ -27781,7 +27818,7 @@ declare
 	v_field record;
 begin
 	if jsonb_typeof(p_raw) is distinct from 'object' then
-		return autopost.field_error('', 'a post must be a JSON object', 'send {"text": "…"}');
+		return autopost.field_error('', 'a post must be a JSON object', 'send {"text": "…"}', 'wrong_type');
 	end if;
 	for v_field in
 		select f.key, f.value, w.kind from jsonb_each(p_raw) f
@@ -27793,7 +27830,7 @@ begin
 		where jsonb_typeof(f.value) <> w.kind
 	loop
 		v_errors := v_errors || autopost.field_error(v_field.key, format('must be a JSON %s', v_field.kind),
-			'correct the type, or leave the field out');
+			'correct the type, or leave the field out', 'wrong_type');
 	end loop;
 	if v_errors <> '[]' then
 		return v_errors;
@@ -27808,45 +27845,50 @@ begin
 	end if;
 	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = ''
 		and coalesce(p_raw -> 'media', '[]') = '[]' and not p_raw ? 'template' then
-		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media');
+		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media',
+			'empty_post');
 	end if;
 	if length(p_raw ->> 'text') > 100000 then
-		v_errors := v_errors || autopost.field_error('text', 'is longer than 100000 characters', 'shorten it');
+		v_errors := v_errors || autopost.field_error('text', 'is longer than 100000 characters', 'shorten it',
+			'too_long');
 	end if;
 	if p_raw ? 'source_ref' and length(p_raw ->> 'source_ref') not between 1 and 512 then
 		v_errors := v_errors || autopost.field_error('source_ref', 'must have 1 to 512 characters',
-			'use the id of the post at its source');
+			'use the id of the post at its source', 'too_long');
 	end if;
 	if p_raw ? 'parse_mode' and p_raw ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
-		v_errors := v_errors || autopost.field_error('parse_mode', 'is unknown', 'use HTML, Markdown or None');
+		v_errors := v_errors || autopost.field_error('parse_mode', 'is unknown', 'use HTML, Markdown or None',
+			'unknown_value');
 	end if;
 	if p_raw ? 'link' and btrim(p_raw ->> 'link') <> '' and autopost.canonical_url(p_raw ->> 'link') is null then
 		v_errors := v_errors || autopost.field_error('link', 'must be an http or https URL',
-			'give an absolute URL without spaces');
+			'give an absolute URL without spaces', 'not_url');
 	end if;
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'must be a time with an offset',
-			'write 2026-12-01T10:00:00+03:00');
+			'write 2026-12-01T10:00:00+03:00', 'not_time');
 	elsif autopost.timestamp_of(p_raw ->> 'scheduled_for') > autopost.now_ts() + autopost.schedule_horizon() then
 		v_errors := v_errors || autopost.field_error('scheduled_for', format('must be within %s',
-			autopost.schedule_horizon()), 'choose an earlier time');
+			autopost.schedule_horizon()), 'choose an earlier time', 'too_late');
 	end if;
 	if p_raw ? 'occurrence' and autopost.timestamp_of(p_raw ->> 'occurrence') is null then
 		v_errors := v_errors || autopost.field_error('occurrence', 'must be a time with an offset',
-			'write 2026-12-01T10:00:00+03:00');
+			'write 2026-12-01T10:00:00+03:00', 'not_time');
 	end if;
 	v_errors := v_errors || autopost.slot_errors(p_raw);
 	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
 		v_errors := v_errors || autopost.field_error('remove_at', 'must be a time with an offset',
-			'write 2026-12-01T18:00:00+03:00');
+			'write 2026-12-01T18:00:00+03:00', 'not_time');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.timestamp_of(p_raw ->> 'scheduled_for') then
-		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time');
+		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time',
+			'wrong_order');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.now_ts() then
-		v_errors := v_errors || autopost.field_error('remove_at', 'must be in the future', 'choose a later time');
+		v_errors := v_errors || autopost.field_error('remove_at', 'must be in the future', 'choose a later time',
+			'not_future');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') > autopost.now_ts()
 		+ autopost.setting_interval('delivery_retention_days') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',
-			'choose an earlier time, or raise the setting delivery_retention_days');
+			'choose an earlier time, or raise the setting delivery_retention_days', 'too_late');
 	end if;
 	if p_raw ?| autopost.thread_fields() then
 		v_errors := v_errors || autopost.thread_errors(p_raw, '', autopost.parts_of(p_raw -> 'media', 'array'));
@@ -31144,7 +31186,8 @@ begin
 		else autopost.field_fault(a.value, r.rule) end as fault) t
 	cross join lateral jsonb_array_elements(autopost.field_error(a.key, t.fault,
 		case t.fault when 'cannot be changed' then 'add another one, and disable this'
-			else autopost.field_remedy(r.rule) end)) e
+			else autopost.field_remedy(r.rule) end,
+		case t.fault when 'cannot be changed' then 'fixed' else autopost.field_code(a.value, r.rule) end)) e
 	where t.fault is not null and a.value is distinct from p_before -> a.key;
 	return jsonb_build_object('created', p_before is null, 'before', coalesce(p_before, '{}'), 'after', v_after,
 		'defaults', v_defaults, 'errors', v_errors);
@@ -39664,10 +39707,10 @@ select case
 	when p_raw ->> 'slot' <> 'next_free'
 		then autopost.field_error('slot', format('must be next_free, got %s', p_raw ->> 'slot'), 'write "next_free"')
 	when p_raw ? 'scheduled_for' then autopost.field_error('slot', 'must not stand beside scheduled_for',
-		'give a time or a slot')
+		'give a time or a slot', 'conflicting')
 	when p_raw ? 'remove_at' then autopost.field_error('slot',
 		'must not stand beside remove_at, because it may be later',
-		'give a time, or ask for the removal after the post was sent')
+		'give a time, or ask for the removal after the post was sent', 'conflicting')
 	else '[]' end
 $$;
 
@@ -41229,14 +41272,14 @@ begin
 		select case
 			when not p_payload ? p_field then '[]'::jsonb
 			when jsonb_typeof(p_payload -> p_field) <> 'array'
-				then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]')
+				then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]', 'wrong_type')
 			when jsonb_array_length(p_payload -> p_field) > p_max
-				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
+				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer', 'too_many')
 			when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
 				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = ''
 					or length(e.value #>> '{}') > 2048)
 				then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
-					'remove or correct it')
+					'remove or correct it', 'wrong_type')
 			else '[]' end);
 end
 $$;
@@ -42491,13 +42534,15 @@ begin
 	if p_template is null then
 		return '[]';
 	elsif coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true) then
-		return autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}');
+		return autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}',
+			'missing');
 	elsif jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object' then
-		return autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}');
+		return autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}', 'wrong_type');
 	end if;
 	return (
 		select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
-			'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+			'must be a text of at most 20000 characters', 'give a string or a number',
+				'too_long') -> 0 order by e.key), '[]')
 		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
 		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000);
 end
@@ -43711,7 +43756,8 @@ begin
 	for v_variant in select v.key, v.value from jsonb_each(p_raw -> 'variants') v order by v.key loop
 		v_at := 'variants.' || v_variant.key;
 		if jsonb_typeof(v_variant.value) <> 'object' then
-			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
+			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}',
+				'wrong_type');
 			continue;
 		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons',
 			'disable_preview'] || autopost.thread_fields() || autopost.post_fields() || autopost.video_fields()) then
@@ -43726,16 +43772,16 @@ begin
 			where jsonb_typeof(f.value) <> w.kind)
 		then
 			v_errors := v_errors || autopost.field_error(v_at, 'has a field of a wrong type',
-				'text, parse_mode and link are strings, media is an array, disable_preview true or false');
+				'text, parse_mode and link are strings, media is an array, disable_preview true or false', 'wrong_type');
 			continue;
 		end if;
 		if v_variant.value ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
 			v_errors := v_errors || autopost.field_error(v_at || '.parse_mode', 'is unknown',
-				'use HTML, Markdown or None');
+				'use HTML, Markdown or None', 'unknown_value');
 		end if;
 		if btrim(v_variant.value ->> 'link') <> '' and autopost.canonical_url(v_variant.value ->> 'link') is null then
 			v_errors := v_errors || autopost.field_error(v_at || '.link', 'must be an http or https URL',
-				'give an absolute URL without spaces, or "" for none');
+				'give an absolute URL without spaces, or "" for none', 'not_url');
 		end if;
 		v_media := v_variant.value -> 'media';
 		if exists (select 1 from jsonb_array_elements(v_media) m group by m.value having count(*) > 1
@@ -43743,7 +43789,7 @@ begin
 				coalesce(jsonb_array_length(p_raw -> 'media'), 0) - 1) g))
 		then
 			v_errors := v_errors || autopost.field_error(v_at || '.media', 'must select media of the post',
-				'give their places, each once, beginning with 0');
+				'give their places, each once, beginning with 0', 'unknown_value');
 		end if;
 		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')),
 			'[]')
