@@ -93,7 +93,7 @@ func (w *Worker) releaseLost(ctx context.Context) (next time.Duration, err error
 	return next, err
 }
 
-// soonerOf returns the shorter pause; 0 is none.
+// soonerOf returns the shorter pause; 0 means no pause.
 func soonerOf(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

@@ -40,7 +40,8 @@ begin
 		from (
 			(select x.provider, x.auth_ref, x.last_error, x.last_call_at from autopost.bot_outbox x
 			where x.workspace_id = p_workspace_id and x.status in ('retry', 'sending')
-				and x.last_error is not null and x.last_call_at > v_since and not autopost.is_rate_limit(x.last_error) limit v_most)
+				and x.last_error is not null and x.last_call_at > v_since
+				and not autopost.is_rate_limit(x.last_error) limit v_most)
 			union all
 			(select x.provider, x.auth_ref, x.last_error, x.last_call_at from autopost.bot_outbox x
 			where x.workspace_id = p_workspace_id and x.status in ('failed_permanent', 'dead')
@@ -48,7 +49,8 @@ begin
 		group by o.provider, o.auth_ref
 		order by o.provider, o.auth_ref limit 100) b
 	cross join lateral autopost.finding('bot_replies_failing', format('bot:%s/%s', b.provider, b.auth_ref), b.n,
-		(p_level ->> 'alert_bot_reply_failures_10m')::numeric, format('bot %s/%s: the calls of %s failed in 10 minutes: %s',
+		(p_level ->> 'alert_bot_reply_failures_10m')::numeric,
+		format('bot %s/%s: the calls of %s failed in 10 minutes: %s',
 			b.provider, b.auth_ref, autopost.how_many(b.n, v_most, 'reply', 'replies'),
 			concat_ws(': ', b.error ->> 'code', left(b.error ->> 'message', 200))),
 		jsonb_build_object('code', b.error -> 'code')) f;
@@ -72,7 +74,8 @@ begin
 		(p_level ->> 'alert_bot_fallback_percent')::numeric,
 		format('no rule answered %s of the last %s messages to the bot', m.unmatched, m.n))
 	from (
-		select count(*) as n, count(*) filter (where autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta)) as unmatched
+		select count(*) as n,
+			count(*) filter (where autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta)) as unmatched
 		from (
 			select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
 			where x.workspace_id = p_workspace_id and x.ts > p_now - interval '1 hour'

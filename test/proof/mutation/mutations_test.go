@@ -152,7 +152,7 @@ var plants = []plant{
 		edits: []edit{{
 			"internal/bot/send.go", "\tif !worker.Sleep(ctx, min(start.SendIn, longestSlot)) {\n", "\tif false {\n",
 		}},
-		scenario: "dialog with the shop bot", caught: "within the rate of the chat",
+		scenario: "dialog with the shop bot", caught: "no reply goes out before its slot",
 	},
 	{
 		bug: "a press is not ended",
