@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"path"
-	"regexp"
 	"strings"
 	"sync"
 )
@@ -61,25 +60,6 @@ var assets = sync.OnceValue(func() map[string]asset {
 	}
 	return all
 })
-
-// blanks are comments and spaces without meaning, in the way that our stylesheets are written.
-var blanks = regexp.MustCompile(`(?s)/\*.*?\*/|\s*;?\s*(})\s*|\s*([{};,>])\s*|(:) |\s+`)
-
-// minified returns a stylesheet without its blanks.
-func minified(sheet []byte) []byte {
-	return blanks.ReplaceAllFunc(sheet, func(blank []byte) []byte {
-		switch kept := bytes.TrimSpace(blank); {
-		case bytes.HasPrefix(kept, []byte("/*")):
-			return nil
-		case len(kept) == 0:
-			return []byte(" ")
-		case bytes.HasSuffix(kept, []byte("}")):
-			return []byte("}")
-		default:
-			return kept
-		}
-	})
-}
 
 // address returns the address of an asset.
 func address(name string) string { return assets()[name].address }
