@@ -2220,7 +2220,6 @@ declare
 	v_ready timestamptz[];
 	v_last int := 1;
 	v_active text[];
-	v_limits autopost.platform_limits[];
 begin
 	loop
 		select array_agg(p.workspace_id), array_agg(p.platform), array_agg(p.rate_group), array_agg(p.ready_at)
@@ -2239,12 +2238,10 @@ begin
 		v_last := cardinality(v_workspaces);
 		v_active := array(select w.workspace_id from autopost.workspaces w
 			where w.workspace_id = any (v_workspaces) and w.status = 'active');
-		v_limits := array(select row(l.*)::autopost.platform_limits from autopost.platform_limits l
-			where l.workspace_id = any (v_active));
 		return query
 		select g.workspace_id, g.platform, min(r.at)
 		from unnest(v_workspaces, v_platforms, v_groups, v_ready) g (workspace_id, platform, rate_group, ready_at)
-		left join unnest(v_limits) l on l.workspace_id = g.workspace_id and l.platform = g.platform
+		left join autopost.limits_of(v_active) l on l.workspace_id = g.workspace_id and l.platform = g.platform
 			and l.rate_group = g.rate_group
 		cross join lateral (select autopost.group_ready_at(g.ready_at, l, v_ahead) as at) r
 		where g.workspace_id = any (v_active) and (p_capacity = '[]'
@@ -2680,9 +2677,7 @@ declare
 	v_horizon interval := autopost.slot_horizon();
 	v_now timestamptz;
 	v_doubtful jsonb;
-	v_slots jsonb := '{}';
 	v_overdue boolean;
-	v_late record;
 	v_answer jsonb;
 	v_prefix text;
 	v_salt text := gen_random_uuid();
@@ -2691,26 +2686,8 @@ declare
 	v_lease timestamptz;
 	v_deadline timestamptz; -- of the calls with this claim time and lease: mostly all
 begin
-	v_ids := autopost.uuids_of(p_items, 'delivery_id');
-	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
-		where coalesce(i.value ->> 'claim_token', '') = ''));
-	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'),
-		jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
-	into v_tokens, v_places
-	from jsonb_array_elements(p_items) with ordinality i;
-	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i
-		where v_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
-		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present),
-			jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
-		into v_tokens, v_places -- if a delivery has several tokens, the current one
-		from (
-			select i.value, i.ordinality, exists (
-				select 1 from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality]
-					and d.claim_token = i.value ->> 'claim_token') as present
-			from jsonb_array_elements(p_items) with ordinality i) i;
-	end if;
-	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- without duplicates
+	select c.o_ids, c.o_tokens, c.o_places into v_ids, v_tokens, v_places
+	from autopost.claims_to_start(p_workspace_id, p_items) c;
 	select array_agg(distinct d.channel_id), min(d.claimed_at), min(d.sending_lease_until),
 		coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false)
 	into v_channels, v_since, v_lease, v_overdue
@@ -2730,27 +2707,7 @@ begin
 	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now,
 		autopost.windows_of(p_workspace_id, v_channels, v_now));
 	if v_overdue then
-		for v_late in -- a started call waits for a slot at any distance
-			select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
-			from (
-				select d.delivery_id, d.send_at, d.call_begun_at is not null as begun
-				from unnest(v_ids) u (id)
-				cross join lateral (select d.* from autopost.deliveries d
-					where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-				where (d.send_at < v_before or d.send_at > v_now + v_horizon) and d.status = 'sending'
-					and d.claim_token = v_tokens ->> d.delivery_id::text
-				and d.sending_lease_until > v_now) l
-			where l.send_at < v_before or not l.begun
-			group by l.begun
-			order by l.begun desc
-		loop
-			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
-				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
-		end loop;
-		update autopost.deliveries d
-		set send_at = autopost.instant_of(v_slots ->> d.delivery_id::text)
-		where d.workspace_id = p_workspace_id
-			and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
+		perform autopost.replace_late_slots(p_workspace_id, v_ids, v_tokens, v_before, v_now);
 	end if;
 	with begun as (
 		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at,
@@ -2768,11 +2725,12 @@ begin
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
+		select w.workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
 			b.message_id, b.channel_id, b.begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
 	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text,
 		v_answer || jsonb_build_object('send_at', b.send_at,
@@ -2780,7 +2738,8 @@ begin
 			else autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin) end)), '{}'),
 		array_agg(b.delivery_id), array_agg(b.begun_at)
 	into o_begun, v_ids, v_begun_at
-	from begun b;
+	from begun b
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	update autopost.deliveries d
 	set call_begun_at = u.slot
 	from autopost.few(v_ids, null, null, v_begun_at) u
@@ -3164,6 +3123,7 @@ CREATE FUNCTION autopost.begin_removal(p_blob_ref text) RETURNS jsonb
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_token text := gen_random_uuid()::text;
+	v_stale timestamptz := v_now - autopost.media_removal_time();
 begin
 	if exists (
 		select 1 from autopost.workspaces w
@@ -3175,7 +3135,7 @@ begin
 	end if;
 	insert into autopost.media_removals as r (blob_ref, token, begun_at) values (p_blob_ref, v_token, v_now)
 	on conflict (blob_ref) do update set token = excluded.token, begun_at = excluded.begun_at
-	where r.begun_at <= v_now - autopost.media_removal_time();
+	where r.begun_at <= v_stale;
 	return case when found then jsonb_build_object('applied', true, 'token', v_token)
 		else '{"applied": false, "reason": "busy"}' end;
 end
@@ -4059,6 +4019,37 @@ $$;
 
 
 --
+-- Name: bot_gauges(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_gauges(p_workspace_id text, p_since timestamp with time zone) RETURNS TABLE(line text, messages bigint)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the rows of bot_metrics of one workspace.
+-- Reads:   bot_logs, bot_inbox.
+begin
+	return query
+	select case when autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) then 'unmatched' else l.kind end, count(*)
+	from (
+		select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
+		where x.workspace_id = p_workspace_id and x.ts > p_since
+			and x.kind in ('matched', 'fallback', 'guarded', 'escalated', 'relayed')
+		order by x.ts desc limit 10000) l
+	group by 1;
+	return query
+	select case when i.tries = 5 then 'given_up' when i.error is not null then 'failing' else 'waiting' end, count(*)
+	from (
+		(select x.tries, x.error from autopost.bot_inbox x
+		where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries < 5 limit 10000)
+		union all
+		(select x.tries, x.error from autopost.bot_inbox x
+		where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries = 5 limit 10000)) i
+	group by 1;
+end
+$$;
+
+
+--
 -- Name: bot_give_up(jsonb, jsonb, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4549,33 +4540,22 @@ CREATE FUNCTION autopost.bot_metrics() RETURNS TABLE(workspace_id text, line tex
 declare
 	v_since timestamptz := autopost.now_ts() - interval '10 minutes';
 	v_mine text[];
+	v_id text;
+	v_counted jsonb[] := '{}';
 begin
 	perform autopost.enter_all_workspaces();
 	v_mine := autopost.own_workspaces();
+	for v_id in
+		select w.workspace_id from autopost.workspaces w where v_mine is null or w.workspace_id = any (v_mine)
+	loop
+		v_counted := v_counted || array(select jsonb_build_object('workspace_id', v_id, 'line', g.line, 'messages', g.messages)
+			from autopost.bot_gauges(v_id, v_since) g);
+	end loop;
 	return query
 	with counted as materialized (
-		select w.workspace_id, m.line, m.messages
-		from autopost.workspaces w
-		cross join lateral (
-			select case when autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) then 'unmatched' else l.kind end
-				as line, count(*) as messages
-			from (
-				select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
-				where x.workspace_id = w.workspace_id and x.ts > v_since
-					and x.kind in ('matched', 'fallback', 'guarded', 'escalated', 'relayed')
-				order by x.ts desc limit 10000) l
-			group by 1
-			union all
-			select case when i.tries = 5 then 'given_up' when i.error is not null then 'failing' else 'waiting' end,
-				count(*)
-			from (
-				(select x.tries, x.error from autopost.bot_inbox x
-				where x.workspace_id = w.workspace_id and x.status = 'received' and x.tries < 5 limit 10000)
-				union all
-				(select x.tries, x.error from autopost.bot_inbox x
-				where x.workspace_id = w.workspace_id and x.status = 'received' and x.tries = 5 limit 10000)) i
-			group by 1) m
-		where v_mine is null or w.workspace_id = any (v_mine)
+		select c.workspace_id, c.line, c.messages
+		from unnest(v_counted) u (row)
+		cross join lateral jsonb_to_record(u.row) c (workspace_id text, line text, messages bigint)
 	), placed as (
 		select c.workspace_id, row_number() over (order by sum(c.messages) desc, c.workspace_id) as place
 		from counted c group by c.workspace_id
@@ -5722,7 +5702,7 @@ begin
 	elsif jsonb_typeof(p_buttons) <> 'array' or exists (select 1 from jsonb_array_elements(p_buttons) r
 		where jsonb_typeof(r.value) <> 'array') then
 		return autopost.field_error('buttons', 'must be an array of rows',
-			'write [[{"text": "Open", "url": "https://…"}]]');
+			'write [[{"text": "Open", "url": "https://…"}]]', 'wrong_type');
 	elsif exists (
 		select 1 from jsonb_array_elements(p_buttons) r, jsonb_array_elements(r.value) b
 		where jsonb_typeof(b.value) <> 'object' or coalesce(btrim(b.value ->> 'text'), '') = ''
@@ -5730,7 +5710,8 @@ begin
 		or autopost.canonical_url(b.value ->> 'url') is null or length(b.value ->> 'url') > 2048
 	) then
 		return autopost.field_error('buttons',
-			'every button needs a text of 1 to 128 characters and an http or https URL', 'correct the button');
+			'every button needs a text of 1 to 128 characters and an http or https URL', 'correct the button',
+				'bad_button');
 	end if;
 	return '[]';
 end
@@ -5767,29 +5748,45 @@ CREATE FUNCTION autopost.calendar(p_workspace_id text, p_from timestamp with tim
 --          the size of the queue and its history.
 -- Returns: {"items": [{"at": first time, "kind": "sent" | "queued" | "expected", "message_id",
 --          "recurrence_id", "channels": their number}], "more": true if there are more than 5,000
---          items}, ordered by "at".
+--          items or more than 100,000 deliveries}, ordered by "at".
 -- Raises:  AP001 for a wrong argument; an interval has at most 100 days.
 -- Reads:   channels, deliveries, messages, recurrences, occurrences.
 declare
 	v_items jsonb;
+	v_rows bigint;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_calendar(p_workspace_id, p_from, p_until, p_channel_id);
-	with items as materialized (
+	with all_items as materialized (
 		select c.at, c.kind, c.message_id, c.recurrence_id, c.channels
 		from autopost.calendar_items(p_workspace_id, p_from, p_until, p_channel_id) c
+	), items as materialized (
+		select a.at, a.kind, a.message_id, a.recurrence_id, a.channels from all_items a
 		order by 1, 2, 3
 		limit 5001)
 	select jsonb_agg(jsonb_build_object('at', i.at, 'kind', i.kind, 'message_id', i.message_id, 'recurrence_id',
-		coalesce(i.recurrence_id, r.recurrence_id), 'channels', i.channels) order by i.at, i.kind, i.message_id)
-	into v_items
+		coalesce(i.recurrence_id, r.recurrence_id), 'channels', i.channels) order by i.at, i.kind, i.message_id),
+		(select sum(a.channels) from all_items a where a.kind <> 'expected')
+	into v_items, v_rows
 	from items i
 	left join autopost.recurrences_of(p_workspace_id, array(select n.message_id from items n
 		where n.message_id is not null)) r on r.message_id = i.message_id;
 	return jsonb_build_object('items', coalesce(jsonb_path_query_array(v_items, '$[0 to 4999]'), '[]'), 'more',
-		coalesce(jsonb_array_length(v_items) > 5000, false));
+		coalesce(jsonb_array_length(v_items) > 5000 or v_rows >= autopost.calendar_bound(), false));
 end
 $_$;
+
+
+--
+-- Name: calendar_bound(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.calendar_bound() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how many deliveries a calendar reads at most: about 0.1 s of a processor.
+select 100000
+$$;
 
 
 --
@@ -5805,11 +5802,13 @@ CREATE FUNCTION autopost.calendar_days(p_workspace_id text, p_from timestamp wit
 --          calendar for the items and their cost.
 -- Returns: {"days": [{"day": "2026-12-01", "sent", "queued", "expected", "items": [{"at", "kind", "message_id",
 --          "recurrence_id", "channels", "excerpt"}]}], "closed": the hours of at most eight days in which most
---          channels are outside their posting window}. Days without items are missing.
+--          channels are outside their posting window, "more": true if there are more than 100,000 deliveries; then
+--          numbers may be too small}. Days without items are missing.
 -- Raises:  AP001 for a wrong argument; an interval has at most 100 days.
 -- Reads:   channels, deliveries, messages, recurrences, occurrences.
 declare
 	v_days jsonb;
+	v_rows bigint;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_calendar(p_workspace_id, p_from, p_until, p_channel_id), autopost.require_argument('shown',
@@ -5838,15 +5837,16 @@ begin
 		group by s.day
 	)
 	select jsonb_agg(jsonb_build_object('day', d.day, 'sent', d.sent, 'queued', d.queued, 'expected', d.expected,
-		'items', coalesce(t.items, '[]')) order by d.day) into v_days
+		'items', coalesce(t.items, '[]')) order by d.day), sum(d.rows) into v_days, v_rows
 	from (
 		select i.day, count(*) filter (where i.kind = 'sent') as sent, count(*) filter (where i.kind = 'queued') as queued,
-			count(*) filter (where i.kind = 'expected') as expected
+			count(*) filter (where i.kind = 'expected') as expected,
+			sum(i.channels) filter (where i.kind <> 'expected') as rows
 		from items i group by i.day) d
 	left join texts t on t.day = d.day;
 	return jsonb_build_object('days', coalesce(v_days, '[]'), 'closed', case
 		when p_until <= p_from + interval '8 days' then autopost.closed_hours(p_workspace_id, p_from, p_until)
-		else '[]' end);
+		else '[]' end, 'more', coalesce(v_rows >= autopost.calendar_bound(), false));
 end
 $$;
 
@@ -5879,12 +5879,18 @@ CREATE FUNCTION autopost.calendar_rows(p_workspace_id text, p_from timestamp wit
     SET enable_sort TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
--- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight.
+-- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight. At most
+--          calendar_bound, channel by channel: the posts of the first channels are usually those of all.
 --          The orders name the indexes: with stale statistics the planner takes the table for small
 --          and would read all of a channel.
 -- Reads:   channels, deliveries.
 begin
 	return query
+	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
+	from autopost.in_flight(p_workspace_id) d
+	where (p_channel_id is null or d.channel_id = p_channel_id)
+		and d.due_at >= p_from and d.due_at < p_until)
+	union all
 	select x.kind, x.at, x.message_id, x.trace_id, x.planned_at
 	from (
 		select c.channel_id from autopost.channels c
@@ -5903,12 +5909,7 @@ begin
 			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at >= p_from and d.due_at < p_until
 		order by d.due_at)) x
-	union all
-	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
-	from autopost.in_flight(p_workspace_id) d
-	where (p_channel_id is null or d.channel_id = p_channel_id)
-		and d.due_at >= p_from and d.due_at < p_until
-	order by d.claimed_at);
+	limit autopost.calendar_bound();
 end
 $$;
 
@@ -7695,6 +7696,7 @@ CREATE FUNCTION autopost.check_installation() RETURNS jsonb
 declare
 	v_workspace_id text;
 	v_findings jsonb[];
+	v_mine text[];
 	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
@@ -7706,10 +7708,12 @@ begin
 	delete from autopost.monitor_duties d where d.reported_at < v_now - interval '2 days';
 	delete from autopost.dispatch_runs r where r.run_id = any (array(
 		select x.run_id from autopost.dispatch_runs x where x.seen_at < v_now - interval '30 days' limit 1000));
+	v_mine := autopost.served_workspaces();
 	-- while all workspaces are visible
 	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f);
 	update autopost.alerts a set ended_at = v_now -- alerts of a previous operator's workspace
-	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id;
+	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id
+	and (v_mine is null or a.workspace_id = any (v_mine));
 	perform autopost.enter_workspace(v_workspace_id);
 	return autopost.settle_alerts(v_workspace_id, 'installation', v_findings);
 end
@@ -8867,6 +8871,8 @@ CREATE FUNCTION autopost.claim_rows(p_workspace_id text, p_run_id text, p_limit 
 -- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
 -- disk, and its commit comes after the claim.
 -- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
+-- Parts of a statement join workspaces, so that a cluster runs all of it on the node of the workspace: what reads
+-- no table would be sent to every node.
 -- Bitmap scans are off: the planner expects few rows because of row-level security and the three
 -- conditions, and would read and sort the whole queue of a channel for its first rows.
 -- Locks:   only with SKIP LOCKED; see claim_from_group and startable. PostgreSQL still waits for a row
@@ -8959,65 +8965,70 @@ begin
 	else
 		v_now := autopost.now_ts();
 	end if;
-	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
-	v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
-	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-	if array_remove(v_starts, null) <> '{}' then
-		perform set_config('synchronous_commit', v_durable, true);
+	if v_ids <> '{}' then
+		v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
+		v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
+		v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+		if array_remove(v_starts, null) <> '{}' then
+			perform set_config('synchronous_commit', v_durable, true);
+		end if;
+		return query
+		with claimed as (
+			update autopost.deliveries d
+			set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
+				claim_token = md5(v_salt || d.delivery_id),
+				sending_started_at = v_now, sending_lease_until = v_lease,
+				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
+			from autopost.few(v_ids, null, v_starts, v_slots) u
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
+				d.rendered_text, d.render_meta,
+				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
+		), logged as (
+			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+				meta)
+			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+				v_now, 'send_attempt', b.attempt, 'ok',
+				jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
+					b.send_at, 'trace_id', b.trace_id))
+			from claimed b
+			join autopost.workspaces w on w.workspace_id = p_workspace_id
+			where b.place is not null
+		)
+		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
+			c.auth_ref, c.rate_group,
+			d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
+				c.settings, d.trace_id,
+			c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
+			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
+				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
+		from claimed d
+		-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
+		full join (
+			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
+				c.on_unknown, g.last_provider_message_id
+			from (select distinct x.channel_id from claimed x) u
+			cross join lateral (
+				select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown
+				from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+			cross join lateral (
+				select g.last_provider_message_id from autopost.channel_gates g
+				where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+			left join lateral (
+				select a.auth_ref from autopost.channel_auth a
+				where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
+			on c.channel_id = d.channel_id
+		full join (
+			select m.message_id, m.payload
+			from (select distinct x.message_id from claimed x) u
+			cross join lateral (
+				select m.message_id, m.payload from autopost.messages m
+				where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
+			on m.message_id = d.message_id
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	end if;
-	return query
-	with claimed as (
-		update autopost.deliveries d
-		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
-			claim_token = md5(v_salt || d.delivery_id),
-			sending_started_at = v_now, sending_lease_until = v_lease,
-			call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
-		from autopost.few(v_ids, null, v_starts, v_slots) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
-			d.rendered_text, d.render_meta,
-			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
-	), logged as (
-		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
-			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
-			v_now, 'send_attempt', b.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
-				b.send_at, 'trace_id', b.trace_id))
-		from claimed b
-		where b.place is not null
-	)
-	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
-		c.auth_ref, c.rate_group,
-		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
-			c.settings, d.trace_id,
-		c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
-		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-			d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
-	from claimed d
-	-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
-	full join (
-		select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
-			c.on_unknown, g.last_provider_message_id
-		from (select distinct x.channel_id from claimed x) u
-		cross join lateral (
-			select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-		cross join lateral (
-			select g.last_provider_message_id from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-		left join lateral (
-			select a.auth_ref from autopost.channel_auth a
-			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
-		on c.channel_id = d.channel_id
-	full join (
-		select m.message_id, m.payload
-		from (select distinct x.message_id from claimed x) u
-		cross join lateral (
-			select m.message_id, m.payload from autopost.messages m
-			where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
-		on m.message_id = d.message_id
-	order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	if v_visited <> '{}' then
 		perform autopost.update_gates(p_workspace_id, v_visited, v_taken, v_next, v_windows);
 	end if;
@@ -9202,6 +9213,43 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, null) c;
+end
+$$;
+
+
+--
+-- Name: claims_to_start(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claims_to_start(p_workspace_id text, p_items jsonb, OUT o_ids uuid[], OUT o_tokens jsonb, OUT o_places jsonb) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the deliveries of these items without duplicates. If one has several tokens, the current one counts.
+-- Returns: o_tokens {delivery_id: claim_token}; o_places {delivery_id: index in p_items}.
+-- Raises:  AP001 for a malformed item.
+-- Reads:   deliveries.
+declare
+	v_ids uuid[] := autopost.uuids_of(p_items, 'delivery_id');
+begin
+	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
+		where coalesce(i.value ->> 'claim_token', '') = ''));
+	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'),
+		jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
+	into o_tokens, o_places
+	from jsonb_array_elements(p_items) with ordinality i;
+	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i
+		where o_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
+		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present),
+			jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
+		into o_tokens, o_places
+		from (
+			select i.value, i.ordinality, exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality]
+					and d.claim_token = i.value ->> 'claim_token') as present
+			from jsonb_array_elements(p_items) with ordinality i) i;
+	end if;
+	o_ids := array(select k.key::uuid from jsonb_object_keys(o_tokens) k (key));
 end
 $$;
 
@@ -9877,7 +9925,7 @@ begin
 				sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
 			last_call_at = coalesce(d.call_begun_at, d.claimed_at), provider_message_id = u.post,
-			settled = jsonb_build_object('token', u.token)
+			settled = ('{"token": "' || u.token || '"}')::jsonb -- immutable; a token is hexadecimal
 		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sending' and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
@@ -9885,22 +9933,25 @@ begin
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_begun || to_hex(v_number + d.place))::uuid, d.delivery_id,
+		select w.workspace_id, (v_begun || to_hex(v_number + d.place))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
 			autopost.late_start(d.delivery_id, d.trace_id)
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		where d.call_begun_at is null
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
+		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
 				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places, (array_agg(d.post order by d.place desc))[1] as post
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
 	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
@@ -9908,7 +9959,8 @@ begin
 		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
 		(select array_agg(d.place order by d.place) from done d) as done
 	into v_freed
-	from freed f;
+	from freed f
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	v_answers := v_freed.answers;
 	v_done := v_freed.done;
 	if v_marked then
@@ -14363,6 +14415,23 @@ $$;
 
 
 --
+-- Name: events_since(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.events_since(p_workspace_id text, p_from timestamp with time zone, p_most integer) RETURNS autopost.events[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the events after an instant, at most p_most, the oldest first.
+-- Reads:   events.
+begin
+	return array(select row(e.*)::autopost.events from autopost.events e
+		where e.workspace_id = p_workspace_id and e.ts > p_from
+		order by e.ts, e.id limit p_most);
+end
+$$;
+
+
+--
 -- Name: events_to_send(text, timestamp with time zone, uuid, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -15269,14 +15338,34 @@ $$;
 
 
 --
--- Name: field_error(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: field_code(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.field_error(p_field text, p_reason text, p_remedy text) RETURNS jsonb
+CREATE FUNCTION autopost.field_code(p_value jsonb, p_rule jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: one error as {field, reason, remedy}.
-select jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy))
+-- Purpose: the code of the rule that a value breaks, for a value with a field_fault.
+select case
+	when coalesce(p_value, 'null') in ('null', '""') then 'missing'
+	when p_rule ->> 'is' = 'integer' and (jsonb_typeof(p_value) <> 'number' or (p_value #>> '{}')::numeric % 1 <> 0)
+		then 'not_whole_number'
+	when p_rule ->> 'is' = 'number' and jsonb_typeof(p_value) <> 'number' then 'not_number'
+	when p_rule ? 'in' then 'unknown_value'
+	when p_rule ->> 'is' in ('number', 'integer') then 'out_of_range'
+	else 'wrong_type' end
+$$;
+
+
+--
+-- Name: field_error(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.field_error(p_field text, p_reason text, p_remedy text, p_code text DEFAULT NULL::text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: one error as {field, reason, remedy}, with the code of its rule if it has one.
+select jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy)
+	|| case when p_code is null then '{}' else jsonb_build_object('code', p_code) end)
 $$;
 
 
@@ -15394,7 +15483,8 @@ begin
 	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
 		select 1 from autopost.publish_jobs j
 		left join autopost.deliveries d on d.workspace_id = j.workspace_id and d.delivery_id = j.delivery_id
-		where j.workspace_id = s.workspace_id and j.source_id = s.source_id
+			and (v_mine is null or d.workspace_id = any (v_mine))
+		where j.workspace_id = s.workspace_id and j.source_id = s.source_id and (v_mine is null or j.workspace_id = any (v_mine))
 			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
 				or j.prepared is not null)
 			and (j.files_at is distinct from j.updated_at or j.prepared is not null or j.status = 'approved'
@@ -15402,7 +15492,9 @@ begin
 		then '-infinity' else coalesce(c.next_poll_at, '-infinity') end
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+		and (v_mine is null or w.workspace_id = any (v_mine))
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+		and (v_mine is null or c.workspace_id = any (v_mine))
 	where s.enabled and s.kind = 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;
@@ -17393,10 +17485,9 @@ CREATE FUNCTION autopost.group_ready_at(p_gate timestamp with time zone, p_limit
 -- Purpose: when a claim of a rate group may find a delivery, by its earliest gate, cooldown, quota,
 --          slots (reserved p_ahead) and the pause between probes of its breaker.
 begin
-	return (
-		select greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until, case when p_limit.breaker_opened_at is not null
-			then p_limit.probe_at end,
-			case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end));
+	return greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until,
+		case when p_limit.breaker_opened_at is not null then p_limit.probe_at end,
+		case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end);
 end
 $$;
 
@@ -17611,7 +17702,7 @@ begin
 	or (old.status in ('dead', 'failed_permanent') and new.status = 'retry'
 		and current_setting('autopost.manual_act', true) = 'manual_requeue')
 	then
-		return new;
+		return null;
 	end if;
 	raise exception 'delivery % must not change from % to %', old.delivery_id, old.status, new.status
 		using errcode = 'AP004', hint = 'use manual_requeue, commit_outcome or the runbook functions';
@@ -20017,8 +20108,8 @@ $$;
 CREATE FUNCTION autopost.later(p_at timestamp with time zone, p_by interval) RETURNS timestamp with time zone
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: p_at + p_by for an interval without days and months. The operator is only stable, because days depend
--- on the time zone of the session, and a node of a cluster refuses it for a column of a changed row.
+-- Purpose: p_at + p_by for an interval without days and months. Unlike the operator it may use columns in
+--          UPDATE on a cluster: with days it would depend on the time zone of the session.
 begin
 	return p_at + p_by;
 end
@@ -20237,7 +20328,7 @@ begin
 			where e.workspace_id = p_workspace_id and e.provider = o.provider and e.auth_ref = o.auth_ref
 			and e.chat_id = o.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < o.reply_id)
 	) x (work, since, patience, workspace_id)
-	join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
+	join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
 	where x.since <= autopost.now_ts() - x.patience;
 end
 $$;
@@ -20329,6 +20420,23 @@ begin
 				p_due_at, p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
+end
+$$;
+
+
+--
+-- Name: limits_of(text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.limits_of(p_workspace_ids text[]) RETURNS SETOF autopost.platform_limits
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the limits of the rate groups of these workspaces. A cluster does not take an array of rows as a
+--          variable of the caller, whose statements are over all workspaces.
+-- Reads:   platform_limits.
+begin
+	return query
+	select l.* from autopost.platform_limits l where l.workspace_id = any (p_workspace_ids);
 end
 $$;
 
@@ -23994,7 +24102,8 @@ begin
 		from (
 			(select x.provider, x.auth_ref, x.last_error, x.last_call_at from autopost.bot_outbox x
 			where x.workspace_id = p_workspace_id and x.status in ('retry', 'sending')
-				and x.last_error is not null and x.last_call_at > v_since and not autopost.is_rate_limit(x.last_error) limit v_most)
+				and x.last_error is not null and x.last_call_at > v_since
+				and not autopost.is_rate_limit(x.last_error) limit v_most)
 			union all
 			(select x.provider, x.auth_ref, x.last_error, x.last_call_at from autopost.bot_outbox x
 			where x.workspace_id = p_workspace_id and x.status in ('failed_permanent', 'dead')
@@ -24002,7 +24111,8 @@ begin
 		group by o.provider, o.auth_ref
 		order by o.provider, o.auth_ref limit 100) b
 	cross join lateral autopost.finding('bot_replies_failing', format('bot:%s/%s', b.provider, b.auth_ref), b.n,
-		(p_level ->> 'alert_bot_reply_failures_10m')::numeric, format('bot %s/%s: the calls of %s failed in 10 minutes: %s',
+		(p_level ->> 'alert_bot_reply_failures_10m')::numeric,
+		format('bot %s/%s: the calls of %s failed in 10 minutes: %s',
 			b.provider, b.auth_ref, autopost.how_many(b.n, v_most, 'reply', 'replies'),
 			concat_ws(': ', b.error ->> 'code', left(b.error ->> 'message', 200))),
 		jsonb_build_object('code', b.error -> 'code')) f;
@@ -24030,7 +24140,8 @@ begin
 		(p_level ->> 'alert_bot_fallback_percent')::numeric,
 		format('no rule answered %s of the last %s messages to the bot', m.unmatched, m.n))
 	from (
-		select count(*) as n, count(*) filter (where autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta)) as unmatched
+		select count(*) as n,
+			count(*) filter (where autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta)) as unmatched
 		from (
 			select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
 			where x.workspace_id = p_workspace_id and x.ts > p_now - interval '1 hour'
@@ -24257,6 +24368,7 @@ CREATE FUNCTION autopost.look_at_installation(p_level jsonb, p_now timestamp wit
 --          that reach nobody. Reports of daemons that are over do not count.
 -- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions), alert_targets.
 declare
+	v_mine text[] := autopost.served_workspaces();
 	v_late constant interval := interval '15 minutes'; -- failures of a monitor that is silent for longer do not count
 begin
 	return query select autopost.finding('no_dispatcher', 'daemons',
@@ -24318,7 +24430,8 @@ begin
 	where to_regclass('autopost.events_' || to_char((p_now at time zone 'UTC')::date + n, 'YYYYMMDD')) is null;
 	return query select autopost.finding('events_without_partition', 'events', 1, 1,
 		'some events have no partition of their own')
-	where exists (select 1 from autopost.events_default);
+	where exists (
+		select 1 from autopost.events_default e where v_mine is null or e.workspace_id = any (v_mine));
 end
 $$;
 
@@ -25060,29 +25173,30 @@ begin
 	if p_media is null then
 		return v_errors;
 	elsif jsonb_typeof(p_media) <> 'array' then
-		return autopost.field_error('media', 'must be an array', 'write [{"type": "image", "url": "https://…"}]');
+		return autopost.field_error('media', 'must be an array', 'write [{"type": "image", "url": "https://…"}]',
+			'wrong_type');
 	elsif jsonb_array_length(p_media) > 50 then
-		return autopost.field_error('media', 'has more than 50 items', 'split the post');
+		return autopost.field_error('media', 'has more than 50 items', 'split the post', 'too_many');
 	end if;
 	for v_item in select e.value, e.ordinality - 1 as n from jsonb_array_elements(p_media) with ordinality e loop
 		v_at := format('media[%s]', v_item.n);
 		if jsonb_typeof(v_item.value) <> 'object' then
 			v_errors := v_errors || autopost.field_error(v_at, 'must be an object',
-				'write {"type": "image", "url": "https://…"}');
+				'write {"type": "image", "url": "https://…"}', 'wrong_type');
 			continue;
 		end if;
 		if coalesce(v_item.value ->> 'type', '') not in ('image', 'video', 'audio', 'file', 'animation') then
 			v_errors := v_errors || autopost.field_error(v_at || '.type', 'is unknown or missing',
-				'use image, video, audio, file or animation');
+				'use image, video, audio, file or animation', 'unknown_value');
 		end if;
 		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id',
 			v_item.value ->> 'attachment_token') = 0 then
 			v_errors := v_errors || autopost.field_error(v_at, 'has no content',
-				'give url, blob_ref, file_id or attachment_token');
+				'give url, blob_ref, file_id or attachment_token', 'missing');
 		end if;
 		if v_item.value ? 'url' and autopost.canonical_url(v_item.value ->> 'url') is null then
 			v_errors := v_errors || autopost.field_error(v_at || '.url', 'must be an http or https URL',
-				'give an absolute URL without spaces');
+				'give an absolute URL without spaces', 'not_url');
 		end if;
 		if v_item.value ? 'blob_ref' and v_item.value ->> 'blob_ref' !~ '^sha256:[0-9a-f]{64}$' then
 			v_errors := v_errors || autopost.field_error(v_at || '.blob_ref', 'must be a media reference',
@@ -25097,7 +25211,7 @@ begin
 		end if;
 		if v_item.value ? 'auth_ref' and not v_item.value ?| '{file_id,attachment_token}' then
 			v_errors := v_errors || autopost.field_error(v_at || '.auth_ref',
-				'must stand beside file_id or attachment_token', 'leave it out');
+				'must stand beside file_id or attachment_token', 'leave it out', 'conflicting');
 		end if;
 		v_errors := v_errors || coalesce(autopost.medium_meta_errors(v_item.value -> 'meta', v_at || '.meta'), '[]');
 	end loop;
@@ -25184,7 +25298,7 @@ CREATE FUNCTION autopost.medium_meta_errors(p_meta jsonb, p_at text) RETURNS jso
 -- Purpose: the errors of the meta of a medium at p_at: {filename, width, height, duration}.
 select case
 	when jsonb_typeof(p_meta) <> 'object'
-		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}')
+		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}', 'wrong_type')
 	else (
 		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key),
 			'[]')
@@ -25519,7 +25633,9 @@ begin
 		union
 		select p.workspace_id from autopost.moderation_presses p
 		where p.status in ('pending', 'sending') and p.due_at <= p_by and (v_mine is null or p.workspace_id = any (v_mine))) d
-	where exists (select 1 from autopost.workspaces w where w.workspace_id = d.workspace_id and w.status <> 'disabled')
+	where exists (
+		select 1 from autopost.workspaces w
+		where w.workspace_id = d.workspace_id and w.status <> 'disabled' and (v_mine is null or w.workspace_id = any (v_mine)))
 	limit p_limit;
 end
 $$;
@@ -27038,13 +27154,24 @@ CREATE FUNCTION autopost.operator_workspace() RETURNS text
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the workspace for alerts of the whole installation: the setting operator_workspace, else
---          the oldest one. Call it before a workspace is entered.
+--          the oldest one of workspaces_here. Call it before a workspace is entered.
 -- Reads:   settings, workspaces.
+declare
+	v_named text := (
+		select nullif(s.value #>> '{}', '') from autopost.settings s where s.key = 'operator_workspace');
+	v_here text[];
 begin
+	if v_named is not null then
+		perform 1 from autopost.workspaces w where w.workspace_id = v_named;
+		if found then
+			return v_named;
+		end if;
+	end if;
+	v_here := autopost.workspaces_here();
 	return (
 		select w.workspace_id from autopost.workspaces w
-		order by w.workspace_id = (select s.value #>> '{}' from autopost.settings s
-			where s.key = 'operator_workspace') desc, w.created_at, w.workspace_id limit 1);
+		where v_here is null or w.workspace_id = any (v_here)
+		order by w.created_at, w.workspace_id limit 1);
 end
 $$;
 
@@ -27711,7 +27838,7 @@ declare
 	v_field record;
 begin
 	if jsonb_typeof(p_raw) is distinct from 'object' then
-		return autopost.field_error('', 'a post must be a JSON object', 'send {"text": "…"}');
+		return autopost.field_error('', 'a post must be a JSON object', 'send {"text": "…"}', 'wrong_type');
 	end if;
 	for v_field in
 		select f.key, f.value, w.kind from jsonb_each(p_raw) f
@@ -27723,7 +27850,7 @@ begin
 		where jsonb_typeof(f.value) <> w.kind
 	loop
 		v_errors := v_errors || autopost.field_error(v_field.key, format('must be a JSON %s', v_field.kind),
-			'correct the type, or leave the field out');
+			'correct the type, or leave the field out', 'wrong_type');
 	end loop;
 	if v_errors <> '[]' then
 		return v_errors;
@@ -27738,45 +27865,50 @@ begin
 	end if;
 	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = ''
 		and coalesce(p_raw -> 'media', '[]') = '[]' and not p_raw ? 'template' then
-		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media');
+		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media',
+			'empty_post');
 	end if;
 	if length(p_raw ->> 'text') > 100000 then
-		v_errors := v_errors || autopost.field_error('text', 'is longer than 100000 characters', 'shorten it');
+		v_errors := v_errors || autopost.field_error('text', 'is longer than 100000 characters', 'shorten it',
+			'too_long');
 	end if;
 	if p_raw ? 'source_ref' and length(p_raw ->> 'source_ref') not between 1 and 512 then
 		v_errors := v_errors || autopost.field_error('source_ref', 'must have 1 to 512 characters',
-			'use the id of the post at its source');
+			'use the id of the post at its source', 'too_long');
 	end if;
 	if p_raw ? 'parse_mode' and p_raw ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
-		v_errors := v_errors || autopost.field_error('parse_mode', 'is unknown', 'use HTML, Markdown or None');
+		v_errors := v_errors || autopost.field_error('parse_mode', 'is unknown', 'use HTML, Markdown or None',
+			'unknown_value');
 	end if;
 	if p_raw ? 'link' and btrim(p_raw ->> 'link') <> '' and autopost.canonical_url(p_raw ->> 'link') is null then
 		v_errors := v_errors || autopost.field_error('link', 'must be an http or https URL',
-			'give an absolute URL without spaces');
+			'give an absolute URL without spaces', 'not_url');
 	end if;
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'must be a time with an offset',
-			'write 2026-12-01T10:00:00+03:00');
+			'write 2026-12-01T10:00:00+03:00', 'not_time');
 	elsif autopost.timestamp_of(p_raw ->> 'scheduled_for') > autopost.now_ts() + autopost.schedule_horizon() then
 		v_errors := v_errors || autopost.field_error('scheduled_for', format('must be within %s',
-			autopost.schedule_horizon()), 'choose an earlier time');
+			autopost.schedule_horizon()), 'choose an earlier time', 'too_late');
 	end if;
 	if p_raw ? 'occurrence' and autopost.timestamp_of(p_raw ->> 'occurrence') is null then
 		v_errors := v_errors || autopost.field_error('occurrence', 'must be a time with an offset',
-			'write 2026-12-01T10:00:00+03:00');
+			'write 2026-12-01T10:00:00+03:00', 'not_time');
 	end if;
 	v_errors := v_errors || autopost.slot_errors(p_raw);
 	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
 		v_errors := v_errors || autopost.field_error('remove_at', 'must be a time with an offset',
-			'write 2026-12-01T18:00:00+03:00');
+			'write 2026-12-01T18:00:00+03:00', 'not_time');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.timestamp_of(p_raw ->> 'scheduled_for') then
-		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time');
+		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time',
+			'wrong_order');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.now_ts() then
-		v_errors := v_errors || autopost.field_error('remove_at', 'must be in the future', 'choose a later time');
+		v_errors := v_errors || autopost.field_error('remove_at', 'must be in the future', 'choose a later time',
+			'not_future');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') > autopost.now_ts()
 		+ autopost.setting_interval('delivery_retention_days') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',
-			'choose an earlier time, or raise the setting delivery_retention_days');
+			'choose an earlier time, or raise the setting delivery_retention_days', 'too_late');
 	end if;
 	if p_raw ?| autopost.thread_fields() then
 		v_errors := v_errors || autopost.thread_errors(p_raw, '', autopost.parts_of(p_raw -> 'media', 'array'));
@@ -29279,7 +29411,7 @@ declare
 	v_end uuid;
 	v_ids uuid[];
 	v_messages uuid[];
-	v_count int;
+	v_gone uuid[];
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_before := autopost.kept_from('delivery_retention_days');
@@ -29306,15 +29438,17 @@ begin
 			order by e.ts
 			limit 1) t
 	)
-	delete from autopost.deliveries d
+	select array_agg(d.delivery_id) into v_gone
+	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 	and not exists (
 		select 1 from named t
 		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept)
 	and not (v_strict and exists (
 		select 1 from autopost.events e where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id));
-	get diagnostics v_count = row_count;
-	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
+	delete from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_gone);
+	return jsonb_build_object('purged', coalesce(cardinality(v_gone), 0), 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
 end
 $$;
 
@@ -31072,7 +31206,8 @@ begin
 		else autopost.field_fault(a.value, r.rule) end as fault) t
 	cross join lateral jsonb_array_elements(autopost.field_error(a.key, t.fault,
 		case t.fault when 'cannot be changed' then 'add another one, and disable this'
-			else autopost.field_remedy(r.rule) end)) e
+			else autopost.field_remedy(r.rule) end,
+		case t.fault when 'cannot be changed' then 'fixed' else autopost.field_code(a.value, r.rule) end)) e
 	where t.fault is not null and a.value is distinct from p_before -> a.key;
 	return jsonb_build_object('created', p_before is null, 'before', coalesce(p_before, '{}'), 'after', v_after,
 		'defaults', v_defaults, 'errors', v_errors);
@@ -31732,20 +31867,16 @@ CREATE FUNCTION autopost.queue_metrics() RETURNS TABLE(workspace_id text, platfo
 --          sending if nothing waits) the number of channels, of waiting, due and in-flight
 --          deliveries, and the earliest due time. To bound the labels, all but the fifty workspaces
 --          with most deliveries, and all but the twenty largest groups of each, are summed up as
---          _other. Works across workspaces.
+--          _other. Works across the workspaces of served_workspaces.
 -- Reads:   deliveries, channels, platform_limits, channel_gates, workspaces, quotas, quota_uses,
 --          budgets.
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_mine text[];
 	v_id text;
 	v_rows jsonb[] := '{}';
 begin
 	perform autopost.enter_all_workspaces();
-	v_mine := autopost.own_workspaces();
-	for v_id in
-		select w.id from autopost.workspaces_with_deliveries() w (id) where v_mine is null or w.id = any (v_mine)
-	loop
+	for v_id in select w.id from autopost.workspaces_with_deliveries() w (id) loop
 		v_rows := v_rows || array(select to_jsonb(q) || jsonb_build_object('workspace_id', v_id)
 			from autopost.queue_gauges(v_id, v_now) q);
 	end loop;
@@ -33613,7 +33744,8 @@ begin
 	where w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	and exists (
 		select 1 from autopost.recurrences r
-		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by)
+		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by
+			and (v_mine is null or r.workspace_id = any (v_mine)))
 	limit p_limit;
 end
 $$;
@@ -35183,6 +35315,48 @@ begin
 			from unnest(v_group.ids) u (id));
 	end loop;
 	return v_answer;
+end
+$$;
+
+
+--
+-- Name: replace_late_slots(text, uuid[], jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_late_slots(p_workspace_id text, p_ids uuid[], p_tokens jsonb, p_before timestamp with time zone, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: gives the late ones of these claims their next slots: those with a slot before p_before, started
+--          or not, and unstarted ones with a slot beyond the horizon of any claim, because the clock was
+--          put back since. A started call waits for a slot at any distance. All rows are locked.
+-- Writes:  deliveries, channels, platform_limits.
+declare
+	v_horizon interval := autopost.slot_horizon();
+	v_late record;
+	v_slots jsonb := '{}';
+begin
+	for v_late in
+		select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
+		from (
+			select u.id as delivery_id, d.send_at, d.call_begun_at is not null as begun
+			from unnest(p_ids) u (id)
+			cross join lateral (
+				select d.send_at, d.call_begun_at, d.status, d.claim_token, d.sending_lease_until from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			where (d.send_at < p_before or d.send_at > p_now + v_horizon) and d.status = 'sending'
+				and d.claim_token = p_tokens ->> u.id::text
+			and d.sending_lease_until > p_now) l
+		where l.send_at < p_before or not l.begun
+		group by l.begun
+		order by l.begun desc
+	loop
+		v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, p_now, not v_late.begun,
+			case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
+	end loop;
+	update autopost.deliveries d
+	set send_at = autopost.instant_of(v_slots ->> d.delivery_id::text)
+	where d.workspace_id = p_workspace_id
+		and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
 end
 $$;
 
@@ -38593,15 +38767,16 @@ begin
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
+		select w.workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
 			autopost.late_start(d.delivery_id, d.trace_id)
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		where d.call_begun_at is null
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
+		select w.workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id, 'trace_id', d.trace_id,
 				'raw', case when d.item -> 'outcome' ?| '{raw,sent_at}'
@@ -38609,17 +38784,20 @@ begin
 						'raw', d.item -> 'outcome' -> 'raw'))
 					else '{}' end))
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places,
 			(array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1] as post
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
 	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
 		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
 	into v_freed
-	from freed f;
+	from freed f
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	v_answers := v_freed.answers;
 	perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
 	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
@@ -39549,10 +39727,10 @@ select case
 	when p_raw ->> 'slot' <> 'next_free'
 		then autopost.field_error('slot', format('must be next_free, got %s', p_raw ->> 'slot'), 'write "next_free"')
 	when p_raw ? 'scheduled_for' then autopost.field_error('slot', 'must not stand beside scheduled_for',
-		'give a time or a slot')
+		'give a time or a slot', 'conflicting')
 	when p_raw ? 'remove_at' then autopost.field_error('slot',
 		'must not stand beside remove_at, because it may be later',
-		'give a time, or ask for the removal after the post was sent')
+		'give a time, or ask for the removal after the post was sent', 'conflicting')
 	else '[]' end
 $$;
 
@@ -39713,14 +39891,18 @@ declare
 	v_wait numeric := greatest(0.001, extract(epoch from p_until - v_now));
 	v_allowed numeric := autopost.allowed_rate(p_workspace_id, p_channel, p_until);
 	v_rate numeric := coalesce(nullif(p_channel.effective_rps, 0), greatest(1, 2 * v_allowed));
+	v_next timestamptz;
 begin
 	if p_channel.cooldown_until > v_now then
 		return;
 	end if;
+	select case when c.next_allowed_at is not null then least(c.next_allowed_at, greatest(p_until,
+		v_now + autopost.slot_horizon() + coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end
+	into v_next
+	from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 	update autopost.channels c
-	set next_allowed_at = case when c.next_allowed_at is not null
-			then least(c.next_allowed_at, greatest(p_until, v_now + autopost.slot_horizon()
-				+ coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end,
+	set next_allowed_at = v_next,
 		limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
 		case when v_wait > 600 and (p_channel.limited_rps is null or p_channel.limited_sends > 2) then v_rate / 2
 			when p_channel.limited_rps > 0 and p_channel.limited_sends = 0
@@ -39998,7 +40180,9 @@ begin
 	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+		and (v_mine is null or w.workspace_id = any (v_mine))
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
+		and (v_mine is null or c.workspace_id = any (v_mine))
 	where s.enabled and s.kind <> 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;
@@ -40864,16 +41048,18 @@ begin
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+		select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
 			v_begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
 	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place),
 		array_agg(b.place order by b.place)
 	into v_answers, v_done
-	from begun b;
+	from begun b
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	if coalesce(cardinality(v_done), 0) < v_size then
 		perform autopost.lock_gates(p_workspace_id, v_channels);
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
@@ -41070,9 +41256,7 @@ begin
 		select distinct w.value ->> 'workspace_id' from jsonb_array_elements(p_watched) w order by 1
 	loop
 		continue when not autopost.may_access(v_workspace_id);
-		v_events := array(select row(e.*)::autopost.events from autopost.events e
-			where e.workspace_id = v_workspace_id and e.ts > v_from
-			order by e.ts, e.id limit v_most + 1);
+		v_events := autopost.events_since(v_workspace_id, v_from, v_most + 1);
 		v_items := array(select i.item from autopost.submission_items(v_workspace_id, v_from, v_most + 1) i);
 		if greatest(cardinality(v_events), cardinality(v_items)) > v_most
 			or (v_position ? 'new' and p_position is not null) then
@@ -41106,14 +41290,14 @@ begin
 		select case
 			when not p_payload ? p_field then '[]'::jsonb
 			when jsonb_typeof(p_payload -> p_field) <> 'array'
-				then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]')
+				then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]', 'wrong_type')
 			when jsonb_array_length(p_payload -> p_field) > p_max
-				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
+				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer', 'too_many')
 			when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
 				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = ''
 					or length(e.value #>> '{}') > 2048)
 				then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
-					'remove or correct it')
+					'remove or correct it', 'wrong_type')
 			else '[]' end);
 end
 $$;
@@ -42368,13 +42552,15 @@ begin
 	if p_template is null then
 		return '[]';
 	elsif coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true) then
-		return autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}');
+		return autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}',
+			'missing');
 	elsif jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object' then
-		return autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}');
+		return autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}', 'wrong_type');
 	end if;
 	return (
 		select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
-			'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+			'must be a text of at most 20000 characters', 'give a string or a number',
+				'too_long') -> 0 order by e.key), '[]')
 		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
 		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000);
 end
@@ -43117,10 +43303,12 @@ CREATE FUNCTION autopost.unheard_workspaces() RETURNS SETOF jsonb
     AS $$
 -- Purpose: finds workspaces whose enabled alert targets all fail.
 -- Reads:   alert_targets.
+declare
+	v_mine text[] := autopost.served_workspaces();
 begin
 	return query select f.* from (
 		select t.workspace_id, min(t.last_error ->> 'message') as error from autopost.alert_targets t
-		where t.enabled
+		where t.enabled and (v_mine is null or t.workspace_id = any (v_mine))
 		group by t.workspace_id
 		having bool_and(t.failures >= 3 or t.failures > 0 and coalesce(t.last_error ->> 'category' = 'PERMANENT', false))
 		order by t.workspace_id limit 100) w
@@ -43586,7 +43774,8 @@ begin
 	for v_variant in select v.key, v.value from jsonb_each(p_raw -> 'variants') v order by v.key loop
 		v_at := 'variants.' || v_variant.key;
 		if jsonb_typeof(v_variant.value) <> 'object' then
-			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
+			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}',
+				'wrong_type');
 			continue;
 		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons',
 			'disable_preview'] || autopost.thread_fields() || autopost.post_fields() || autopost.video_fields()) then
@@ -43601,16 +43790,16 @@ begin
 			where jsonb_typeof(f.value) <> w.kind)
 		then
 			v_errors := v_errors || autopost.field_error(v_at, 'has a field of a wrong type',
-				'text, parse_mode and link are strings, media is an array, disable_preview true or false');
+				'text, parse_mode and link are strings, media is an array, disable_preview true or false', 'wrong_type');
 			continue;
 		end if;
 		if v_variant.value ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
 			v_errors := v_errors || autopost.field_error(v_at || '.parse_mode', 'is unknown',
-				'use HTML, Markdown or None');
+				'use HTML, Markdown or None', 'unknown_value');
 		end if;
 		if btrim(v_variant.value ->> 'link') <> '' and autopost.canonical_url(v_variant.value ->> 'link') is null then
 			v_errors := v_errors || autopost.field_error(v_at || '.link', 'must be an http or https URL',
-				'give an absolute URL without spaces, or "" for none');
+				'give an absolute URL without spaces, or "" for none', 'not_url');
 		end if;
 		v_media := v_variant.value -> 'media';
 		if exists (select 1 from jsonb_array_elements(v_media) m group by m.value having count(*) > 1
@@ -43618,7 +43807,7 @@ begin
 				coalesce(jsonb_array_length(p_raw -> 'media'), 0) - 1) g))
 		then
 			v_errors := v_errors || autopost.field_error(v_at || '.media', 'must select media of the post',
-				'give their places, each once, beginning with 0');
+				'give their places, each once, beginning with 0', 'unknown_value');
 		end if;
 		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')),
 			'[]')
@@ -47268,15 +47457,18 @@ CREATE FUNCTION autopost.workspaces_with_deliveries() RETURNS SETOF text
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
     AS $$
--- Purpose: the workspaces with waiting or claimed deliveries, by one probe each.
+-- Purpose: those of served_workspaces with waiting or claimed deliveries, by one probe each.
 -- Reads:   deliveries.
 declare
-	v_ids text[] := array(select distinct d.workspace_id from autopost.deliveries d where d.phase = 'claimed');
+	v_mine text[] := autopost.served_workspaces();
+	v_ids text[] := array(
+		select distinct d.workspace_id from autopost.deliveries d
+		where d.phase = 'claimed' and (v_mine is null or d.workspace_id = any (v_mine)));
 	v_id text := '';
 begin
 	loop
 		select d.workspace_id into v_id from autopost.deliveries d
-		where d.phase in ('active', 'retry') and d.workspace_id > v_id
+		where d.phase in ('active', 'retry') and d.workspace_id > v_id and (v_mine is null or d.workspace_id = any (v_mine))
 		order by d.workspace_id limit 1;
 		exit when not found;
 		v_ids := v_ids || v_id;
@@ -47529,8 +47721,11 @@ CREATE FUNCTION autopost.x_post_metrics() RETURNS TABLE(event_type text, status 
 --          ones also the sum of the seconds from receipt to post, and how many took at most 1, 5, 15,
 --          60, 300, 900, 3600, 21600 and 86400 seconds. Works across workspaces.
 -- Reads:   x_post_events (view), submissions, deliveries.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.served_workspaces();
 	return query
 	select x.type, x.status, x.reason, x.backfill, count(*), sum(x.seconds), array[
 		count(*) filter (where x.seconds <= 1), count(*) filter (where x.seconds <= 5),
@@ -47542,12 +47737,14 @@ begin
 		select v."eventType" as type, v.status, case when v.status = 'failed'
 				then coalesce((select d.last_error ->> 'code' from autopost.deliveries d
 						where d.workspace_id = s.workspace_id and d.message_id = s.message_id and d.ingest_run_id = s.run_id
+							and (v_mine is null or d.workspace_id = any (v_mine))
 						order by d.delivery_id limit 1),
 					s.last_error ->> 'code', 'unknown') else '' end as reason,
 			v.backfill, case when v.status = 'posted' and not v.backfill
 				then extract(epoch from v."postedAt" - v."createdAt") end as seconds
 		from autopost.x_post_events_rows v
-		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id") x
+		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id"
+		where (v_mine is null or v.workspace_id = any (v_mine)) and (v_mine is null or s.workspace_id = any (v_mine))) x
 	group by x.type, x.status, x.reason, x.backfill;
 end
 $$;
@@ -50367,7 +50564,7 @@ CREATE TRIGGER guard_template BEFORE INSERT OR UPDATE ON autopost.templates FOR 
 -- Name: deliveries guard_transition; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'sending'::text) AND (new.status = 'sent'::text))) AND (NOT ((old.status = ANY (ARRAY['queued'::text, 'retry'::text])) AND (new.status = 'sending'::text) AND (new.attempt = (old.attempt + 1)) AND (new.claim_token IS DISTINCT FROM old.claim_token))))) EXECUTE FUNCTION autopost.guard_transition();
+CREATE TRIGGER guard_transition AFTER UPDATE OF status ON autopost.deliveries FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'sending'::text) AND (new.status = 'sent'::text))) AND (NOT ((old.status = ANY (ARRAY['queued'::text, 'retry'::text])) AND (new.status = 'sending'::text) AND (new.attempt = (old.attempt + 1)) AND (new.claim_token IS DISTINCT FROM old.claim_token))))) EXECUTE FUNCTION autopost.guard_transition();
 
 
 --

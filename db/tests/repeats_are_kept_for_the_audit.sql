@@ -65,8 +65,8 @@ select is((select count(*)::int from autopost.deliveries d where d.enqueue_batch
 select is((select array_agg(v::text) from autopost.verify('w') v where v.violations > 0), null, 'and all holds');
 select is((select array_agg(q.status order by q.status) from autopost.queue_snapshot('w') q), '{queued}'::text[],
 	'none of them waits');
-select throws_like($$update autopost.deliveries set status = 'retry'
-	where status = 'deduped'$$, '%must not change from deduped to retry', 'nor will it ever');
+select throws_like($$update autopost.deliveries set status = 'dead'
+	where status = 'deduped'$$, '%must not change from deduped to dead', 'nor will it ever');
 
 select * from finish();
 rollback;

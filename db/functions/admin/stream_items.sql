@@ -132,6 +132,19 @@ begin
 end
 $$;
 
+create or replace function autopost.events_since(p_workspace_id text, p_from timestamptz, p_most int)
+	returns autopost.events[]
+language plpgsql stable
+as $$
+-- Purpose: the events after an instant, at most p_most, the oldest first.
+-- Reads:   events.
+begin
+	return array(select row(e.*)::autopost.events from autopost.events e
+		where e.workspace_id = p_workspace_id and e.ts > p_from
+		order by e.ts, e.id limit p_most);
+end
+$$;
+
 create or replace function autopost.stream_items(p_watched jsonb, p_position jsonb) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp set enable_seqscan = off
 	set enable_bitmapscan = off
@@ -166,9 +179,7 @@ begin
 		select distinct w.value ->> 'workspace_id' from jsonb_array_elements(p_watched) w order by 1
 	loop
 		continue when not autopost.may_access(v_workspace_id);
-		v_events := array(select row(e.*)::autopost.events from autopost.events e
-			where e.workspace_id = v_workspace_id and e.ts > v_from
-			order by e.ts, e.id limit v_most + 1);
+		v_events := autopost.events_since(v_workspace_id, v_from, v_most + 1);
 		v_items := array(select i.item from autopost.submission_items(v_workspace_id, v_from, v_most + 1) i);
 		if greatest(cardinality(v_events), cardinality(v_items)) > v_most
 			or (v_position ? 'new' and p_position is not null) then
