@@ -285,6 +285,7 @@
 \ir monitor/verify/bot.sql
 \ir monitor/verify/files.sql
 \ir monitor/verify/moves.sql
+\ir monitor/verify/credentials.sql
 \ir monitor/check_alerts.sql
 \ir monitor/check_installation.sql
 \ir monitor/check_integrity.sql

@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(22);
+select plan(24);
 
 create function test.hash(p_text text) returns text language sql as $$
 select encode(sha256(p_text::bytea), 'hex') $$;
@@ -34,6 +34,10 @@ select test.bind('tg');
 select is(test.link('other', 'user:ann', 'tg') - 'applied', '{"reason": "other_platform", "platform": "telegram"}');
 select unalike((select string_agg(a::text, '') from autopost.admin_audit_log a), '%BBBB%',
 	'no secret is in the audit log');
+
+select is(autopost.purge_sealed_secrets('w'), '{"purged": 0, "more": false}', 'a link that works stays');
+select test.tick('10 minutes');
+select is(autopost.purge_sealed_secrets('w') -> 'purged', '1', 'the retention removes a link that was not used');
 
 -- Removal.
 create function test.remove(p_ref text, p_dry boolean default false) returns jsonb language sql as $$

@@ -50,6 +50,17 @@ var inKeeping = []planted{
 		h.breaks("purge_deliveries", "t.since <= ", "false and t.since <= ")
 		h.do(`select autopost.purge_deliveries('w', null)`)
 	}, also: []string{"I17", "I26", "I42"}, because: "the enqueue events count what is gone, and its events, of acts too, lead nowhere"},
+	{invariant: "I50", bug: "a link is used and kept", plant: func(h *fixture) {
+		h.breaks("take_credential_link", "delete from autopost.credential_links l\n\twhere", "update autopost.credential_links l set requeue = false\n\twhere")
+		h.linked("10 minutes")
+		h.do(`select autopost.take_credential_link(repeat('a', 64), 'ann')`)
+		h.do(`update autopost.credential_links set expires_at = expires_at - interval '25 hours'`)
+	}},
+	{invariant: "I50", bug: "the purge does not look at links", plant: func(h *fixture) {
+		h.breaks("purge_sealed_secrets", "x.expires_at <= autopost.now_ts()", "false")
+		h.linked("-25 hours")
+		h.do(`select autopost.purge_sealed_secrets('w')`)
+	}},
 	{invariant: "I17", bug: "the purge of messages does not look at submissions", plant: func(h *fixture) {
 		h.breaks("purge_messages", "v_before := least(", "v_before := greatest(autopost.now_ts(), ")
 		const series = `(select m.message_id from autopost.messages m where m.payload ->> 'text' like 'much to say%')`
@@ -97,4 +108,11 @@ func TestPurgedWorkspaceHasNoFindings(t *testing.T) {
 	h.acted()
 	h.do(`select autopost.rearm_gates('w')`)
 	h.clean()
+}
+
+// linked begins the link of an account that expires after this time.
+func (h *fixture) linked(after string) {
+	h.t.Helper()
+	h.do(`insert into autopost.credential_links (workspace_id, state_hash, auth_ref, platform, redirect, sealed, requeue, operator, reason, expires_at)
+		values ('w', repeat('a', 64), 'x', 'x', 'https://a.example/oauth', '{}', false, 'ann', 'r', autopost.now_ts() + $1::interval)`, after)
 }

@@ -149,5 +149,8 @@ begin
 	return query select 'I49', 'a moved post has the time of its event, a replaced one its successor', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i49(p_workspace_id) with ordinality v (found, n);
+	return query select 'I50', 'no link of an account keeps sealed data after its end', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i50(p_workspace_id) with ordinality v (found, n);
 end
 $$;

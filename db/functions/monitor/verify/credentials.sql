@@ -1,0 +1,13 @@
+-- Credentials. Each function returns the offending rows.
+
+create or replace function autopost.verify_i50(p_workspace_id text) returns setof jsonb
+language sql stable
+as $$
+-- Purpose: finds violations of I50. A link works for ten minutes and is removed with its use; the
+--          retention removes one that was not used. A day later none is kept.
+select jsonb_build_object('auth_ref', l.auth_ref, 'platform', l.platform, 'operator', l.operator,
+	'expires_at', l.expires_at)
+from autopost.credential_links l
+where l.workspace_id = p_workspace_id and l.expires_at <= autopost.now_ts() - interval '1 day'
+order by l.expires_at
+$$;
