@@ -78,7 +78,9 @@ CREATE TYPE autopost.claimed_delivery AS (
 	last_provider_message_id text,
 	known_posts jsonb,
 	due_at timestamp with time zone,
-	scheduled_for timestamp with time zone
+	scheduled_for timestamp with time zone,
+	call_begun_at timestamp with time zone,
+	deadline timestamp with time zone
 );
 
 
@@ -174,12 +176,14 @@ CREATE FUNCTION autopost.accept_invitation(p_token_hash text, p_user_id uuid, p_
 declare
 	v_row autopost.invitations;
 	v_user autopost.users;
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.check_token_hash(p_token_hash);
 	perform autopost.take_turn('people');
 	select i.* into v_row from autopost.invitations i
-	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
 	limit 1;
 	if v_row.invitation_id is null then
 		return '{"applied": false, "reason": "unknown_link"}';
@@ -224,6 +228,7 @@ declare
 	v_act jsonb;
 	v_alert autopost.alerts;
 	v_after jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -237,7 +242,8 @@ begin
 	end if;
 	v_after := jsonb_build_object('acknowledged_by', p_operator);
 	if not p_dry_run then
-		update autopost.alerts a set acknowledged_at = autopost.now_ts(), acknowledged_by = p_operator
+		v_now := autopost.now_ts();
+		update autopost.alerts a set acknowledged_at = v_now, acknowledged_by = p_operator
 		where a.workspace_id = p_workspace_id and a.alert_id = p_alert_id;
 		perform autopost.audit(p_workspace_id, 'acknowledge_alert',
 			format('alert:%s/%s', v_alert.kind, v_alert.subject), v_act, '{}', v_after);
@@ -628,7 +634,7 @@ begin
 				when d.status <> 'sent' then 'not_sent'
 				when p_kind <> all (p.acts) then 'platform_cannot'
 				when autopost.was_deleted(p_workspace_id, u.id) then 'deleted'
-				when autopost.sent_ids(d.render_meta, d.provider_message_id, p) is null then 'ids_unknown'
+				when autopost.sent_ids(d.render_meta, d.provider_message_id, row(p.*)::autopost.platforms) is null then 'ids_unknown'
 				when p_edits -> u.id::text ? 'refusal' then 'validation_failed' end as reason
 			from unnest(p_delivery_ids) u (id)
 			left join lateral (select d.* from autopost.deliveries d
@@ -690,25 +696,22 @@ CREATE FUNCTION autopost.act_workspaces(p_by timestamp with time zone, p_limit i
 -- Purpose: workspaces with due post changes. One probe per lane.
 -- Reads:   post_acts, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.served_workspaces();
+	v_id text := '';
+	v_found int := 0;
 begin
-	return query
-	with recursive w as (
-		(select a.workspace_id from autopost.post_acts a
-		where a.status in ('queued', 'sending', 'retry')
-		order by a.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select a.workspace_id from autopost.post_acts a
-			where a.status in ('queued', 'sending', 'retry') and a.workspace_id > w.workspace_id
-			order by a.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where exists (select 1 from autopost.act_lanes(w.workspace_id) l where l.next_at <= p_by)
-	and exists (select 1 from autopost.workspaces s where s.workspace_id = w.workspace_id and s.status = 'active')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+	loop
+		select a.workspace_id into v_id from autopost.post_acts a
+		where a.status in ('queued', 'sending', 'retry') and a.workspace_id > v_id
+		and (v_mine is null or a.workspace_id = any (v_mine))
+		order by a.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if exists (select 1 from autopost.act_lanes(v_id) l where l.next_at <= p_by)
+			and autopost.is_open(v_id, true) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -901,8 +904,10 @@ declare
 	v_email text := autopost.email_of(p_email);
 	v_user autopost.users;
 	v_row autopost.invitations;
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.take_turn('people');
 	select u.* into v_user from autopost.users u where u.email = v_email;
 	if v_user.enabled is false then
@@ -910,7 +915,7 @@ begin
 	end if;
 	for v_row in
 		select i.* from autopost.invitations i
-		where i.email = v_email and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+		where i.email = v_email and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
 		order by i.workspace_id
 	loop
 		if v_user.user_id is null then
@@ -956,7 +961,7 @@ begin
 	if not found then
 		return p_at;
 	end if;
-	select v_left - coalesce(sum(autopost.post_price(f, d.rendered_text, d.render_meta)), 0) into v_left
+	select v_left - coalesce(sum(autopost.post_price(row(f.*)::autopost.platforms, d.rendered_text, d.render_meta)), 0) into v_left
 	from autopost.channels c
 	join autopost.platforms f on f.platform = c.platform
 	cross join lateral (
@@ -966,7 +971,7 @@ begin
 			and d.due_at < v_month + interval '1 month' and (d.due_at >= v_month or v_month <= p_now)
 			and d.delivery_id <> all (p_without)
 		offset 0) d
-	where c.workspace_id = p_channel.workspace_id and autopost.current_auth_ref(p_channel.workspace_id, c) = v_ref;
+	where c.workspace_id = p_channel.workspace_id and autopost.current_auth_ref(p_channel.workspace_id, row(c.*)::autopost.channels) = v_ref;
 	return case when v_left >= p_price then p_at else v_month + interval '1 month' end;
 end
 $$;
@@ -1084,22 +1089,25 @@ $$;
 --
 
 CREATE FUNCTION autopost.alert_items(p_workspace_id text, p_from timestamp with time zone, p_most integer) RETURNS TABLE(item jsonb)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the alerts that were raised, acknowledged or ended after an instant, at most p_most.
 -- Reads:   alerts.
-select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', greatest(a.raised_at, a.acknowledged_at, a.ended_at),
-	'data', jsonb_build_object('alert_id', a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity,
-	'what', a.what, 'state', case when a.ended_at is not null then 'ended' when a.acknowledged_at is not null
-		then 'acknowledged' else 'open' end))
-from autopost.alerts a
-where a.workspace_id = p_workspace_id and a.ended_at is null and greatest(a.raised_at, a.acknowledged_at) > p_from
-union all
-select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', a.ended_at, 'data', jsonb_build_object('alert_id',
-	a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity, 'what', a.what, 'state', 'ended'))
-from autopost.alerts a
-where a.workspace_id = p_workspace_id and a.ended_at > p_from
-limit p_most
+begin
+	return query
+	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', greatest(a.raised_at, a.acknowledged_at, a.ended_at),
+		'data', jsonb_build_object('alert_id', a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity,
+		'what', a.what, 'state', case when a.ended_at is not null then 'ended' when a.acknowledged_at is not null
+			then 'acknowledged' else 'open' end))
+	from autopost.alerts a
+	where a.workspace_id = p_workspace_id and a.ended_at is null and greatest(a.raised_at, a.acknowledged_at) > p_from
+	union all
+	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', a.ended_at, 'data', jsonb_build_object('alert_id',
+		a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity, 'what', a.what, 'state', 'ended'))
+	from autopost.alerts a
+	where a.workspace_id = p_workspace_id and a.ended_at > p_from
+	limit p_most;
+end
 $$;
 
 
@@ -1212,6 +1220,24 @@ values
 		'fix its receiver; then: autopost webhook enable {name} --workspace {workspace} --reason ' ||
 		'fixed; missed events: autopost webhook replay {name} --since TIME --workspace {workspace} --reason ' ||
 		'fixed'),
+	('bot_given_up', 'error', 'messages to the bot were given up',
+		'see which chats: autopost bot chats --workspace {workspace}; correct the rule or the template that the ' ||
+		'error names, and answer these customers yourself; then: autopost alert ack {alert} --workspace ' ||
+		'{workspace} --reason answered'),
+	('bot_errors', 'error', 'messages to the bot cannot be processed',
+		'see the error here; check the rules: autopost bot lint --workspace {workspace}; return to the version ' ||
+		'before: autopost bot rules enable RULE --version N --workspace {workspace} --reason wrong; the messages ' ||
+		'are tried five times'),
+	('bot_replies_failing', 'error', 'replies of a bot are not sent',
+		'see the error here; is its credential valid? autopost credential list --workspace {workspace}; does ' ||
+		'the platform answer? autopost group list --workspace {workspace}; replies are tried again automatically'),
+	('bot_fallback_rate', 'warning', 'many messages to the bot have no rule',
+		'see the questions: autopost bot report --workspace {workspace}; add keywords or a rule: autopost bot ' ||
+		'rules set RULE --keywords WORDS --workspace {workspace} --reason unmatched'),
+	('bot_unmatched', 'warning', 'customers often ask what no rule answers',
+		'see the question: autopost bot report --since 1d --workspace {workspace}; add a rule: autopost bot rules ' ||
+		'set RULE --keywords WORDS --response-template TEXT --workspace {workspace} --reason unmatched; or ' ||
+		'leave it: autopost alert ack {alert} --workspace {workspace} --reason seen'),
 	('no_dispatcher', 'critical', 'no daemon sends posts',
 		'start one: autopost serve; if it stops, read its log'),
 	('daemon_lost', 'error', 'a daemon stopped, others still run',
@@ -1472,7 +1498,7 @@ declare
 begin
 	return query
 	select jsonb_build_object('alert_id', a.alert_id, 'told', t.change, 'kind', a.kind, 'subject', a.subject,
-		'severity', a.severity, 'what', case when t.change = 'resolved' then autopost.over_text(a) else a.what end,
+		'severity', a.severity, 'what', case when t.change = 'resolved' then autopost.over_text(row(a.*)::autopost.alerts) else a.what end,
 		'remedy', a.remedy,
 		'amount', a.amount, 'raised_at', a.raised_at, 'ended_at', a.ended_at)
 	from (
@@ -1545,24 +1571,26 @@ $$;
 --
 
 CREATE FUNCTION autopost.allowed_rate(p_workspace_id text, p_channel autopost.channels, p_until timestamp with time zone) RETURNS numeric
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $_$
 -- Purpose: the highest rate, in slots a second, that the platform allowed a channel up to p_until,
 --          the end of the wait that it states now. Only posts since the last limit count, of the
 --          last hundred. Null without such posts.
 -- Reads:   deliveries.
-select max(s.slots / greatest(0.001, extract(epoch from p_until - s.sent_at)))
-from (
-	select r.sent_at, sum(greatest(1, jsonb_array_length(jsonb_path_query_array(r.render_meta, '$.steps[*].items[*]'))))
-		over (order by r.sent_at desc, r.delivery_id desc) as slots
+begin
+	return (select max(s.slots / greatest(0.001, extract(epoch from p_until - s.sent_at)))
 	from (
-		select d.delivery_id, d.sent_at, d.render_meta from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = p_channel.channel_id
-		and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead')
-		order by d.delivery_id desc
-		limit 100) r
-	where r.sent_at > autopost.now_ts() - interval '1 day'
-	and (p_channel.limited_rps is null or r.sent_at > p_channel.last_limited_at)) s
+		select r.sent_at, sum(greatest(1, jsonb_array_length(jsonb_path_query_array(r.render_meta, '$.steps[*].items[*]'))))
+			over (order by r.sent_at desc, r.delivery_id desc) as slots
+		from (
+			select d.delivery_id, d.sent_at, d.render_meta from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = p_channel.channel_id
+			and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead')
+			order by d.delivery_id desc
+			limit 100) r
+		where r.sent_at > autopost.now_ts() - interval '1 day'
+		and (p_channel.limited_rps is null or r.sent_at > p_channel.last_limited_at)) s);
+end
 $_$;
 
 
@@ -1742,7 +1770,7 @@ CREATE FUNCTION autopost.apply_config(p_workspace_id text, p_items jsonb, p_oper
 --          does the same and rolls back. An item of p_items may refer only to earlier ones:
 --          {"kind": workspace | credential | group | template | channel | quota | budget |
 --          retry_policy | source | endpoint | webhook | recurrence |
---          alert_target | moderation_chat, "id",
+--          alert_target | moderation_chat | bot_rule, "id",
 --          "fields": as the function of the kind takes them, but the whole config_json of a source}, or {"kind", "id", "retire": true} to
 --          disable. An item of kind workspace may create it. Only the engine may call it.
 -- Returns: {"applied": true, "dry_run", "unchanged": the number of items, "items": [each changed
@@ -1985,10 +2013,12 @@ $$;
 --
 
 CREATE FUNCTION autopost.approvals_needed(p_workspace_id text) RETURNS integer
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: how many people must approve a post.
-select w.approvals_needed from autopost.workspaces w where w.workspace_id = p_workspace_id
+begin
+	return (select w.approvals_needed from autopost.workspaces w where w.workspace_id = p_workspace_id);
+end
 $$;
 
 
@@ -2068,6 +2098,7 @@ declare
 	v_needed int := autopost.approvals_needed(p_submission.workspace_id);
 	v_given int;
 	v_answer jsonb;
+	v_now timestamptz;
 begin
 	if p_submission.digest is null or autopost.plan_changed(p_submission.plan, v_plan) then
 		perform autopost.store_plan(p_submission, v_plan);
@@ -2085,10 +2116,11 @@ begin
 	if v_given < v_needed then
 		return jsonb_build_object('applied', true, 'status', v_submission.status, 'approvals', v_given, 'needed', v_needed);
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.submissions s
-	set decision = 'approve', decided_by = p_by ->> 'operator', decided_at = autopost.now_ts(),
+	set decision = 'approve', decided_by = p_by ->> 'operator', decided_at = v_now,
 		decision_source = p_approval ->> 'source', status = case when s.status = 'pending' then 'new' else s.status end,
-		updated_at = autopost.now_ts()
+		updated_at = v_now
 	where s.workspace_id = v_submission.workspace_id and s.submission_id = v_submission.submission_id
 	returning s.* into v_submission;
 	perform autopost.note_submission(v_submission, 'submission_approved', p_by || jsonb_build_object('digest',
@@ -2143,11 +2175,17 @@ CREATE FUNCTION autopost.arm_recurrence(p_workspace_id text, p_recurrence_id uui
     AS $$
 -- Purpose: sets when the stage has something to do for a locked recurrence, and wakes the stage.
 -- Writes:  recurrences.
+declare
+	v_next timestamptz := (
+		select least(r.expand_at, (
+			select min(o.at) from autopost.occurrences o
+			where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected')
+			- autopost.lead_of(p_workspace_id, r.endpoint_id))
+		from autopost.recurrences r
+		where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id);
 begin
 	update autopost.recurrences r
-	set next_at = least(r.expand_at, (
-		select min(o.at) - autopost.lead_of(p_workspace_id, r.endpoint_id) from autopost.occurrences o
-		where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected'))
+	set next_at = v_next
 	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
 	perform pg_notify('autopost_wake', 'recurrences');
 end
@@ -2155,10 +2193,10 @@ $$;
 
 
 --
--- Name: armed_parts(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: armed_parts(jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.armed_parts(p_capacity jsonb) RETURNS TABLE(workspace_id text, platform text, ready_at timestamp with time zone)
+CREATE FUNCTION autopost.armed_parts(p_capacity jsonb, p_by timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS TABLE(workspace_id text, platform text, ready_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
@@ -2166,37 +2204,52 @@ CREATE FUNCTION autopost.armed_parts(p_capacity jsonb) RETURNS TABLE(workspace_i
 -- Purpose: the claim keys (workspace and platform) with armed gates, of active workspaces that the
 --          caller may act for, and when a claim may find a delivery. Groups without capacity do not
 --          count. A group with reserved slots is due after half of that time, so that a claim takes
---          many deliveries. One probe of channel_gates_armed per rate group. The planner
---          overestimates row security and would read and sort all gates, hence the two settings.
+--          many deliveries. A key is returned again for groups of another page. p_by: only some that are
+--          ready then, or none if there is none.
+--          It reads channel_gates_armed in pages: the first gates after the last group of the page before.
+--          So a group with very many gates costs one page. The planner overestimates row security and
+--          would read and sort all gates, hence the two settings.
 -- Reads:   channel_gates, platform_limits, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.served_workspaces();
 	v_ahead interval := autopost.slot_horizon() / 2;
+	v_page constant int := 500;
+	v_workspaces text[] := '{""}';
+	v_platforms text[] := '{""}';
+	v_groups text[] := '{""}';
+	v_ready timestamptz[];
+	v_last int := 1;
+	v_active text[];
 begin
-	return query
-	with recursive grp as (
-		(select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
-		where g.ready_at < 'infinity'
-		order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1)
-		union all
-		select n.workspace_id, n.platform, n.rate_group, n.ready_at
-		from grp, lateral (
-			select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
-			where g.ready_at < 'infinity'
-			and (g.workspace_id, g.platform, g.rate_group) > (grp.workspace_id, grp.platform, grp.rate_group)
-			order by g.workspace_id, g.platform, g.rate_group, g.ready_at limit 1) n
-	)
-	select grp.workspace_id, grp.platform, min(autopost.group_ready_at(grp.ready_at, l.row, v_ahead))
-	from grp
-	cross join lateral (select w.status from autopost.workspaces w where w.workspace_id = grp.workspace_id limit 1) w
-	left join lateral (
-		select l from autopost.platform_limits l
-		where l.workspace_id = grp.workspace_id and l.platform = grp.platform
-			and l.rate_group = grp.rate_group limit 1) l (row) on true
-	where w.status = 'active' and (p_capacity = '[]'
-		or coalesce(autopost.room_in(p_capacity, grp.workspace_id, grp.platform, grp.rate_group) > 0, true))
-		and (v_all or autopost.may_access(grp.workspace_id))
-	group by grp.workspace_id, grp.platform;
+	loop
+		select array_agg(p.workspace_id), array_agg(p.platform), array_agg(p.rate_group), array_agg(p.ready_at)
+		into v_workspaces, v_platforms, v_groups, v_ready
+		from (
+			select distinct on (x.workspace_id, x.platform, x.rate_group) x.workspace_id, x.platform, x.rate_group, x.ready_at
+			from (
+				select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
+				where g.ready_at < 'infinity' and (v_mine is null or g.workspace_id = any (v_mine))
+				and (g.workspace_id, g.platform, g.rate_group)
+					> (v_workspaces[v_last], v_platforms[v_last], v_groups[v_last])
+				order by g.workspace_id, g.platform, g.rate_group, g.ready_at
+				limit v_page) x
+			order by x.workspace_id, x.platform, x.rate_group, x.ready_at) p;
+		exit when v_workspaces is null;
+		v_last := cardinality(v_workspaces);
+		v_active := array(select w.workspace_id from autopost.workspaces w
+			where w.workspace_id = any (v_workspaces) and w.status = 'active');
+		return query
+		select g.workspace_id, g.platform, min(r.at)
+		from unnest(v_workspaces, v_platforms, v_groups, v_ready) g (workspace_id, platform, rate_group, ready_at)
+		left join autopost.limits_of(v_active) l on l.workspace_id = g.workspace_id and l.platform = g.platform
+			and l.rate_group = g.rate_group
+		cross join lateral (select autopost.group_ready_at(g.ready_at, l, v_ahead) as at) r
+		where g.workspace_id = any (v_active) and (p_capacity = '[]'
+			or coalesce(autopost.room_in(p_capacity, g.workspace_id, g.platform, g.rate_group) > 0, true))
+		and (p_by is null or r.at <= p_by)
+		group by g.workspace_id, g.platform;
+		exit when p_by is not null and found;
+	end loop;
 end
 $$;
 
@@ -2307,35 +2360,38 @@ $$;
 --
 
 CREATE FUNCTION autopost.audit_chain_faults(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: checks the chain of the audit log from its base to its head, first bad row first. Each
 --          row follows the previous one, has its seal, and matches its own seal.
-select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
-from (
-	select l.seq, l.id, case
-		when l.seq is distinct from coalesce(l.seq_before, h.base_seq) + 1 then 'rows are missing before it'
-		when l.prev_hash is distinct from coalesce(l.hash_before, h.base_hash)
-			then 'it does not follow the row before it'
-		when l.hash <> autopost.audit_hash(l.line) then 'it was changed' end as what
+begin
+	return query
+	select jsonb_build_object('what', c.what, 'seq', c.seq, 'id', c.id)
 	from (
-		select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, x as line,
-			lag(x.seq) over (order by x.seq) as seq_before, lag(x.hash) over (order by x.seq) as hash_before
-		from autopost.admin_audit_log x
-		where x.workspace_id = p_workspace_id) l
-	left join autopost.audit_heads h on h.workspace_id = p_workspace_id
-	union all
-	select h.seq, null, 'rows are missing before the head'
-	from autopost.audit_heads h
-	left join lateral (
-		select x.seq, x.hash from autopost.admin_audit_log x
-		where x.workspace_id = p_workspace_id
-		order by x.seq desc limit 1) e on true
-	where h.workspace_id = p_workspace_id
-	and (h.seq <> coalesce(e.seq, h.base_seq) or h.hash <> coalesce(e.hash, h.base_hash))
-) c
-where c.what is not null
-order by c.seq
+		select l.seq, l.id, case
+			when l.seq is distinct from coalesce(l.seq_before, h.base_seq) + 1 then 'rows are missing before it'
+			when l.prev_hash is distinct from coalesce(l.hash_before, h.base_hash)
+				then 'it does not follow the row before it'
+			when l.hash <> autopost.audit_hash(l.line) then 'it was changed' end as what
+		from (
+			select x.workspace_id, x.seq, x.id, x.prev_hash, x.hash, row(x.*)::autopost.admin_audit_log as line,
+				lag(x.seq) over (order by x.seq) as seq_before, lag(x.hash) over (order by x.seq) as hash_before
+			from autopost.admin_audit_log x
+			where x.workspace_id = p_workspace_id) l
+		left join autopost.audit_heads h on h.workspace_id = p_workspace_id
+		union all
+		select h.seq, null, 'rows are missing before the head'
+		from autopost.audit_heads h
+		left join lateral (
+			select x.seq, x.hash from autopost.admin_audit_log x
+			where x.workspace_id = p_workspace_id
+			order by x.seq desc limit 1) e on true
+		where h.workspace_id = p_workspace_id
+		and (h.seq <> coalesce(e.seq, h.base_seq) or h.hash <> coalesce(e.hash, h.base_hash))
+	) c
+	where c.what is not null
+	order by c.seq;
+end
 $$;
 
 
@@ -2489,16 +2545,18 @@ CREATE FUNCTION autopost.await_decision(p_workspace_id text, p_submission_id uui
 declare
 	v_submission autopost.submissions;
 	v_plan jsonb;
+	v_now timestamptz;
 begin
 	update autopost.submissions s
 	set raw_payload = p_raw
 	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 	returning s.* into v_submission;
 	v_plan := autopost.submission_plan(v_submission);
+	v_now := autopost.now_ts();
 	update autopost.submissions s
 	set status = 'pending', claim_token = null, lease_until = null, last_error = null, plan = v_plan,
-		digest = autopost.plan_digest(v_plan), updated_at = autopost.now_ts(),
-		expires_at = autopost.now_ts() + autopost.setting_interval('submission_expire_hours')
+		digest = autopost.plan_digest(v_plan), updated_at = v_now,
+		expires_at = v_now + autopost.setting_interval('submission_expire_hours')
 	where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 	returning s.* into v_submission;
 	perform autopost.note_submission(v_submission, 'submission_pending', jsonb_build_object('digest',
@@ -2619,9 +2677,7 @@ declare
 	v_horizon interval := autopost.slot_horizon();
 	v_now timestamptz;
 	v_doubtful jsonb;
-	v_slots jsonb := '{}';
 	v_overdue boolean;
-	v_late record;
 	v_answer jsonb;
 	v_prefix text;
 	v_salt text := gen_random_uuid();
@@ -2630,26 +2686,8 @@ declare
 	v_lease timestamptz;
 	v_deadline timestamptz; -- of the calls with this claim time and lease: mostly all
 begin
-	v_ids := autopost.uuids_of(p_items, 'delivery_id');
-	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
-		where coalesce(i.value ->> 'claim_token', '') = ''));
-	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'),
-		jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
-	into v_tokens, v_places
-	from jsonb_array_elements(p_items) with ordinality i;
-	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i
-		where v_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
-		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present),
-			jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
-		into v_tokens, v_places -- if a delivery has several tokens, the current one
-		from (
-			select i.value, i.ordinality, exists (
-				select 1 from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality]
-					and d.claim_token = i.value ->> 'claim_token') as present
-			from jsonb_array_elements(p_items) with ordinality i) i;
-	end if;
-	v_ids := array(select k.key::uuid from jsonb_object_keys(v_tokens) k (key)); -- without duplicates
+	select c.o_ids, c.o_tokens, c.o_places into v_ids, v_tokens, v_places
+	from autopost.claims_to_start(p_workspace_id, p_items) c;
 	select array_agg(distinct d.channel_id), min(d.claimed_at), min(d.sending_lease_until),
 		coalesce(bool_or(d.send_at < v_before or d.send_at > v_asked + v_horizon), false)
 	into v_channels, v_since, v_lease, v_overdue
@@ -2666,29 +2704,10 @@ begin
 	v_answer := jsonb_build_object('applied', true, 'now', v_now);
 	v_deadline := autopost.call_deadline(v_lease, v_since, v_margin);
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now);
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, o_status, v_channels, v_now,
+		autopost.windows_of(p_workspace_id, v_channels, v_now));
 	if v_overdue then
-		for v_late in -- a started call waits for a slot at any distance
-			select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
-			from (
-				select d.delivery_id, d.send_at, d.call_begun_at is not null as begun
-				from unnest(v_ids) u (id)
-				cross join lateral (select d.* from autopost.deliveries d
-					where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
-				where (d.send_at < v_before or d.send_at > v_now + v_horizon) and d.status = 'sending'
-					and d.claim_token = v_tokens ->> d.delivery_id::text
-				and d.sending_lease_until > v_now) l
-			where l.send_at < v_before or not l.begun
-			group by l.begun
-			order by l.begun desc
-		loop
-			v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, v_now, not v_late.begun,
-				case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
-		end loop;
-		update autopost.deliveries d
-		set send_at = (v_slots ->> d.delivery_id::text)::timestamptz
-		where d.workspace_id = p_workspace_id
-			and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
+		perform autopost.replace_late_slots(p_workspace_id, v_ids, v_tokens, v_before, v_now);
 	end if;
 	with begun as (
 		select d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.claimed_at,
@@ -2706,11 +2725,12 @@ begin
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
+		select w.workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
 			b.message_id, b.channel_id, b.begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
 	select coalesce(jsonb_object_agg(v_places ->> b.delivery_id::text,
 		v_answer || jsonb_build_object('send_at', b.send_at,
@@ -2718,7 +2738,8 @@ begin
 			else autopost.call_deadline(b.sending_lease_until, b.claimed_at, v_margin) end)), '{}'),
 		array_agg(b.delivery_id), array_agg(b.begun_at)
 	into o_begun, v_ids, v_begun_at
-	from begun b;
+	from begun b
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	update autopost.deliveries d
 	set call_begun_at = u.slot
 	from autopost.few(v_ids, null, null, v_begun_at) u
@@ -2748,6 +2769,7 @@ declare
 	v_act jsonb;
 	v_until timestamptz := autopost.now_ts() + interval '10 minutes';
 	v_bound text;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, false);
@@ -2762,8 +2784,9 @@ begin
 	if v_bound <> p_fields ->> 'platform' then
 		return jsonb_build_object('applied', false, 'reason', 'other_platform', 'platform', v_bound);
 	end if;
+	v_now := autopost.now_ts();
 	delete from autopost.credential_links l
-	where l.workspace_id = p_workspace_id and l.expires_at <= autopost.now_ts();
+	where l.workspace_id = p_workspace_id and l.expires_at <= v_now;
 	insert into autopost.credential_links (workspace_id, state_hash, auth_ref, platform, redirect, sealed, requeue,
 		operator, reason, expires_at)
 	values (p_workspace_id, p_fields ->> 'state_hash', p_auth_ref, p_fields ->> 'platform', p_fields ->> 'redirect',
@@ -2843,12 +2866,14 @@ CREATE FUNCTION autopost.begin_first_link(p_token_hash text) RETURNS jsonb
 -- Writes:  first_links.
 declare
 	v_until timestamptz := autopost.now_ts() + interval '7 days';
+	v_now timestamptz;
 begin
 	perform autopost.check_token_hash(p_token_hash);
 	if exists (select 1 from autopost.users u) then
 		return '{"applied": false, "reason": "users_exist"}';
 	end if;
-	delete from autopost.first_links l where l.expires_at <= autopost.now_ts();
+	v_now := autopost.now_ts();
+	delete from autopost.first_links l where l.expires_at <= v_now;
 	insert into autopost.first_links (token_hash, expires_at) values (p_token_hash, v_until)
 	on conflict (token_hash) do update set expires_at = excluded.expires_at;
 	return jsonb_build_object('applied', true, 'expires_at', v_until);
@@ -2927,9 +2952,11 @@ CREATE FUNCTION autopost.begin_probe(p_limit autopost.platform_limits, p_deliver
 -- Purpose: records the probe of an open breaker. The next one waits, whatever the outcome. The
 --          group is locked.
 -- Writes:  platform_limits.
+declare
+	v_probe_at timestamptz := p_now + autopost.probe_pause(p_limit.probes + 1);
 begin
 	update autopost.platform_limits l
-	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = p_now + autopost.probe_pause(l.probes + 1)
+	set probe_id = p_delivery_id, probes = l.probes + 1, probe_at = v_probe_at
 	where l.workspace_id = p_limit.workspace_id and l.platform = p_limit.platform and l.rate_group = p_limit.rate_group;
 end
 $$;
@@ -2952,7 +2979,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('payload', p_payload is not null);
 	return jsonb_build_object('payload', autopost.redact(p_payload), 'key', (
-		select autopost.shown_data_key(k) from autopost.data_keys k
+		select autopost.shown_data_key(row(k.*)::autopost.data_keys) from autopost.data_keys k
 		where k.workspace_id = p_workspace_id
 		order by k.version desc
 		limit 1));
@@ -3096,6 +3123,7 @@ CREATE FUNCTION autopost.begin_removal(p_blob_ref text) RETURNS jsonb
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_token text := gen_random_uuid()::text;
+	v_stale timestamptz := v_now - autopost.media_removal_time();
 begin
 	if exists (
 		select 1 from autopost.workspaces w
@@ -3107,7 +3135,7 @@ begin
 	end if;
 	insert into autopost.media_removals as r (blob_ref, token, begun_at) values (p_blob_ref, v_token, v_now)
 	on conflict (blob_ref) do update set token = excluded.token, begun_at = excluded.begun_at
-	where r.begun_at <= v_now - autopost.media_removal_time();
+	where r.begun_at <= v_stale;
 	return case when found then jsonb_build_object('applied', true, 'token', v_token)
 		else '{"applied": false, "reason": "busy"}' end;
 end
@@ -3122,9 +3150,7 @@ CREATE FUNCTION autopost.begin_request(p_workspace_id text, p_key_id uuid, p_ide
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $_$
--- Purpose: decides if an API write with an Idempotency-Key is done. One statement calls it, writes
---          if the status is fresh, and stores the answer with finish_request. Thus the write and
---          its answer commit together. Never waits.
+-- Purpose: decides if an API write with an Idempotency-Key is done. write_once calls it. Never waits.
 -- Returns: {"status": "fresh"}, {"status": "replayed", "answer": the first one}, {"status":
 --          "other_request"} if the key was used for another request, or {"status": "in_progress"}.
 -- Raises:  AP001 for a wrong argument.
@@ -3237,6 +3263,7 @@ declare
 	v_endpoint autopost.workspace_endpoints;
 	v_row autopost.bot_subscriptions;
 	v_why text;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('wanted', p_wanted ->> 'url' <> ''
@@ -3253,7 +3280,8 @@ begin
 	v_row := autopost.subscription_row(p_workspace_id, p_endpoint_id);
 	v_why := autopost.subscription_fault(v_row, v_endpoint.secret_hash, p_wanted, p_seen);
 	if v_why is null then
-		update autopost.bot_subscriptions s set checked_at = autopost.now_ts(), url = p_wanted ->> 'url', failures = 0,
+		v_now := autopost.now_ts();
+		update autopost.bot_subscriptions s set checked_at = v_now, url = p_wanted ->> 'url', failures = 0,
 			error = null
 		where s.workspace_id = p_workspace_id and s.endpoint_id = p_endpoint_id;
 		perform autopost.end_alert(p_workspace_id, 'subscription', 'endpoint:' || p_endpoint_id);
@@ -3346,12 +3374,13 @@ begin
 		'rule_id', v_done -> 'rule_id', 'version', v_done -> 'version', 'state_before', v_state.state,
 		'state_after', v_done -> 'state', 'response', v_done -> 'text',
 		'meta', jsonb_build_object('idempotency_key', v_reply, 'inbound_kind', v_in.kind, 'intent', v_done -> 'intent',
+			'guard', v_done -> 'guard',
 			'expired', nullif(v_state.expires_at < v_now, false), 'context_before', nullif(v_state.context, '{}'),
 			'expires_at', v_expires, 'language', v_done -> 'language')));
 	perform autopost.emit_note(p_workspace_id, case v_done ->> 'kind' when 'escalated' then 'bot_escalated'
 		else 'bot_fallback' end, 'ok', null, null, null, jsonb_build_object('provider', v_in.provider, 'auth_ref',
 		v_in.auth_ref, 'chat_id', v_in.chat_id, 'reply_id', v_reply, 'rule_id', v_done -> 'rule_id', 'trace_id',
-		v_in.trace_id, 'guard', nullif(v_done ->> 'kind' = 'guarded', false)))
+		v_in.trace_id, 'guard', v_done -> 'guard'))
 	where v_done ->> 'kind' in ('fallback', 'guarded', 'escalated');
 	update autopost.bot_inbox i
 	set status = 'processed', processed_at = v_now, message = null, error = null
@@ -3479,6 +3508,7 @@ declare
 	v_slots record := autopost.bot_group_slots(p_workspace_id, p_provider, v_group, p_limit);
 	v_limit autopost.platform_limits := autopost.bot_limit(p_workspace_id, p_provider, v_group);
 	v_now timestamptz := autopost.now_ts();
+	v_token text; -- of one claim
 	v_horizon interval := autopost.slot_horizon();
 	v_lease timestamptz := v_now + autopost.setting_interval('sending_lease_seconds');
 	v_step interval := autopost.slot_step(v_limit.rate_rps, 1);
@@ -3511,9 +3541,10 @@ begin
 			where o.workspace_id = p_workspace_id and o.reply_id = v_row.reply_id;
 			continue;
 		end if;
+		v_token := gen_random_uuid();
 		update autopost.bot_outbox o
 		set status = 'sending', attempt = o.attempt + 1, next_at = v_lease, claimed_by = p_run_id, claimed_at = v_now,
-			claim_token = gen_random_uuid()::text, send_at = v_slot, started_at = null
+			claim_token = v_token, send_at = v_slot, started_at = null
 		where o.workspace_id = p_workspace_id and o.reply_id = v_row.reply_id;
 		v_ids := v_ids || v_row.reply_id;
 		v_next := case when v_step is not null then greatest(v_next, v_now) + v_step else v_next end;
@@ -3712,7 +3743,8 @@ CREATE FUNCTION autopost.bot_decide(p_rules jsonb, p_config jsonb, p_state jsonb
 --          at max_turns of the rule that owns the state the guard ends it. In state operator the bot
 --          is silent. A rule that leads to operator where none is configured leads to default.
 -- Returns: {"kind": matched | fallback | guarded | escalated | relayed, "rule_id", "version",
---          "intent", "text", "buttons", "state", "context", "language"}; without text for relayed.
+--          "intent", "text", "buttons", "state", "context", "language", "guard": true if it ended the
+--          state}; without text for relayed.
 declare
 	v_reset boolean := coalesce((p_state ->> 'expired')::boolean, false);
 	v_state text := case when v_reset then 'default' else coalesce(p_state ->> 'state', 'default') end;
@@ -3730,7 +3762,7 @@ begin
 	end if;
 	if v_state <> 'default' and v_turns >= coalesce((v_context ->> 'max_turns')::int, 5) then
 		v_answer := autopost.bot_give_up(p_rules, p_config, v_language, true);
-		return v_answer || jsonb_build_object('language', v_language, 'context', '{}'::jsonb,
+		return v_answer || jsonb_build_object('language', v_language, 'context', '{}'::jsonb, 'guard', true,
 			'state', case v_answer ->> 'kind' when 'escalated' then 'operator' else 'default' end);
 	end if;
 	v_rule := autopost.bot_match(p_rules, v_state, v_text);
@@ -3862,7 +3894,7 @@ select '[
 		"buttons": [[{"text": "Payment", "payload": "payment"}, {"text": "Returns", "payload": "return"}]]},
 	{"rule_id": "payment-ru", "intent": "payment", "keywords": ["оплат", "картой", "рассрочк"], "priority": 10,
 		"response_template": "Принимаем карты, СБП и наличные при получении."},
-	{"rule_id": "payment-en", "intent": "payment", "keywords": ["payment", "pay ", "credit card"], "priority": 10,
+	{"rule_id": "payment-en", "intent": "payment", "keywords": ["pay", "credit card"], "priority": 10,
 		"response_template": "You can pay by card, by bank transfer, or in cash on delivery."},
 	{"rule_id": "returns-ru", "intent": "returns", "keywords": ["возврат", "вернуть", "обмен"], "priority": 20,
 		"response_template": "Вернуть товар можно в течение 14 дней. Напишите номер заказа.",
@@ -3987,6 +4019,37 @@ $$;
 
 
 --
+-- Name: bot_gauges(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_gauges(p_workspace_id text, p_since timestamp with time zone) RETURNS TABLE(line text, messages bigint)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the rows of bot_metrics of one workspace.
+-- Reads:   bot_logs, bot_inbox.
+begin
+	return query
+	select case when autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) then 'unmatched' else l.kind end, count(*)
+	from (
+		select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
+		where x.workspace_id = p_workspace_id and x.ts > p_since
+			and x.kind in ('matched', 'fallback', 'guarded', 'escalated', 'relayed')
+		order by x.ts desc limit 10000) l
+	group by 1;
+	return query
+	select case when i.tries = 5 then 'given_up' when i.error is not null then 'failing' else 'waiting' end, count(*)
+	from (
+		(select x.tries, x.error from autopost.bot_inbox x
+		where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries < 5 limit 10000)
+		union all
+		(select x.tries, x.error from autopost.bot_inbox x
+		where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries = 5 limit 10000)) i
+	group by 1;
+end
+$$;
+
+
+--
 -- Name: bot_give_up(jsonb, jsonb, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4067,6 +4130,29 @@ begin
 	select q.subjects, q.room into o_quotas, o_most
 	from autopost.within_quota(p_workspace_id, p_provider, p_rate_group, '{}', '{}', p_limit) q;
 	o_most := case when v_limit.breaker_opened_at is not null then least(o_most, 1) else o_most end;
+end
+$$;
+
+
+--
+-- Name: bot_has_work(text, timestamp with time zone, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_has_work(p_workspace_id text, p_by timestamp with time zone, p_silent text[]) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a message of a bot is due. An expired lease counts as due, and that of a silent daemon;
+--          a message behind an open one of its chat does not.
+-- Reads:   bot_outbox.
+begin
+	return exists (
+		select 1 from autopost.bot_outbox m
+		where m.workspace_id = p_workspace_id and m.status in ('pending', 'sending', 'retry')
+		and (m.next_at <= p_by or m.status = 'sending' and m.claimed_by = any (p_silent))
+		and not exists (
+			select 1 from autopost.bot_outbox e
+			where e.workspace_id = p_workspace_id and e.provider = m.provider and e.auth_ref = m.auth_ref
+			and e.chat_id = m.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < m.reply_id));
 end
 $$;
 
@@ -4245,6 +4331,133 @@ $$;
 
 
 --
+-- Name: bot_lint(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_lint(p_rules jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the faults of rules, as bot_decide takes them: a state to which no rule leads; a keyword
+--          that never decides, because a shorter one goes first; a variable that a conversation may
+--          reach without its text; a state from which no rule leads to default or operator, so that
+--          only the turn guard or its time ends it. A rule whose state is unreachable has no other
+--          finding.
+-- Returns: [{"kind": unreachable_state | shadowed_keyword | missing_variable | endless_loop,
+--          "rule_id", "field", "reason", "remedy"}] by rule and field.
+begin
+	return (
+		with recursive words as materialized (
+			select w.* from autopost.bot_lint_words(p_rules) w),
+		edges as materialized (
+			select distinct w.rule_id, w.at_state, coalesce(w.next_state, w.at_state) as leads_to,
+				w.rule_state is not null as keeps
+			from words w where w.decided_by is null),
+		reached (state) as (
+			select 'default' union select e.leads_to from reached r
+			join edges e on e.at_state = r.state and e.leads_to <> 'operator'),
+		ending (state) as (
+			select e.at_state from edges e where e.leads_to in ('default', 'operator')
+			union select e.at_state from ending x join edges e on e.leads_to = x.state),
+		unfilled (variable, state) as (
+			select distinct v.name, 'default' from words w
+			cross join lateral autopost.bot_lint_variables(w.template) v (name)
+			union select u.variable, e.leads_to from unfilled u
+			join edges e on e.at_state = u.state and e.leads_to <> 'operator'
+				and not (e.keeps and e.at_state = u.variable)),
+		found as (
+			select 'unreachable_state' as kind, w.rule_id, 'state' as field,
+				format('is %s, to which no rule leads', w.rule_state) as reason,
+				format('set next_state of another rule to %s, or correct state', w.rule_state) as remedy
+			from words w where w.rule_state is not null and w.rule_state not in (select r.state from reached r)
+			union
+			select 'shadowed_keyword', w.rule_id, 'keywords', case when w.keyword = ''
+				then format('never decide: rule %s takes every text first', min(w.decided_by))
+				else format('must not contain "%s": rule %s takes all its texts first', w.keyword,
+					min(w.decided_by)) end,
+				'remove it, or change the priority of a rule'
+			from words w where w.at_state in (select r.state from reached r)
+			group by w.rule_id, w.keyword having count(*) = count(w.decided_by)
+			union
+			select 'missing_variable', w.rule_id, 'response_template',
+				format('may show {%s} without a text, in state %s', v.name, min(w.at_state)),
+				'write {name}, {text} or a state that the conversation has passed, in the spelling of the rule'
+			from words w
+			cross join lateral autopost.bot_lint_variables(w.template) v (name)
+			join unfilled u on u.variable = v.name and u.state = w.at_state
+			where w.decided_by is null and not (w.rule_state is not null and w.at_state = v.name)
+			group by w.rule_id, v.name
+			union
+			select 'endless_loop', min(e.rule_id), 'next_state',
+				format('is %s, from which no rule leads to default or operator', e.leads_to),
+				format('add a rule of state %s with next_state default, or correct next_state', e.leads_to)
+			from edges e
+			where e.at_state in (select r.state from reached r) and e.leads_to <> e.at_state
+				and e.leads_to not in (select x.state from ending x) and e.leads_to <> 'operator'
+			group by e.leads_to)
+		select coalesce(jsonb_agg(jsonb_build_object('kind', f.kind, 'rule_id', f.rule_id, 'field', f.field,
+			'reason', f.reason, 'remedy', f.remedy)
+			order by f.rule_id collate "C", f.field, f.reason collate "C"), '[]')
+		from found f);
+end
+$$;
+
+
+--
+-- Name: bot_lint_variables(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_lint_variables(p_template text) RETURNS SETOF text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the names in a template that a conversation must fill; see bot_fill.
+select distinct m[1] from regexp_matches(p_template, '\{([\w-]{1,64})\}', 'g') m
+where m[1] not in ('name', 'text', 'turns')
+$$;
+
+
+--
+-- Name: bot_lint_words(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_lint_words(p_rules jsonb) RETURNS TABLE(rule_id text, rule_state text, next_state text, template text, keyword text, at_state text, decided_by text)
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: each keyword of each rule in each state in which the rule applies, and the rule that decides
+--          about every text with this keyword instead; decided_by is null if the keyword may decide.
+--          A rule without keywords has one row per state, with keyword ''. Order and folding are those
+--          of bot_match: a keyword inside another one takes all its texts.
+begin
+	return query
+	with ordered as materialized (
+		select r.value ->> 'rule_id' as id, r.value ->> 'state' as state, r.value ->> 'next_state' as leads_to,
+			r.value ->> 'response_template' as body,
+			coalesce(nullif(r.value #> '{pattern,keywords}', '[]'), '[""]') as keywords,
+			row_number() over (order by coalesce((r.value ->> 'priority')::int, 0) desc,
+				r.value ->> 'state' is null, r.value ->> 'rule_id' collate "C") as n
+		from jsonb_array_elements(p_rules) r),
+	words as materialized (
+		select o.id, o.state, o.leads_to, o.body, o.n, k.value as word, k.ordinality as place,
+			autopost.bot_fold(k.value) as folded
+		from ordered o cross join lateral jsonb_array_elements_text(o.keywords) with ordinality k),
+	states as materialized (
+		select 'default' as name union select o.state from ordered o where o.state is not null
+		union select o.leads_to from ordered o where o.leads_to <> 'operator'),
+	earlier as materialized (
+		select w.n, w.place, q.n as by_n, q.state as by_state, q.id as by_id
+		from words w
+		join words q on strpos(w.folded, q.folded) > 0 and (q.n < w.n or q.n = w.n
+			and (length(q.folded) < length(w.folded) or q.folded = w.folded and q.place < w.place)))
+	select w.id, w.state, w.leads_to, w.body, w.word, s.name, (
+		select e.by_id from earlier e
+		where e.n = w.n and e.place = w.place and coalesce(e.by_state, s.name) = s.name
+		order by e.by_n limit 1)
+	from words w
+	join states s on coalesce(w.state, s.name) = s.name;
+end
+$$;
+
+
+--
 -- Name: bot_lock_state(text, text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4307,6 +4520,52 @@ begin
 		order by coalesce((r.value ->> 'priority')::int, 0) desc, r.value ->> 'state' is null,
 			r.value ->> 'rule_id' collate "C"
 		limit 1);
+end
+$$;
+
+
+--
+-- Name: bot_metrics(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_metrics() RETURNS TABLE(workspace_id text, line text, messages bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: the messages to bots as gauges. Of the last ten minutes, the newest 10,000 of a workspace by
+--          their answer: matched, unmatched (no rule), guarded, escalated (by a rule or the turn guard),
+--          relayed. And those that are not processed: waiting, failing, given_up. All but the fifty
+--          workspaces with most messages are summed up as _other. Works across workspaces.
+-- Reads:   workspaces, bot_logs, bot_inbox.
+declare
+	v_since timestamptz := autopost.now_ts() - interval '10 minutes';
+	v_mine text[];
+	v_id text;
+	v_counted jsonb[] := '{}';
+begin
+	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
+	for v_id in
+		select w.workspace_id from autopost.workspaces w where v_mine is null or w.workspace_id = any (v_mine)
+	loop
+		v_counted := v_counted || array(select jsonb_build_object('workspace_id', v_id, 'line', g.line, 'messages', g.messages)
+			from autopost.bot_gauges(v_id, v_since) g);
+	end loop;
+	return query
+	with counted as materialized (
+		select c.workspace_id, c.line, c.messages
+		from unnest(v_counted) u (row)
+		cross join lateral jsonb_to_record(u.row) c (workspace_id text, line text, messages bigint)
+	), placed as (
+		select c.workspace_id, row_number() over (order by sum(c.messages) desc, c.workspace_id) as place
+		from counted c group by c.workspace_id
+	)
+	select n.name, n.line, sum(n.messages)::bigint
+	from (
+		select case when p.place <= 50 then c.workspace_id else '_other' end as name, c.line, c.messages
+		from counted c
+		join placed p on p.workspace_id = c.workspace_id) n
+	group by n.name, n.line;
 end
 $$;
 
@@ -4535,6 +4794,7 @@ declare
 	v_processed int := 0;
 	v_released int := 0;
 	v_unknown int := 0;
+	v_silent text[];
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' then
 		return '{"processed": 0, "released": 0, "unknown": 0}';
@@ -4553,12 +4813,11 @@ begin
 			v_chat.chat_id, autopost.bot_config(p_workspace_id, v_chat.auth_ref));
 	end loop;
 	if autopost.clock_trusted('bot recovery', v_now) then
+		v_silent := autopost.silent_runs(v_now);
 		for v_row in
 			select o.reply_id, o.started_at from autopost.bot_outbox o
 			where o.workspace_id = p_workspace_id and o.status = 'sending'
-			and (o.next_at <= v_now or exists (
-				select 1 from autopost.dispatch_runs r
-				where r.run_id = o.claimed_by and r.seen_at <= v_now - autopost.run_silence()))
+			and (o.next_at <= v_now or o.claimed_by = any (v_silent))
 			order by o.reply_id
 			limit 500
 			for no key update of o skip locked
@@ -4628,6 +4887,49 @@ $$;
 
 
 --
+-- Name: bot_release_lost(text, text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_release_lost(p_workspace_id text, p_run_id text, p_known text[]) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: releases the messages of bots that p_run_id has claimed but does not know: the answer of a claim
+--          was lost, and while the run is alive, the lease would have to expire first. p_known: the
+--          tokens of all claims in flight of the run in this workspace. Call it only while no claim of
+--          the run is running there. A started call stays: its outcome is unknown. It never waits.
+--          Only the engine may call it.
+-- Returns: {"applied": true, "released": n}, at most 1000.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   bot_outbox (skip locked).
+-- Writes:  bot_outbox, quota_uses.
+declare
+	v_now timestamptz;
+	v_id uuid;
+	v_released int := 0;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('run_id', p_run_id <> ''),
+		autopost.require_argument('known', p_known is not null and array_position(p_known, null) is null);
+	v_now := autopost.now_ts();
+	for v_id in
+		select o.reply_id from autopost.bot_outbox o
+		where o.workspace_id = p_workspace_id and o.status = 'sending' and o.claimed_by = p_run_id
+		and o.started_at is null and o.claim_token <> all (p_known)
+		order by o.reply_id
+		limit 1000
+		for no key update of o skip locked
+	loop
+		perform autopost.bot_release(p_workspace_id, v_id, v_now);
+		v_released := v_released + 1;
+	end loop;
+	perform pg_notify('autopost_wake', 'bot') where v_released > 0;
+	return jsonb_build_object('applied', true, 'released', v_released);
+end
+$$;
+
+
+--
 -- Name: bot_report(text, jsonb, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -4652,7 +4954,9 @@ begin
 	v_until := coalesce(autopost.instant_in(p_filter, 'until'), 'infinity');
 	return (
 		with said as materialized (
-			select l.ts, l.id, l.kind, l.message_text from autopost.bot_logs l
+			select l.ts, l.id, l.kind, l.message_text,
+				autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) as unmatched
+			from autopost.bot_logs l
 			where l.workspace_id = p_workspace_id and l.ts >= v_since and l.ts < v_until
 			and l.kind in ('matched', 'fallback', 'guarded', 'escalated', 'relayed')
 			order by l.ts desc, l.id desc
@@ -4661,18 +4965,15 @@ begin
 			select w.words, count(*) as n, max(s.ts) as last_at,
 				(array_agg(s.message_text order by s.ts desc, s.id desc))[1] as example
 			from said s
-			cross join lateral (
-				select array(select distinct x.word
-					from regexp_split_to_table(autopost.bot_fold(s.message_text), '[^[:alnum:]]+') x (word)
-					where x.word <> '' order by x.word) as words) w
-			where s.kind = 'fallback' and s.message_text <> ''
+			cross join lateral (select autopost.bot_words(s.message_text) as words) w
+			where s.unmatched and s.message_text <> ''
 			group by w.words
 			order by count(*) desc, max(s.ts) desc
 			limit p_limit)
 		select jsonb_build_object('since', v_since, 'messages', (select count(*) from said),
 			'kinds', (select coalesce(jsonb_object_agg(k.kind, k.n), '{}')
 				from (select s.kind, count(*) as n from said s group by s.kind) k),
-			'fallback_rate', (select coalesce(round(avg((s.kind = 'fallback')::int), 4), 0) from said s
+			'fallback_rate', (select coalesce(round(avg(s.unmatched::int), 4), 0) from said s
 				where s.kind <> 'relayed'),
 			'unmatched', (select coalesce(jsonb_agg(jsonb_build_object('words', to_jsonb(u.words), 'count', u.n,
 				'example', u.example, 'last_at', u.last_at) order by u.n desc, u.last_at desc), '[]') from unmatched u)));
@@ -4743,6 +5044,18 @@ $$;
 
 
 --
+-- Name: bot_rule_given(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_rule_given(p_fields jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: given fields of a rule as they are stored: no buttons are null.
+select case when p_fields -> 'buttons' = '[]' then p_fields || '{"buttons": null}' else p_fields end
+$$;
+
+
+--
 -- Name: bot_rules; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -4795,11 +5108,12 @@ CREATE FUNCTION autopost.bot_rules_given(p_rules jsonb) RETURNS jsonb
     AS $$
 -- Purpose: rules with the fields of put_bot_rule and rule_id, as bot_decide takes them. Rules with enabled
 --          false do not count; version is 0 if it is not given.
--- Raises:  AP001 for an invalid rule, with its id, field and reason.
+-- Raises:  AP001 for an invalid rule, with its id, field and reason, and for a rule that is given twice.
 declare
 	v_rule record;
 	v_put jsonb;
 	v_fault jsonb;
+	v_seen text[] := '{}';
 	v_rules jsonb := '[]';
 begin
 	perform autopost.require_array('rules', p_rules);
@@ -4807,6 +5121,11 @@ begin
 		r.value - '{rule_id,version,created_at}'::text[] as fields
 		from jsonb_array_elements(p_rules) with ordinality r order by r.ordinality loop
 		perform autopost.require_argument('rules', coalesce(v_rule.id, '') <> '');
+		if v_rule.id = any (v_seen) then
+			perform autopost.raise_argument('rules', format('%s: rule_id must be given once', v_rule.id),
+				'write one version of each rule');
+		end if;
+		v_seen := v_seen || v_rule.id;
 		v_put := autopost.put_row(v_rule.fields, autopost.bot_rule_fields(), null);
 		v_fault := (v_put -> 'errors' || case when v_put -> 'errors' = '[]'
 			then autopost.bot_rule_errors(v_put -> 'after') else '[]' end) -> 0;
@@ -5168,7 +5487,8 @@ CREATE FUNCTION autopost.bot_try(p_workspace_id text, p_rules jsonb, p_config js
 --          of an endpoint; null for {}. p_state: {"state", "context", "expired"} of the last answer; null for a
 --          new chat. p_message: {"text", "name", "language"}.
 -- Returns: {"kind": matched | fallback | guarded | escalated | relayed, "rule_id", "version", "intent",
---          "text", "buttons", "state", "context", "language"}; state and context are the next p_state.
+--          "text", "buttons", "state", "context", "language", "guard": true if the turn guard ended the
+--          state}; state and context are the next p_state.
 -- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
 -- Reads:   bot_rules.
 begin
@@ -5177,6 +5497,32 @@ begin
 	return jsonb_strip_nulls(autopost.bot_decide(case when p_rules is null then autopost.bot_rules_of(p_workspace_id)
 		else autopost.bot_rules_given(p_rules) end, coalesce(p_config, '{}'), coalesce(p_state, '{}'), p_message));
 end
+$$;
+
+
+--
+-- Name: bot_unmatched(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_unmatched(p_kind text, p_rule_id text, p_meta jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true for a line of the log about a message for which no rule was found: the customer got
+--          the fallback text or an operator.
+select p_kind = 'fallback' or p_kind = 'escalated' and p_rule_id is null and p_meta -> 'guard' is null
+$$;
+
+
+--
+-- Name: bot_words(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.bot_words(p_text text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the different words of a text, folded and sorted.
+select array(select distinct x.word from regexp_split_to_table(autopost.bot_fold(p_text), '[^[:alnum:]]+') x (word)
+	where x.word <> '' order by x.word)
 $$;
 
 
@@ -5190,56 +5536,40 @@ CREATE FUNCTION autopost.bot_workspaces(p_by timestamp with time zone, p_limit i
     SET enable_sort TO 'off'
     AS $$
 -- Purpose: active workspaces with a due message of a bot, and those that are not disabled with a received
---          message to process. An expired lease counts as due, and that of a silent daemon; a message behind
---          an open one of its chat does not.
+--          message to process.
 -- Reads:   bot_outbox, bot_inbox, dispatch_runs, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
-	v_silent timestamptz := p_by - autopost.run_silence();
-	v_lost boolean := exists (select 1 from autopost.dispatch_runs r where r.seen_at <= v_silent);
+	v_mine text[] := autopost.served_workspaces();
+	v_silent text[] := autopost.silent_runs(p_by);
+	v_id text := '';
+	v_ids text[] := '{}';
 begin
-	return query
-	with recursive o as (
-		(select x.workspace_id from autopost.bot_outbox x
-		where x.status in ('pending', 'sending', 'retry')
-		order by x.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from o, lateral (
-			select x.workspace_id from autopost.bot_outbox x
-			where x.status in ('pending', 'sending', 'retry') and x.workspace_id > o.workspace_id
-			order by x.workspace_id limit 1) n
-	), i as (
-		(select x.workspace_id from autopost.bot_inbox x
-		where x.status = 'received' and x.tries < 5
-		order by x.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from i, lateral (
-			select x.workspace_id from autopost.bot_inbox x
-			where x.status = 'received' and x.tries < 5 and x.workspace_id > i.workspace_id
-			order by x.workspace_id limit 1) n
-	), due as (
-		select o.workspace_id from o
-		where exists (select 1 from autopost.workspaces s where s.workspace_id = o.workspace_id and s.status = 'active')
-		and exists (
-			select 1 from autopost.bot_outbox m
-			where m.workspace_id = o.workspace_id and m.status in ('pending', 'sending', 'retry')
-			and (m.next_at <= p_by or v_lost and m.status = 'sending' and exists (
-				select 1 from autopost.dispatch_runs r where r.run_id = m.claimed_by and r.seen_at <= v_silent))
-			and not exists (
-				select 1 from autopost.bot_outbox e
-				where e.workspace_id = m.workspace_id and e.provider = m.provider and e.auth_ref = m.auth_ref
-				and e.chat_id = m.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < m.reply_id))
-		union
-		select i.workspace_id from i
-		where exists (select 1 from autopost.workspaces s where s.workspace_id = i.workspace_id and s.status <> 'disabled')
-		and exists (
-			select 1 from autopost.bot_inbox m
-			where m.workspace_id = i.workspace_id and m.status = 'received' and m.tries < 5 and m.next_at <= p_by))
-	select d.workspace_id from due d
-	where v_all or autopost.may_access(d.workspace_id)
-	limit p_limit;
+	loop
+		select o.workspace_id into v_id from autopost.bot_outbox o
+		where o.status in ('pending', 'sending', 'retry') and o.workspace_id > v_id
+		and (v_mine is null or o.workspace_id = any (v_mine))
+		order by o.workspace_id limit 1;
+		exit when not found or cardinality(v_ids) >= p_limit;
+		if autopost.bot_has_work(v_id, p_by, v_silent) and autopost.is_open(v_id, true) then
+			v_ids := v_ids || v_id;
+			return next v_id;
+		end if;
+	end loop;
+	v_id := '';
+	loop
+		select i.workspace_id into v_id from autopost.bot_inbox i
+		where i.status = 'received' and i.tries < 5 and i.workspace_id > v_id
+		and (v_mine is null or i.workspace_id = any (v_mine))
+		order by i.workspace_id limit 1;
+		exit when not found or cardinality(v_ids) >= p_limit;
+		if v_id <> all (v_ids) and exists (
+				select 1 from autopost.bot_inbox m
+				where m.workspace_id = v_id and m.status = 'received' and m.tries < 5 and m.next_at <= p_by)
+			and autopost.is_open(v_id, false) then
+			v_ids := v_ids || v_id;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -5280,7 +5610,7 @@ begin
 		from autopost.budgets b
 		join autopost.platforms f on f.platform = p_channel.platform
 		where b.workspace_id = p_workspace_id and b.auth_ref = v_ref
-		and autopost.spent_this_month(p_workspace_id, v_ref, p_now) + autopost.post_price(f, p_rendered_text,
+		and autopost.spent_this_month(p_workspace_id, v_ref, p_now) + autopost.post_price(row(f.*)::autopost.platforms, p_rendered_text,
 			p_meta) > b.month_micros);
 end
 $$;
@@ -5291,21 +5621,24 @@ $$;
 --
 
 CREATE FUNCTION autopost.budgets_shown(p_workspace_id text) RETURNS TABLE(auth_ref text, month_usd numeric, spent_usd numeric, uses jsonb, ends_at timestamp with time zone)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the rows of list_budgets.
 -- Reads:   budgets, charges.
-select b.auth_ref, autopost.dollars(b.month_micros), autopost.dollars(coalesce(sum(h.micros), 0)::bigint),
-	coalesce(jsonb_object_agg(h.use, autopost.dollars(h.micros)) filter (where h.use is not null), '{}'),
-		m.began + interval '1 month'
-from autopost.budgets b
-cross join lateral (select autopost.month_begin(autopost.now_ts()) as began) m
-left join lateral (
-	select c.use, sum(c.micros)::bigint as micros from autopost.charges c
-	where c.workspace_id = p_workspace_id and c.auth_ref = b.auth_ref and c.charged_at >= m.began
-	group by c.use) h on true
-where b.workspace_id = p_workspace_id
-group by b.auth_ref, b.month_micros, m.began
+begin
+	return query
+	select b.auth_ref, autopost.dollars(b.month_micros), autopost.dollars(coalesce(sum(h.micros), 0)::bigint),
+		coalesce(jsonb_object_agg(h.use, autopost.dollars(h.micros)) filter (where h.use is not null), '{}'),
+			m.began + interval '1 month'
+	from autopost.budgets b
+	cross join lateral (select autopost.month_begin(autopost.now_ts()) as began) m
+	left join lateral (
+		select c.use, sum(c.micros)::bigint as micros from autopost.charges c
+		where c.workspace_id = p_workspace_id and c.auth_ref = b.auth_ref and c.charged_at >= m.began
+		group by c.use) h on true
+	where b.workspace_id = p_workspace_id
+	group by b.auth_ref, b.month_micros, m.began;
+end
 $$;
 
 
@@ -5369,7 +5702,7 @@ begin
 	elsif jsonb_typeof(p_buttons) <> 'array' or exists (select 1 from jsonb_array_elements(p_buttons) r
 		where jsonb_typeof(r.value) <> 'array') then
 		return autopost.field_error('buttons', 'must be an array of rows',
-			'write [[{"text": "Open", "url": "https://…"}]]');
+			'write [[{"text": "Open", "url": "https://…"}]]', 'wrong_type');
 	elsif exists (
 		select 1 from jsonb_array_elements(p_buttons) r, jsonb_array_elements(r.value) b
 		where jsonb_typeof(b.value) <> 'object' or coalesce(btrim(b.value ->> 'text'), '') = ''
@@ -5377,7 +5710,8 @@ begin
 		or autopost.canonical_url(b.value ->> 'url') is null or length(b.value ->> 'url') > 2048
 	) then
 		return autopost.field_error('buttons',
-			'every button needs a text of 1 to 128 characters and an http or https URL', 'correct the button');
+			'every button needs a text of 1 to 128 characters and an http or https URL', 'correct the button',
+				'bad_button');
 	end if;
 	return '[]';
 end
@@ -5414,29 +5748,45 @@ CREATE FUNCTION autopost.calendar(p_workspace_id text, p_from timestamp with tim
 --          the size of the queue and its history.
 -- Returns: {"items": [{"at": first time, "kind": "sent" | "queued" | "expected", "message_id",
 --          "recurrence_id", "channels": their number}], "more": true if there are more than 5,000
---          items}, ordered by "at".
+--          items or more than 100,000 deliveries}, ordered by "at".
 -- Raises:  AP001 for a wrong argument; an interval has at most 100 days.
 -- Reads:   channels, deliveries, messages, recurrences, occurrences.
 declare
 	v_items jsonb;
+	v_rows bigint;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_calendar(p_workspace_id, p_from, p_until, p_channel_id);
-	with items as materialized (
+	with all_items as materialized (
 		select c.at, c.kind, c.message_id, c.recurrence_id, c.channels
 		from autopost.calendar_items(p_workspace_id, p_from, p_until, p_channel_id) c
+	), items as materialized (
+		select a.at, a.kind, a.message_id, a.recurrence_id, a.channels from all_items a
 		order by 1, 2, 3
 		limit 5001)
 	select jsonb_agg(jsonb_build_object('at', i.at, 'kind', i.kind, 'message_id', i.message_id, 'recurrence_id',
-		coalesce(i.recurrence_id, r.recurrence_id), 'channels', i.channels) order by i.at, i.kind, i.message_id)
-	into v_items
+		coalesce(i.recurrence_id, r.recurrence_id), 'channels', i.channels) order by i.at, i.kind, i.message_id),
+		(select sum(a.channels) from all_items a where a.kind <> 'expected')
+	into v_items, v_rows
 	from items i
 	left join autopost.recurrences_of(p_workspace_id, array(select n.message_id from items n
 		where n.message_id is not null)) r on r.message_id = i.message_id;
 	return jsonb_build_object('items', coalesce(jsonb_path_query_array(v_items, '$[0 to 4999]'), '[]'), 'more',
-		coalesce(jsonb_array_length(v_items) > 5000, false));
+		coalesce(jsonb_array_length(v_items) > 5000 or v_rows >= autopost.calendar_bound(), false));
 end
 $_$;
+
+
+--
+-- Name: calendar_bound(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.calendar_bound() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how many deliveries a calendar reads at most: about 0.1 s of a processor.
+select 100000
+$$;
 
 
 --
@@ -5452,11 +5802,13 @@ CREATE FUNCTION autopost.calendar_days(p_workspace_id text, p_from timestamp wit
 --          calendar for the items and their cost.
 -- Returns: {"days": [{"day": "2026-12-01", "sent", "queued", "expected", "items": [{"at", "kind", "message_id",
 --          "recurrence_id", "channels", "excerpt"}]}], "closed": the hours of at most eight days in which most
---          channels are outside their posting window}. Days without items are missing.
+--          channels are outside their posting window, "more": true if there are more than 100,000 deliveries; then
+--          numbers may be too small}. Days without items are missing.
 -- Raises:  AP001 for a wrong argument; an interval has at most 100 days.
 -- Reads:   channels, deliveries, messages, recurrences, occurrences.
 declare
 	v_days jsonb;
+	v_rows bigint;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_calendar(p_workspace_id, p_from, p_until, p_channel_id), autopost.require_argument('shown',
@@ -5485,15 +5837,16 @@ begin
 		group by s.day
 	)
 	select jsonb_agg(jsonb_build_object('day', d.day, 'sent', d.sent, 'queued', d.queued, 'expected', d.expected,
-		'items', coalesce(t.items, '[]')) order by d.day) into v_days
+		'items', coalesce(t.items, '[]')) order by d.day), sum(d.rows) into v_days, v_rows
 	from (
 		select i.day, count(*) filter (where i.kind = 'sent') as sent, count(*) filter (where i.kind = 'queued') as queued,
-			count(*) filter (where i.kind = 'expected') as expected
+			count(*) filter (where i.kind = 'expected') as expected,
+			sum(i.channels) filter (where i.kind <> 'expected') as rows
 		from items i group by i.day) d
 	left join texts t on t.day = d.day;
 	return jsonb_build_object('days', coalesce(v_days, '[]'), 'closed', case
 		when p_until <= p_from + interval '8 days' then autopost.closed_hours(p_workspace_id, p_from, p_until)
-		else '[]' end);
+		else '[]' end, 'more', coalesce(v_rows >= autopost.calendar_bound(), false));
 end
 $$;
 
@@ -5526,12 +5879,18 @@ CREATE FUNCTION autopost.calendar_rows(p_workspace_id text, p_from timestamp wit
     SET enable_sort TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
--- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight.
+-- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight. At most
+--          calendar_bound, channel by channel: the posts of the first channels are usually those of all.
 --          The orders name the indexes: with stale statistics the planner takes the table for small
 --          and would read all of a channel.
 -- Reads:   channels, deliveries.
 begin
 	return query
+	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
+	from autopost.in_flight(p_workspace_id) d
+	where (p_channel_id is null or d.channel_id = p_channel_id)
+		and d.due_at >= p_from and d.due_at < p_until)
+	union all
 	select x.kind, x.at, x.message_id, x.trace_id, x.planned_at
 	from (
 		select c.channel_id from autopost.channels c
@@ -5550,12 +5909,7 @@ begin
 			and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at >= p_from and d.due_at < p_until
 		order by d.due_at)) x
-	union all
-	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
-	from autopost.in_flight(p_workspace_id) d
-	where (p_channel_id is null or d.channel_id = p_channel_id)
-		and d.due_at >= p_from and d.due_at < p_until
-	order by d.claimed_at);
+	limit autopost.calendar_bound();
 end
 $$;
 
@@ -6009,6 +6363,122 @@ $$;
 
 
 --
+-- Name: change_configuration(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_configuration(p_workspace_id text, p_change text, p_given jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $_$
+-- Purpose: makes a change of the configuration by the name of its function.
+-- Returns: the answer of the change; null for an unknown one.
+begin
+	return (select case p_change
+		when 'acknowledge_alert' then
+			autopost.acknowledge_alert(p_workspace_id, a.id::uuid, a.operator, a.reason, a.dry_run)
+		when 'apply_config' then
+			autopost.apply_config(p_workspace_id, a.items, a.operator, a.reason, a.dry_run)
+		when 'begin_credential_link' then
+			autopost.begin_credential_link(p_workspace_id, a.id, a.fields, a.operator, a.reason)
+		when 'confirm_alert_target' then
+			autopost.confirm_alert_target(p_workspace_id, a.id, a.code, a.operator, a.reason, a.dry_run)
+		when 'delete_quota' then
+			autopost.delete_quota(p_workspace_id, regexp_replace(a.id, '/[^/]*$', ''),
+			substring(a.id from '/(\d{1,9})$')::int, a.operator, a.reason, a.dry_run)
+		when 'disable_endpoint' then
+			autopost.disable_endpoint(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'disable_group' then
+			autopost.disable_group(p_workspace_id, nullif(a.platform, ''), a."group", a.operator,
+			a.reason, a.dry_run)
+		when 'enable_bot_rule' then
+			autopost.enable_bot_rule(p_workspace_id, a.id, a.version, a.operator, a.reason, a.dry_run)
+		when 'enable_group' then
+			autopost.enable_group(p_workspace_id, nullif(a.platform, ''), a."group", a.operator, a.reason,
+			a.dry_run)
+		when 'enable_template' then
+			autopost.enable_template(p_workspace_id, a.id, nullif(a.platform, ''), a.version, a.enabled,
+			a.operator, a.reason)
+		when 'pause_channel' then
+			autopost.pause_channel(p_workspace_id, a.channel, a.seconds, a.operator, a.reason, a.dry_run)
+		when 'pause_group' then
+			autopost.pause_group(p_workspace_id, nullif(a.platform, ''), a."group", a.seconds, a.operator,
+			a.reason, a.dry_run)
+		when 'poll_source_now' then
+			autopost.poll_source_now(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'put_alert_target' then
+			autopost.put_alert_target(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_avatar' then
+			autopost.put_avatar(p_workspace_id, a.avatar, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_bot_rule' then
+			autopost.put_bot_rule(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_budget' then
+			autopost.put_budget(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_channel' then
+			autopost.put_channel(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_credential_binding' then
+			autopost.put_credential_binding(p_workspace_id, a.id, a.fields, a.operator, a.reason,
+			a.dry_run)
+		when 'put_endpoint' then
+			autopost.put_endpoint(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_event_type' then
+			autopost.put_event_type(p_workspace_id, (a.event #>> '{}'), a.fields, a.operator, a.reason,
+			a.dry_run)
+		when 'put_moderation_chat' then
+			autopost.put_moderation_chat(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_quota' then
+			autopost.put_quota(p_workspace_id, regexp_replace(a.id, '/[^/]*$', ''),
+			substring(a.id from '/(\d{1,9})$')::int, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_rate_group' then
+			autopost.put_rate_group(p_workspace_id, a.platform, a."group", a.fields, a.operator, a.reason,
+			a.dry_run)
+		when 'put_retry_policy' then
+			autopost.put_retry_policy(p_workspace_id, split_part(a.id, '/', 1),
+			nullif(substring(a.id from position('/' in a.id) + 1), a.id), a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_sealed_secret' then
+			autopost.put_sealed_secret(p_workspace_id, a.id, a.platform, a.sealed, a.made_by,
+			a.valid_seconds, a.operator, a.reason, a.dry_run, a.hosts)
+		when 'put_source' then
+			autopost.put_source(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_template' then
+			autopost.put_template(p_workspace_id, a.id, nullif(a.platform, ''), a.template, a.operator,
+			a.reason)
+		when 'put_webhook' then
+			autopost.put_webhook(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_workspace' then
+			autopost.put_workspace(p_workspace_id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'put_x_post_config' then
+			autopost.put_x_post_config(p_workspace_id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'remove_alert_target' then
+			autopost.remove_alert_target(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'remove_channel' then
+			autopost.remove_channel(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'remove_credential' then
+			autopost.remove_credential(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'remove_moderation_chat' then
+			autopost.remove_moderation_chat(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'remove_webhook' then
+			autopost.remove_webhook(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'resume_channel' then
+			autopost.resume_channel(p_workspace_id, a.channel, a.operator, a.reason, a.dry_run)
+		when 'rotate_auth' then
+			autopost.rotate_auth(p_workspace_id, a.channel, a.auth_ref, nullif(a."group", ''), a.operator,
+			a.reason, a.dry_run)
+		when 'rotate_endpoint' then
+			autopost.rotate_endpoint(p_workspace_id, a.id, a.fields, a.operator, a.reason, a.dry_run)
+		when 'set_workspace_status' then
+			autopost.set_workspace_status(p_workspace_id, a.status, a.operator, a.reason, a.dry_run)
+		when 'test_alert_target' then
+			autopost.test_alert_target(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
+		when 'test_webhook' then autopost.test_webhook(p_workspace_id, a.id, a.operator, a.reason)
+		end
+	from jsonb_to_record(p_given) a (auth_ref text, avatar text, channel text, code text, dry_run boolean, enabled boolean,
+		event jsonb, fields jsonb, "group" text, hosts text[], id text, items jsonb, made_by text,
+		operator text, platform text, reason text, sealed jsonb, seconds int, status text,
+		template jsonb, valid_seconds int, version int));
+end
+$_$;
+
+
+--
 -- Name: workspace_endpoints; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -6099,16 +6569,19 @@ $$;
 --
 
 CREATE FUNCTION autopost.change_items(p_workspace_id text, p_from timestamp with time zone, p_most integer) RETURNS TABLE(item jsonb)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: operator actions after an instant, at most p_most, the oldest first.
 -- Reads:   admin_audit_log.
-select jsonb_build_object('kind', 'change', 'id', a.id, 'at', a.ts, 'data', jsonb_build_object('action', a.action,
-	'subject', a.subject))
-from autopost.admin_audit_log a
-where a.workspace_id = p_workspace_id and a.id >= autopost.first_id_at(p_from) and a.ts > p_from
-order by a.id
-limit p_most
+begin
+	return query
+	select jsonb_build_object('kind', 'change', 'id', a.id, 'at', a.ts, 'data', jsonb_build_object('action', a.action,
+		'subject', a.subject))
+	from autopost.admin_audit_log a
+	where a.workspace_id = p_workspace_id and a.id >= autopost.first_id_at(p_from) and a.ts > p_from
+	order by a.id
+	limit p_most;
+end
 $$;
 
 
@@ -6123,8 +6596,9 @@ CREATE FUNCTION autopost.change_job(p_job autopost.publish_jobs, p_new autopost.
 -- Writes:  approvals; as save_job and settle_job.
 declare
 	v_job autopost.publish_jobs := p_job;
+	v_now timestamptz := autopost.now_ts();
 begin
-	update autopost.approvals a set voided_at = autopost.now_ts()
+	update autopost.approvals a set voided_at = v_now
 	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
 		and a.voided_at is null and a.digest is distinct from p_new.digest and a.digest is not null;
 	v_job.payload := p_new.payload;
@@ -6137,6 +6611,143 @@ begin
 	v_job.submission_id := null;
 	v_job.delivery_id := null;
 	return autopost.settle_job(autopost.save_job(v_job, '{}'));
+end
+$$;
+
+
+--
+-- Name: change_people(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_people(p_workspace_id text, p_change text, p_given jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes a change of people, API keys or settings by the name of its function.
+-- Returns: the answer of the change; null for an unknown one.
+begin
+	return (select case p_change
+		when 'apply_settings' then autopost.apply_settings(a."values", a.operator, a.reason, a.dry_run)
+		when 'create_api_key' then
+			autopost.create_api_key(p_workspace_id, a.fields, a.secret_hash, a.operator, a.reason)
+		when 'create_workspace' then
+			autopost.create_workspace(p_workspace_id, a.name, a."user"::uuid, a.operator, a.reason,
+			a.dry_run)
+		when 'disable_api_key' then
+			autopost.disable_api_key(p_workspace_id, a.key::uuid, a.operator, a.reason, a.dry_run)
+		when 'end_own_session' then autopost.end_own_session(a."user"::uuid, a.session::uuid)
+		when 'end_sessions' then autopost.end_sessions(a."user"::uuid, a.operator, a.reason)
+		when 'invite_user' then
+			autopost.invite_user(p_workspace_id, jsonb_build_object('email', a.email, 'role', a.role),
+			a.token_hash, a.operator, a.reason)
+		when 'put_membership' then
+			autopost.put_membership(p_workspace_id, a."user"::uuid, nullif(a.role, ''), a.operator,
+			a.reason, a.dry_run)
+		when 'put_user' then
+			autopost.put_user(nullif(a."user", '')::uuid, a.fields, a.operator, a.reason, a.dry_run)
+		when 'revoke_invitation' then
+			autopost.revoke_invitation(p_workspace_id, a.invitation::uuid, a.operator, a.reason)
+		end
+	from jsonb_to_record(p_given) a (dry_run boolean, email text, fields jsonb, invitation text, key text, name text, operator text,
+		reason text, role text, secret_hash text, session text, token_hash text, "user" text,
+		"values" jsonb));
+end
+$$;
+
+
+--
+-- Name: change_post(text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.change_post(p_workspace_id text, p_change text, p_given jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: makes a change of posts by the name of its function.
+-- Returns: the answer of the change; null for an unknown one.
+begin
+	return (select case p_change
+		when 'backfill_x_posts' then
+			autopost.backfill_x_posts(p_workspace_id, a.endpoint, a.lines, a.operator, a.reason, a.dry_run)
+		when 'bot_forget' then
+			autopost.bot_forget(p_workspace_id, a.provider, nullif(a.auth_ref, ''), a.chat, a.operator,
+			a.reason, a.dry_run)
+		when 'cancel_acts' then
+			autopost.cancel_acts(p_workspace_id, a.acts::uuid[], a.operator, a.reason, a.dry_run)
+		when 'create_raw_link' then
+			autopost.create_raw_link(p_workspace_id, (a.event #>> '{}')::uuid, a.token, a.operator,
+			a.reason)
+		when 'decide_publish_job' then
+			autopost.decide_publish_job(p_workspace_id, a.job, a.platform, a.decision, a.approval,
+			a.operator, a.reason)
+		when 'decide_submission' then
+			autopost.decide_submission(p_workspace_id, a.submission::uuid, a.decision, a.approval,
+			a.operator, a.reason)
+		when 'edit_post' then
+			autopost.edit_post(p_workspace_id, a.message::uuid, a.changes, nullif(a.at, '')::timestamptz,
+			a.operator, a.reason, a.dry_run)
+		when 'edit_submission' then
+			autopost.edit_submission(p_workspace_id, a.submission::uuid, a.changes, a.operator, a.reason,
+			a.dry_run)
+		when 'manual_requeue' then
+			autopost.manual_requeue(p_workspace_id, a.deliveries::uuid[], a.operator, a.reason)
+		when 'move_occurrence' then
+			autopost.move_occurrence(p_workspace_id, a.id::uuid, a.occurrence::uuid, nullif(a.at,
+			'')::timestamptz, a.operator, a.reason, a.dry_run)
+		when 'prepare_publish_job' then
+			autopost.prepare_publish_job(p_workspace_id, a.source, a.job, a.platform, a.fields,
+			a.operator, a.reason, a.dry_run)
+		when 'put_draft' then autopost.put_draft(p_workspace_id, nullif(a.id, '')::uuid, a.fields, a.operator)
+		when 'put_media_origin' then
+			autopost.put_media_origin(p_workspace_id, a.blob_ref, a.origin_url, a.content_type,
+			a.size_bytes, a.kind, a.width, a.height) || a.shown
+		when 'put_recurrence' then
+			autopost.put_recurrence(p_workspace_id, nullif(a.id, '')::uuid, a.fields, a.operator,
+			a.reason, a.dry_run)
+		when 'receive_event' then autopost.receive_event(p_workspace_id, nullif(a.endpoint, ''), a.event)
+		when 'record_upload' then
+			autopost.record_upload(p_workspace_id, a.platform, a.auth_ref, a.blob_ref, a.kind, a.used,
+			a.operator, a.reason)
+		when 'release_stale' then
+			autopost.release_stale(p_workspace_id, a.seconds, a.operator, a.reason, a.dry_run)
+		when 'remove_draft' then autopost.remove_draft(p_workspace_id, a.id::uuid, a.operator)
+		when 'remove_recurrence' then
+			autopost.remove_recurrence(p_workspace_id, a.id::uuid, a.operator, a.reason, a.dry_run)
+		when 'replace_post' then
+			autopost.replace_post(p_workspace_id, a.message::uuid, a.post, a.operator, a.reason, a.dry_run)
+		when 'replay_webhook' then
+			autopost.replay_webhook(p_workspace_id, a.id, a.filter, a.operator, a.reason, a.dry_run)
+		when 'request_acts' then
+			autopost.request_acts(p_workspace_id, a.kind, nullif(a.message, '')::uuid,
+			a.deliveries::uuid[], a.changes, nullif(a.at, '')::timestamptz, a.operator, a.reason, a.dry_run)
+		when 'requeue_auth_lost' then
+			autopost.requeue_auth_lost(p_workspace_id, a.auth_ref, a.operator, a.reason, a.dry_run)
+		when 'reschedule' then
+			autopost.reschedule(p_workspace_id, a.deliveries::uuid[], nullif(a.at, '')::timestamptz,
+			a.operator, a.reason, a.dry_run)
+		when 'reschedule_post' then
+			autopost.reschedule_post(p_workspace_id, a.message::uuid, a."to", a.operator, a.reason,
+			a.dry_run)
+		when 'resolve_unknown' then
+			autopost.resolve_unknown(p_workspace_id, a.delivery::uuid, a.verdict, nullif(a.message, ''),
+			a.operator, a.reason)
+		when 'retry_submission' then
+			autopost.retry_submission(p_workspace_id, a.submission::uuid, a.operator, a.reason, a.dry_run)
+		when 'shift_deliveries' then
+			autopost.shift_deliveries(p_workspace_id, a.deliveries::uuid[], a.seconds, a.operator,
+			a.reason, a.dry_run)
+		when 'skip_deliveries' then
+			autopost.skip_deliveries(p_workspace_id, a.deliveries::uuid[], a.operator, a.reason, a.dry_run)
+		when 'skip_post' then autopost.skip_post(p_workspace_id, a.id::uuid, a.operator, a.reason, a.dry_run)
+		when 'submit_draft' then autopost.submit_draft(p_workspace_id, a.id::uuid, a.kind, a.operator)
+		when 'submit_post' then
+			autopost.submit_post(p_workspace_id, nullif(a.endpoint, ''), a.kind, a.post,
+			nullif(a.operator, ''))
+		end
+	from jsonb_to_record(p_given) a (acts text[], approval jsonb, at text, auth_ref text, blob_ref text, changes jsonb, chat text,
+		content_type text, decision text, deliveries text[], delivery text, dry_run boolean,
+		endpoint text, event jsonb, fields jsonb, filter jsonb, height int, id text, job text, kind text,
+		lines jsonb, message text, occurrence text, operator text, origin_url text, platform text,
+		post jsonb, provider text, reason text, seconds int, shown jsonb, size_bytes bigint, source text,
+		submission text, "to" jsonb, token text, used jsonb, verdict text, width int));
 end
 $$;
 
@@ -6161,6 +6772,7 @@ declare
 	v_setting record;
 	v_changes jsonb := '[]';
 	v_bad text;
+	v_now timestamptz;
 begin
 	select v.key into v_bad from jsonb_object_keys(p_values) v (key)
 	where not exists (select 1 from autopost.all_settings() s where s.key = v.key) order by 1 limit 1;
@@ -6177,7 +6789,8 @@ begin
 		order by s.key
 	loop
 		continue when v_setting.after = v_setting.before;
-		update autopost.settings s set value = v_setting.after, updated_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.settings s set value = v_setting.after, updated_at = v_now
 			where s.key = v_setting.key;
 		v_changes := v_changes || jsonb_build_object('key', v_setting.key, 'before', v_setting.before,
 			'after', v_setting.after);
@@ -6742,7 +7355,7 @@ begin
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.platform = p_chat.platform
 		and lower(split_part(c.target_id, ':', 1)) in (p_chat.target_id, '@' || lower(p_chat.username))
-		and autopost.current_auth_ref(p_workspace_id, c) = p_chat.auth_ref
+		and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = p_chat.auth_ref
 		order by c.channel_id);
 end
 $$;
@@ -6760,7 +7373,7 @@ CREATE FUNCTION autopost.channels_of_credential(p_workspace_id text, p_auth_ref 
 begin
 	return array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = p_auth_ref
 		order by c.channel_id);
 end
 $$;
@@ -6778,7 +7391,7 @@ CREATE FUNCTION autopost.channels_that_use(p_workspace_id text, p_auth_refs text
 begin
 	return array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, c) = any (p_auth_refs)
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = any (p_auth_refs)
 		order by c.channel_id);
 end
 $$;
@@ -6954,25 +7567,28 @@ CREATE FUNCTION autopost.check_alerts(p_workspace_id text) RETURNS jsonb
 -- Returns: {"raised", "ended", "open"}.
 -- Locks:   alerts.
 -- Reads:   settings, deliveries, post_acts, channels, channel_gates, platform_limits, submissions,
---          credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends.
+--          credential_health, pull_sources, pull_cursors, result_webhooks, webhook_sends,
+--          bot_rules, bot_inbox, bot_outbox, bot_logs.
 -- Writes:  alerts, alert_messages.
 declare
 	v_level jsonb := autopost.alert_levels();
 	v_now timestamptz;
+	v_kept_from timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if not autopost.is_looking(p_workspace_id, 'workspace') then
 		return '{"raised": 0, "ended": 0, "open": 0}';
 	end if;
 	v_now := autopost.now_ts();
+	v_kept_from := autopost.kept_from('alert_retention_days');
 	delete from autopost.alerts a
 	where a.workspace_id = p_workspace_id and a.alert_id = any (array(
 		select x.alert_id from autopost.alerts x
-		where x.workspace_id = p_workspace_id and x.ended_at < autopost.kept_from('alert_retention_days')
+		where x.workspace_id = p_workspace_id and x.ended_at < v_kept_from
 			order by x.ended_at limit 100));
 	delete from autopost.alert_messages m
 	where m.workspace_id = p_workspace_id and m.status not in ('pending', 'sending')
-		and m.ended_at < autopost.kept_from('alert_retention_days');
+		and m.ended_at < v_kept_from;
 	update autopost.alerts a set ended_at = v_now
 	where a.workspace_id = p_workspace_id and a.kind = 'platform_wait' and a.ended_at is null
 	and not exists (
@@ -6991,6 +7607,7 @@ begin
 		union all select f.* from autopost.look_at_connections(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_refusals(p_workspace_id, v_now) f
 		union all select f.* from autopost.look_at_held(p_workspace_id, v_level) f
+		union all select f.* from autopost.look_at_bot(p_workspace_id, v_level, v_now) f
 		union all select f.* from autopost.look_at_webhooks(p_workspace_id, v_level, v_now) f));
 end
 $$;
@@ -7079,19 +7696,24 @@ CREATE FUNCTION autopost.check_installation() RETURNS jsonb
 declare
 	v_workspace_id text;
 	v_findings jsonb[];
+	v_mine text[];
+	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
 	v_workspace_id := autopost.operator_workspace();
 	if v_workspace_id is null or not autopost.is_looking('', 'installation') then
 		return '{"raised": 0, "ended": 0, "open": 0}';
 	end if;
-	delete from autopost.monitor_duties d where d.reported_at < autopost.now_ts() - interval '2 days';
+	v_now := autopost.now_ts();
+	delete from autopost.monitor_duties d where d.reported_at < v_now - interval '2 days';
 	delete from autopost.dispatch_runs r where r.run_id = any (array(
-		select x.run_id from autopost.dispatch_runs x where x.seen_at < autopost.now_ts() - interval '30 days' limit 1000));
+		select x.run_id from autopost.dispatch_runs x where x.seen_at < v_now - interval '30 days' limit 1000));
+	v_mine := autopost.served_workspaces();
 	-- while all workspaces are visible
 	v_findings := array(select f.* from autopost.look_at_installation(autopost.alert_levels(), autopost.now_ts()) f);
-	update autopost.alerts a set ended_at = autopost.now_ts() -- alerts of a previous operator's workspace
-	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id;
+	update autopost.alerts a set ended_at = v_now -- alerts of a previous operator's workspace
+	where a.ended_at is null and a.look = 'installation' and a.workspace_id <> v_workspace_id
+	and (v_mine is null or a.workspace_id = any (v_mine));
 	perform autopost.enter_workspace(v_workspace_id);
 	return autopost.settle_alerts(v_workspace_id, 'installation', v_findings);
 end
@@ -7603,7 +8225,7 @@ begin
 		a.channel_id, c.platform, c.target_id,
 		coalesce(x.auth_ref, c.auth_ref), c.rate_group, coalesce(a.rendered_text, d.rendered_text),
 		coalesce(a.render_meta, d.render_meta) || jsonb_build_object('series_progress',
-			jsonb_build_object('steps', autopost.sent_ids(d.render_meta, d.provider_message_id, p))),
+			jsonb_build_object('steps', autopost.sent_ids(d.render_meta, d.provider_message_id, row(p.*)::autopost.platforms))),
 		m.payload, c.settings, d.trace_id, d.provider_message_id
 	from autopost.post_acts a
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = a.delivery_id
@@ -7613,6 +8235,31 @@ begin
 	left join autopost.channel_auth x on x.workspace_id = p_workspace_id and x.channel_id = a.channel_id
 	where a.workspace_id = p_workspace_id and a.act_id = any (v_ids)
 	order by a.send_at nulls first, a.act_id;
+end
+$$;
+
+
+--
+-- Name: claim_and_start(text, text, integer, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_and_start(p_workspace_id text, p_run_id text, p_limit integer, p_capacity jsonb, p_auth_refs text[]) RETURNS SETOF autopost.claimed_delivery
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: claim_within and start_call in one transaction, for a caller that calls at once. Each claim
+--          whose slot is due is started if its channel passes the checks of start_call and its
+--          credential is in p_auth_refs: pass those whose secret is already known. Limit the claim to
+--          free senders. All other claims need start_call. Commit before the first byte of a call.
+-- Returns: as claim_within. call_begun_at is set if the call is started; its deadline then is the time
+--          by which it must end, and send_at its slot.
+-- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
+-- Locks:   as claim_rows.
+-- Writes:  as claim_rows.
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('auth_refs', p_auth_refs is not null and array_position(p_auth_refs, null) is null);
+	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, p_auth_refs) c;
 end
 $$;
 
@@ -7630,25 +8277,25 @@ CREATE FUNCTION autopost.claim_answers(p_workspace_id text, p_limit integer) RET
 -- Writes:  moderation_presses.
 declare
 	v_lease interval := least(autopost.setting_interval('alert_lease_seconds'), interval '45 seconds');
+	v_now timestamptz := autopost.now_ts();
+	v_ids uuid[];
+	v_tokens text[];
 begin
-	return query
-	with due as (
+	v_ids := array(
 		select p.press_id from autopost.moderation_presses p
-		where p.workspace_id = p_workspace_id and p.status in ('pending', 'sending') and p.due_at <= autopost.now_ts()
+		where p.workspace_id = p_workspace_id and p.status in ('pending', 'sending') and p.due_at <= v_now
 		order by p.due_at, p.press_id
 		limit p_limit
-		for no key update of p skip locked
-	), leased as (
-		update autopost.moderation_presses p
-		set status = 'sending', attempt = p.attempt + 1, claim_token = autopost.new_id()::text,
-			lease_until = autopost.now_ts() + v_lease, due_at = autopost.now_ts() + v_lease
-		from due d
-		where p.workspace_id = p_workspace_id and p.press_id = d.press_id
-		returning p.*
-	)
-	select jsonb_build_object('kind', 'answer', 'id', l.press_id, 'token', l.claim_token, 'platform', l.platform,
-		'auth_ref', l.auth_ref, 'callback_id', l.callback_id, 'text', l.answer)
-	from leased l;
+		for no key update of p skip locked);
+	v_tokens := array(select autopost.new_id()::text from unnest(v_ids));
+	return query
+	update autopost.moderation_presses p
+	set status = 'sending', attempt = p.attempt + 1, claim_token = d.token, lease_until = v_now + v_lease,
+		due_at = v_now + v_lease
+	from unnest(v_ids, v_tokens) d (press_id, token)
+	where p.workspace_id = p_workspace_id and p.press_id = d.press_id
+	returning jsonb_build_object('kind', 'answer', 'id', p.press_id, 'token', p.claim_token, 'platform', p.platform,
+		'auth_ref', p.auth_ref, 'callback_id', p.callback_id, 'text', p.answer);
 end
 $$;
 
@@ -7666,6 +8313,7 @@ CREATE FUNCTION autopost.claim_ask(p_chat autopost.moderation_chats, p_now times
 -- Writes:  moderation_messages.
 declare
 	v_message autopost.moderation_messages;
+	v_token text := autopost.new_id();
 	v_submission autopost.submissions;
 	v_platform text := (select b.platform from autopost.credential_bindings b
 		where b.workspace_id = p_chat.workspace_id and b.auth_ref = p_chat.auth_ref);
@@ -7688,7 +8336,7 @@ begin
 		returning * into v_message;
 	end if;
 	update autopost.moderation_messages m
-	set status = 'sending', attempt = m.attempt + 1, claim_token = autopost.new_id()::text,
+	set status = 'sending', attempt = m.attempt + 1, claim_token = v_token,
 		lease_until = p_now + autopost.setting_interval('alert_lease_seconds'), auth_ref = p_chat.auth_ref,
 		target_id = p_chat.target_id
 	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
@@ -7713,6 +8361,7 @@ CREATE FUNCTION autopost.claim_closing(p_chat autopost.moderation_chats, p_now t
 declare
 	v_void uuid := autopost.oldest_void_message(p_chat);
 	v_message autopost.moderation_messages;
+	v_token text := autopost.new_id();
 begin
 	select m.* into v_message from autopost.moderation_messages m
 	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
@@ -7725,7 +8374,7 @@ begin
 	end if;
 	update autopost.moderation_messages m
 	set status = 'closing', attempt = case m.status when 'closing' then m.attempt + 1 else 1 end,
-		claim_token = autopost.new_id()::text,
+		claim_token = v_token,
 		lease_until = p_now + autopost.setting_interval('alert_lease_seconds')
 	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
 	returning m.* into v_message;
@@ -7744,26 +8393,32 @@ CREATE FUNCTION autopost.claim_content(p_workspace_id text, p_blob_ref text, p_h
     AS $$
 -- Purpose: true if a workspace may register content. The engine may (p_hashed): rows of other
 --          workspaces that it has not hashed end. Another caller may if its workspace has the content
---          or no workspace has it. The caller locked the content.
+--          or no workspace has it. On a cluster another caller may not, because the other workspaces are
+--          on other nodes. The caller locked the content.
 -- Reads:   workspaces.
 -- Writes:  media_origin.
 declare
 	v_free boolean := true;
+	v_now timestamptz;
 begin
 	if not p_hashed and exists (select 1 from autopost.media_origin o
 		where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref and o.deleted_at is null) then
 		return true;
+	elsif autopost.is_distributed() then
+		return p_hashed;
 	end if;
 	perform autopost.enter_all_workspaces();
 	if p_hashed then
-		update autopost.media_origin o set deleted_at = autopost.now_ts()
-		from autopost.workspaces w
+		v_now := autopost.now_ts();
+		update autopost.media_origin o set deleted_at = v_now -- citus: ok, not reached on a cluster
+		from autopost.workspaces w -- citus: ok, not reached on a cluster
 		where o.workspace_id = w.workspace_id and w.workspace_id <> p_workspace_id and o.blob_ref = p_blob_ref
 		and not o.hashed and o.deleted_at is null;
 	else
 		v_free := not exists (
-			select 1 from autopost.workspaces w
-			join autopost.media_origin o on o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref
+			select 1 from autopost.workspaces w -- citus: ok, not reached on a cluster
+			join autopost.media_origin o -- citus: ok, not reached on a cluster
+				on o.workspace_id = w.workspace_id and o.blob_ref = p_blob_ref
 				and o.deleted_at is null);
 	end if;
 	perform autopost.enter_workspace(p_workspace_id);
@@ -7783,7 +8438,7 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
 -- Purpose: claim_within without a limit per rate group.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	return query select c.* from autopost.claim_within(p_workspace_id, p_run_id, p_limit, '[]') c;
+	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, '[]', null) c;
 end
 $$;
 
@@ -7821,9 +8476,8 @@ begin
 	select c.* into v_cursor from autopost.pull_cursors c
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id
 	for no key update of c;
-	if v_cursor.leased_by <> p_run_id and v_cursor.leased_until > autopost.now_ts() and not exists (
-		select 1 from autopost.dispatch_runs r
-		where r.run_id = v_cursor.leased_by and r.seen_at <= autopost.now_ts() - autopost.run_silence()) then
+	if v_cursor.leased_by <> p_run_id and v_cursor.leased_until > autopost.now_ts()
+		and v_cursor.leased_by <> all (autopost.silent_runs(autopost.now_ts())) then
 		return '{"applied": false, "reason": "leased"}';
 	end if;
 	v_until := autopost.now_ts() + autopost.setting_interval('pull_lease_seconds');
@@ -7841,7 +8495,7 @@ $$;
 -- Name: claim_from_group(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_slots timestamp with time zone[], OUT o_visited jsonb, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
+CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 -- Purpose: picks and locks up to p_limit due deliveries of one rate group. It locks the group, then
@@ -7852,10 +8506,11 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 --          the first due rows: a row that is due earlier than a queued one also has an earlier key.
 --          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
 --          with a limit, because a plain join may read all channels of a workspace for each row.
--- Returns: o_ids; o_slots, the slot of each or null; o_visited {channel_id: [rows picked, the
---          group's next slot]} of each visited gate; o_windows (windows_of); o_quotas, the subjects with
---          quotas, which the caller spends after the claim; o_denied, the posts of the first row
---          that the group's quota denies; o_unpaid, the channels with no money for their next row.
+-- Returns: o_ids; o_places, the index in o_visited of the channel of each; o_slots, the slot of each or
+--          null; o_visited, the channels of all visited gates; o_taken, the rows picked from each; o_next, the next
+--          slot of a limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which
+--          the caller spends after the claim; o_denied, the posts of the first row that the group's
+--          quota denies; o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
 -- Writes:  platform_limits, channels, charges.
@@ -7868,15 +8523,16 @@ declare
 	v_share int := greatest(1, p_limit / 100); -- rows that one channel gives while others wait
 	v_gates int := p_limit;
 	v_wanted int;
-	v_visited text[] := '{}';
 	v_inflight int[] := '{}';
 	v_open text[]; -- visited channels that may send now
+	v_at int[]; -- index of each in o_visited
 	v_rooms int[]; -- free capacity of each
 	v_allowed timestamptz[]; -- next allowed call of each
 	v_next bigint[]; -- the same, in microseconds from now
 	v_steps bigint[];
 	v_closing boolean[]; -- true: the window closes soon, so its slots must be checked
 	v_places int[]; -- index in v_open of the channel of each row
+	v_place int;
 	v_costs int[];
 	v_spaced record;
 	v_limited boolean;
@@ -7884,8 +8540,10 @@ declare
 	v_more boolean;
 begin
 	o_ids := '{}';
+	o_places := '{}';
 	o_slots := '{}';
 	o_visited := '{}';
+	o_taken := '{}';
 	o_windows := '{}';
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
@@ -7927,23 +8585,23 @@ begin
 		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
-		v_visited := array_append(v_visited, v_gate.channel_id);
+		o_visited := array_append(o_visited, v_gate.channel_id);
 		v_inflight := array_append(v_inflight, v_gate.inflight);
 		v_wanted := v_wanted - least(v_gate.room, v_share);
 		exit when v_wanted <= 0;
 	end loop;
 
-	o_windows := autopost.windows_of(p_workspace_id, v_visited, v_now);
+	o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now);
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
-	select array_agg(o.channel_id order by o.n), array_agg(o.room order by o.n),
+	select array_agg(o.channel_id order by o.n), array_agg(o.n order by o.n), array_agg(o.room order by o.n),
 		array_agg(o.next_allowed_at order by o.n),
 		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(o_windows ? o.channel_id order by o.n),
 			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
-	into v_open, v_rooms, v_allowed, v_steps, v_closing, v_limited
+	into v_open, v_at, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
-		select u.channel_id, u.n, c.effective_rps, l.next_allowed_at,
+		select u.channel_id, u.n::int, c.effective_rps, l.next_allowed_at,
 			c.max_parallel - u.inflight as room
-		from unnest(v_visited, v_inflight) with ordinality u (channel_id, inflight, n)
+		from unnest(o_visited, v_inflight) with ordinality u (channel_id, inflight, n)
 		cross join lateral (
 			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until
 			from autopost.channels c
@@ -8046,12 +8704,12 @@ begin
 	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
 		perform autopost.begin_probe(v_limit, o_ids[1], v_now);
 	end if;
-	select coalesce(jsonb_object_agg(u.channel_id,
-		jsonb_build_array(coalesce(t.taken, 0), case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end)),
-		'{}') into o_visited
-	from unnest(v_visited) u (channel_id)
-	left join (select v_open[p.place] as channel_id, count(*) as taken from unnest(v_places) p (place)
-		group by p.place) t on t.channel_id = u.channel_id;
+	o_taken := array_fill(0, array[cardinality(o_visited)]);
+	foreach v_place in array coalesce(v_places, '{}') loop
+		o_places := array_append(o_places, v_at[v_place]);
+		o_taken[v_at[v_place]] := o_taken[v_at[v_place]] + 1;
+	end loop;
+	o_next := case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end;
 end
 $$;
 
@@ -8199,6 +8857,193 @@ $$;
 
 
 --
+-- Name: claim_rows(text, text, integer, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claim_rows(p_workspace_id text, p_run_id text, p_limit integer, p_capacity jsonb, p_auth_refs text[]) RETURNS SETOF autopost.claimed_delivery
+    LANGUAGE plpgsql
+    SET lock_timeout TO '100ms'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+-- Purpose: claim_within. It also starts the calls of claims whose slot is due, if p_auth_refs has
+--          their credential (startable). p_auth_refs: null or empty to start no call.
+-- It commits without waiting for the disk, together with the rest of its transaction, unless it
+-- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
+-- disk, and its commit comes after the claim.
+-- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
+-- Parts of a statement join workspaces, so that a cluster runs all of it on the node of the workspace: what reads
+-- no table would be sent to every node.
+-- Bitmap scans are off: the planner expects few rows because of row-level security and the three
+-- conditions, and would read and sort the whole queue of a channel for its first rows.
+-- Locks:   only with SKIP LOCKED; see claim_from_group and startable. PostgreSQL still waits for a row
+--          that changes while it is being locked. A group with a long wait is left to the next claim,
+--          so no deadlock can arise.
+-- Reads:   messages, channels, cluster_identity.
+-- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges, events
+--          (send_attempt).
+declare
+	v_durable text := current_setting('synchronous_commit');
+	v_began timestamptz := autopost.now_ts();
+	v_now timestamptz := v_began;
+	v_salt text := gen_random_uuid();
+	v_ids uuid[] := '{}';
+	v_places int[] := '{}'; -- the index in v_visited of the channel of each row
+	v_slots timestamptz[] := '{}';
+	v_visited text[] := '{}';
+	v_taken int[] := '{}';
+	v_next timestamptz[] := '{}';
+	v_windows jsonb := '{}';
+	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
+	v_unpaid text[] := '{}'; -- channels with no money for their next row
+	v_lease timestamptz;
+	v_startable record;
+	v_starts int[]; -- the number of each row whose call starts, else null
+	v_deadline timestamptz;
+	v_prefix text;
+	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
+	v_group record;
+	v_room int;
+	v_picked record;
+	v_fault text; -- the first group that failed, and its error
+begin
+	perform autopost.require_argument('run_id', p_run_id <> '');
+	if coalesce(p_limit not between 1 and 1000, true) then
+		perform autopost.raise_argument('limit',
+			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
+			'pass a limit from 1 to 1000');
+	end if;
+	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
+	if autopost.is_restored() or not exists (
+		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active') then
+		return;
+	end if;
+	perform set_config('synchronous_commit', 'off', true);
+	for v_group in
+		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
+		where g.ready_at <= v_now
+		order by g.ready_at
+	loop
+		v_room := least(p_limit - cardinality(v_ids),
+			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group));
+		continue when v_room <= 0;
+		begin
+			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group);
+		exception
+			when lock_not_available then
+				continue;
+			when others then -- a failing group must not stop the others
+				v_fault := coalesce(v_fault, format('%s/%s: %s', v_group.platform, v_group.rate_group, sqlerrm));
+				continue;
+		end;
+		v_ids := v_ids || v_picked.o_ids;
+		v_slots := v_slots || v_picked.o_slots;
+		v_places := v_places || array(select cardinality(v_visited) + u.place
+			from unnest(v_picked.o_places) with ordinality u (place, n) order by u.n);
+		v_visited := v_visited || v_picked.o_visited;
+		v_taken := v_taken || v_picked.o_taken;
+		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
+		v_windows := v_windows || v_picked.o_windows;
+		v_unpaid := v_unpaid || v_picked.o_unpaid;
+		if v_picked.o_quotas is not null then
+			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group,
+				'picked', to_jsonb(v_picked));
+		end if;
+		exit when cardinality(v_ids) >= p_limit;
+	end loop;
+	if v_fault is not null then
+		if v_ids = '{}' then
+			raise exception 'claim of the group %', v_fault;
+		end if;
+		raise warning 'claim of the group %', v_fault;
+	end if;
+	if v_ids <> '{}' and cardinality(p_auth_refs) > 0 then
+		v_startable := autopost.startable(p_workspace_id, v_visited, v_taken, p_auth_refs, v_windows, v_began);
+		v_now := v_startable.o_now;
+		v_starts := array(select case when (v_startable.o_open)[u.place]
+				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true) then u.n end
+			from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
+	else
+		v_now := autopost.now_ts();
+	end if;
+	if v_ids <> '{}' then
+		v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
+		v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
+		v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+		if array_remove(v_starts, null) <> '{}' then
+			perform set_config('synchronous_commit', v_durable, true);
+		end if;
+		return query
+		with claimed as (
+			update autopost.deliveries d
+			set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
+				claim_token = md5(v_salt || d.delivery_id),
+				sending_started_at = v_now, sending_lease_until = v_lease,
+				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
+			from autopost.few(v_ids, null, v_starts, v_slots) u
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
+				d.rendered_text, d.render_meta,
+				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
+		), logged as (
+			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+				meta)
+			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+				v_now, 'send_attempt', b.attempt, 'ok',
+				jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
+					b.send_at, 'trace_id', b.trace_id))
+			from claimed b
+			join autopost.workspaces w on w.workspace_id = p_workspace_id
+			where b.place is not null
+		)
+		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
+			c.auth_ref, c.rate_group,
+			d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
+				c.settings, d.trace_id,
+			c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
+			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
+				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
+		from claimed d
+		-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
+		full join (
+			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
+				c.on_unknown, g.last_provider_message_id
+			from (select distinct x.channel_id from claimed x) u
+			cross join lateral (
+				select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown
+				from autopost.channels c
+				where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+			cross join lateral (
+				select g.last_provider_message_id from autopost.channel_gates g
+				where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+			left join lateral (
+				select a.auth_ref from autopost.channel_auth a
+				where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
+			on c.channel_id = d.channel_id
+		full join (
+			select m.message_id, m.payload
+			from (select distinct x.message_id from claimed x) u
+			cross join lateral (
+				select m.message_id, m.payload from autopost.messages m
+				where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
+			on m.message_id = d.message_id
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
+	end if;
+	if v_visited <> '{}' then
+		perform autopost.update_gates(p_workspace_id, v_visited, v_taken, v_next, v_windows);
+	end if;
+	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
+	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
+		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
+		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_visited')),
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
+			(s.value -> 'picked' ->> 'o_denied')::int)
+	from jsonb_array_elements(v_spent) s;
+end
+$$;
+
+
+--
 -- Name: claim_sources(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -8282,6 +9127,7 @@ declare
 	v_now timestamptz;
 	v_webhooks autopost.result_webhooks[];
 	v_found record;
+	v_taken record;
 	v_calls jsonb;
 begin
 	if autopost.enter_workspace(p_workspace_id) = 'disabled' or autopost.is_restored() then
@@ -8290,7 +9136,7 @@ begin
 	perform autopost.require_argument('limit', p_limit > 0);
 	v_now := autopost.now_ts();
 	v_webhooks := array(
-		select w from autopost.result_webhooks w
+		select row(w.*)::autopost.result_webhooks from autopost.result_webhooks w
 		where w.workspace_id = p_workspace_id and w.enabled
 		and exists (
 			select 1 from autopost.webhook_sends s
@@ -8309,15 +9155,18 @@ begin
 			limit greatest(0, autopost.calls_allowed(w, v_now))
 			for no key update of s skip locked) x
 		limit p_limit) f;
-	with taken as (
-		select c.webhook_id, c.event_at, c.event_id, c.claim_token, c.body from autopost.take_calls(p_workspace_id,
-			v_found.webhook_ids, v_found.event_ids, v_now) c
-	), paced as (
-		update autopost.result_webhooks w
-		set next_send_at = greatest(w.next_send_at, v_now) + make_interval(secs => t.calls / w.rps)
-		from (select c.webhook_id, count(*) as calls from taken c group by c.webhook_id) t
-		where w.workspace_id = p_workspace_id and w.webhook_id = t.webhook_id
-	), signers as materialized (
+	select array_agg(c.webhook_id) as webhook_ids, array_agg(c.event_at) as event_ats, array_agg(c.event_id) as event_ids,
+		array_agg(c.claim_token) as tokens, array_agg(c.body) as bodies
+	into v_taken
+	from autopost.take_calls(p_workspace_id, v_found.webhook_ids, v_found.event_ids, v_now) c;
+	if v_taken.webhook_ids is null then
+		return '[]';
+	end if;
+	update autopost.result_webhooks w
+	set next_send_at = autopost.later(greatest(w.next_send_at, v_now), make_interval(secs => t.calls / w.rps))
+	from (select u.id, count(*) as calls from unnest(v_taken.webhook_ids) u (id) group by u.id) t
+	where w.workspace_id = p_workspace_id and w.webhook_id = t.id;
+	with signers as materialized (
 		select w.webhook_id, w.url, w.timeout_seconds * 1000 as timeout_ms, k.auth_refs, k.bound
 		from unnest(v_webhooks) w
 		cross join lateral (
@@ -8327,14 +9176,15 @@ begin
 			from autopost.credential_bindings b
 			where b.workspace_id = p_workspace_id and b.platform = 'webhook'
 			and b.auth_ref = any (array[w.signing_ref, case when w.old_signing_until > v_now then w.old_signing_ref end])) k
-		where w.webhook_id in (select t.webhook_id from taken t)
+		where w.webhook_id = any (v_taken.webhook_ids)
 	)
 	select jsonb_agg(jsonb_build_object('webhook_id', t.webhook_id, 'event_id', t.event_id,
 		'claim_token', t.claim_token, 'url', g.url, 'timeout_ms', g.timeout_ms, 'body', t.body,
 		'auth_refs', coalesce(g.auth_refs, '[]'), 'bound', coalesce(g.bound, '[]'))
 		order by t.event_at, t.event_id, t.webhook_id)
 	into v_calls
-	from taken t
+	from unnest(v_taken.webhook_ids, v_taken.event_ats, v_taken.event_ids, v_taken.tokens, v_taken.bodies)
+		t (webhook_id, event_at, event_id, claim_token, body)
 	join signers g on g.webhook_id = t.webhook_id;
 	return coalesce(v_calls, '[]');
 end
@@ -8348,145 +9198,58 @@ $$;
 CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limit integer, p_capacity jsonb) RETURNS SETOF autopost.claimed_delivery
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
-    SET lock_timeout TO '100ms'
-    SET plan_cache_mode TO 'force_generic_plan'
-    SET enable_bitmapscan TO 'off'
     AS $$
 -- Purpose: moves due deliveries to status sending and leases them to p_run_id, each with its own
---          token. Only this function raises attempt. p_capacity: [{"platform", "rate_group",
---          "room"}] limits the rows of a group, so that no group takes all senders of the caller.
---          An entry without a name applies to all groups; the smallest limit counts. [] means no
---          limit. A channel gives its due rows by greatest(not_before, scheduled_for); a retry keeps
---          its place.
--- It commits without waiting for the disk, together with the rest of its transaction. If a server
--- crash loses the claim, its calls did not start: start_call waits for the disk, and its commit
--- comes after the claim.
--- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
--- Bitmap scans are off: the planner expects few rows because of row-level security and the three
--- conditions, and would read and sort the whole queue of a channel for its first rows.
+--          token. Only the claim raises attempt. p_capacity: [{"platform", "rate_group", "room"}]
+--          limits the rows of a group, so that no group takes all senders of the caller. An entry
+--          without a name applies to all groups; the smallest limit counts. [] means no limit. A
+--          channel gives its due rows by greatest(not_before, scheduled_for); a retry keeps its place.
 -- Returns: at most p_limit rows (1 to 1000) that may start within a second, or at send_at if it is
 --          set. No rows is a normal answer. known_posts is set only after an unknown outcome.
+--          call_begun_at and deadline are null.
 -- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
--- Locks:   only with SKIP LOCKED; see claim_from_group. PostgreSQL still waits for a row that
---          changes while it is being locked. A group with a long wait is left to the next claim, so
---          no deadlock can arise.
--- Reads:   messages, channels, cluster_identity.
--- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges.
-declare
-	v_status text := autopost.enter_workspace(p_workspace_id);
-	v_now timestamptz := autopost.now_ts();
-	v_salt text := gen_random_uuid();
-	v_ids uuid[] := '{}';
-	v_slots timestamptz[] := '{}';
-	v_visited jsonb := '{}';
-	v_windows jsonb := '{}';
-	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
-	v_unpaid text[] := '{}'; -- channels with no money for their next row
-	v_lease timestamptz;
-	v_group record;
-	v_room int;
-	v_picked record;
-	v_fault text; -- the first group that failed, and its error
+-- Locks:   as claim_rows.
+-- Writes:  as claim_rows.
 begin
-	perform autopost.require_argument('run_id', p_run_id <> '');
-	if coalesce(p_limit not between 1 and 1000, true) then
-		perform autopost.raise_argument('limit',
-			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
-			'pass a limit from 1 to 1000');
+	perform autopost.enter_workspace(p_workspace_id);
+	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, null) c;
+end
+$$;
+
+
+--
+-- Name: claims_to_start(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.claims_to_start(p_workspace_id text, p_items jsonb, OUT o_ids uuid[], OUT o_tokens jsonb, OUT o_places jsonb) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the deliveries of these items without duplicates. If one has several tokens, the current one counts.
+-- Returns: o_tokens {delivery_id: claim_token}; o_places {delivery_id: index in p_items}.
+-- Raises:  AP001 for a malformed item.
+-- Reads:   deliveries.
+declare
+	v_ids uuid[] := autopost.uuids_of(p_items, 'delivery_id');
+begin
+	perform autopost.require_argument('claim_token', not exists (select 1 from jsonb_array_elements(p_items) i
+		where coalesce(i.value ->> 'claim_token', '') = ''));
+	select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token'),
+		jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1)
+	into o_tokens, o_places
+	from jsonb_array_elements(p_items) with ordinality i;
+	if exists (select 1 from jsonb_array_elements(p_items) with ordinality i
+		where o_tokens -> v_ids[i.ordinality]::text <> i.value -> 'claim_token') then
+		select jsonb_object_agg(v_ids[i.ordinality], i.value -> 'claim_token' order by i.present),
+			jsonb_object_agg(v_ids[i.ordinality], i.ordinality - 1 order by i.present)
+		into o_tokens, o_places
+		from (
+			select i.value, i.ordinality, exists (
+				select 1 from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = v_ids[i.ordinality]
+					and d.claim_token = i.value ->> 'claim_token') as present
+			from jsonb_array_elements(p_items) with ordinality i) i;
 	end if;
-	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
-	if v_status <> 'active' or autopost.is_restored() then
-		return;
-	end if;
-	perform set_config('synchronous_commit', 'off', true);
-	for v_group in
-		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
-		where g.ready_at <= v_now
-		order by g.ready_at
-	loop
-		v_room := least(p_limit - cardinality(v_ids),
-			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group));
-		continue when v_room <= 0;
-		begin
-			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group);
-		exception
-			when lock_not_available then
-				continue;
-			when others then -- a failing group must not stop the others
-				v_fault := coalesce(v_fault, format('%s/%s: %s', v_group.platform, v_group.rate_group, sqlerrm));
-				continue;
-		end;
-		v_ids := v_ids || v_picked.o_ids;
-		v_slots := v_slots || v_picked.o_slots;
-		v_visited := v_visited || v_picked.o_visited;
-		v_windows := v_windows || v_picked.o_windows;
-		v_unpaid := v_unpaid || v_picked.o_unpaid;
-		if v_picked.o_quotas is not null then
-			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group,
-				'picked', to_jsonb(v_picked));
-		end if;
-		exit when cardinality(v_ids) >= p_limit;
-	end loop;
-	if v_fault is not null then
-		if v_ids = '{}' then
-			raise exception 'claim of the group %', v_fault;
-		end if;
-		raise warning 'claim of the group %', v_fault;
-	end if;
-	v_now := autopost.now_ts();
-	v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
-	return query
-	with claimed as (
-		update autopost.deliveries d
-		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
-			claim_token = md5(v_salt || d.delivery_id),
-			sending_started_at = v_now, sending_lease_until = v_lease, call_begun_at = null,
-			send_at = u.slot, updated_at = v_now
-		from autopost.few(v_ids, null, null, v_slots) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
-		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
-			d.rendered_text, d.render_meta,
-			d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for
-	)
-	select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
-		c.auth_ref, c.rate_group,
-		d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
-			c.settings, d.trace_id,
-		c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
-		case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-			d.last_call_at) end, d.due_at, d.scheduled_for
-	from claimed d
-	-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
-	full join (
-		select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
-			c.on_unknown, g.last_provider_message_id
-		from (select distinct x.channel_id from claimed x) u
-		cross join lateral (
-			select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-		cross join lateral (
-			select g.last_provider_message_id from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-		left join lateral (
-			select a.auth_ref from autopost.channel_auth a
-			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
-		on c.channel_id = d.channel_id
-	full join (
-		select m.message_id, m.payload
-		from (select distinct x.message_id from claimed x) u
-		cross join lateral (
-			select m.message_id, m.payload from autopost.messages m
-			where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
-		on m.message_id = d.message_id
-	order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
-	perform autopost.update_gates(p_workspace_id, v_visited, v_windows) where v_visited <> '{}';
-	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
-	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
-		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
-		array(select k.key from jsonb_object_keys(s.value -> 'picked' -> 'o_visited') k (key)),
-			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
-			(s.value -> 'picked' ->> 'o_denied')::int)
-	from jsonb_array_elements(v_spent) s;
+	o_ids := array(select k.key::uuid from jsonb_object_keys(o_tokens) k (key));
 end
 $$;
 
@@ -8675,22 +9438,25 @@ CREATE FUNCTION autopost.close_run(p_workspace_id text, p_run_id uuid, p_stats j
 --          still running.
 -- Reads:   fanout_jobs.
 -- Writes:  ingest_runs.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_stats jsonb := (select r.stats_json from autopost.ingest_runs r
+		where r.workspace_id = p_workspace_id and r.run_id = p_run_id for no key update of r);
+	v_running boolean := exists (
+		select 1 from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running');
 begin
+	v_stats := (
+		select coalesce(jsonb_object_agg(k.key, case when jsonb_typeof(k.value) = 'number'
+			then to_jsonb(k.total) else k.value end), '{}')
+		from (
+			select s.key, (array_agg(s.value))[1] as value,
+				sum(case when jsonb_typeof(s.value) = 'number' then (s.value #>> '{}')::numeric end) as total
+			from (select * from jsonb_each(v_stats) union all select * from jsonb_each(coalesce(p_stats, '{}'))) s
+			group by s.key) k);
 	update autopost.ingest_runs r
-	set stats_json = (
-			select coalesce(jsonb_object_agg(k.key, case when jsonb_typeof(k.value) = 'number'
-				then to_jsonb(k.total) else k.value end), '{}')
-			from (
-				select s.key, (array_agg(s.value))[1] as value,
-					sum(case when jsonb_typeof(s.value) = 'number' then (s.value #>> '{}')::numeric end) as total
-				from (select * from jsonb_each(r.stats_json) union all select *
-					from jsonb_each(coalesce(p_stats, '{}'))) s
-				group by s.key) k),
-		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end,
-		finished_at = case when not exists (
-			select 1 from autopost.fanout_jobs j
-			where j.workspace_id = p_workspace_id and j.run_id = p_run_id and j.status = 'running')
-				then autopost.now_ts() end
+	set stats_json = v_stats, finished_at = case when not v_running then v_now end,
+		items = case when jsonb_array_length(r.items) < 1000 then r.items || coalesce(p_items, '[]') else r.items end
 	where r.workspace_id = p_workspace_id and r.run_id = p_run_id;
 end
 $$;
@@ -9114,7 +9880,8 @@ declare
 	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
 	v_answers jsonb;
 	v_done int[];
-	v_freed jsonb;
+	v_freed record;
+	v_marked boolean; -- some channels are slow, or their last calls failed
 begin
 	select count(*), array_agg((i.value ->> 'delivery_id')::uuid), array_agg(i.value ->> 'claim_token'),
 		array_agg(i.value -> 'outcome' ->> 'provider_message_id'),
@@ -9143,7 +9910,12 @@ begin
 	if v_plain is distinct from true then
 		return null;
 	end if;
-	perform autopost.lock_channels(p_workspace_id, v_channels);
+	select bool_or(c.marked) into v_marked
+	from (select distinct u.id from unnest(v_channels) u (id) order by u.id) u
+	cross join lateral (
+		select autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
+		for no key update of c) c;
 	v_now := autopost.now_ts();
 	v_prefix := autopost.uuid_v7_prefix(clock_timestamp());
 	with done as (
@@ -9153,7 +9925,7 @@ begin
 				sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
 			last_call_at = coalesce(d.call_begun_at, d.claimed_at), provider_message_id = u.post,
-			settled = jsonb_build_object('token', u.token)
+			settled = ('{"token": "' || u.token || '"}')::jsonb -- immutable; a token is hexadecimal
 		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sending' and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
@@ -9161,31 +9933,41 @@ begin
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_begun || to_hex(v_number + d.place))::uuid, d.delivery_id,
+		select w.workspace_id, (v_begun || to_hex(v_number + d.place))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
 			autopost.late_start(d.delivery_id, d.trace_id)
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		where d.call_begun_at is null
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
+		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
 				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
-		select d.channel_id, jsonb_build_array(count(*), (array_agg(d.post order by d.place desc))[1]) as places
+		select d.channel_id, count(*)::int as places, (array_agg(d.post order by d.place desc))[1] as post
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
-	select (select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d),
-		(select array_agg(d.place order by d.place) from done d),
-		(select jsonb_object_agg(f.channel_id, f.places) from freed f)
-	into v_answers, v_done, v_freed;
-	perform autopost.lock_gates(p_workspace_id, v_channels);
-	if v_freed is not null then
-		perform autopost.speed_up(p_workspace_id, v_freed), autopost.release_capacity(p_workspace_id, v_freed);
+	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
+		array_agg(f.post order by f.channel_id) as posts,
+		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
+		(select array_agg(d.place order by d.place) from done d) as done
+	into v_freed
+	from freed f
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
+	v_answers := v_freed.answers;
+	v_done := v_freed.done;
+	if v_marked then
+		perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
+	end if;
+	if v_done is not null then
+		perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
 	end if;
 	if coalesce(cardinality(v_done), 0) < v_size then -- their claims ended meanwhile
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
@@ -9530,130 +10312,118 @@ $$;
 
 
 --
--- Name: configuration_of(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: configuration_of(text, text, text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.configuration_of(p_workspace_id text, p_kind text) RETURNS TABLE(id text, shown jsonb)
-    LANGUAGE sql STABLE
+CREATE FUNCTION autopost.configuration_of(p_workspace_id text, p_kind text, p_id text, p_after text, p_limit integer) RETURNS TABLE(id text, shown jsonb)
+    LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the rows of list_configuration for a kind. It is one plain query, so that a filter by id
---          reads no other row.
+-- Purpose: the rows of list_configuration for a kind: the row p_id (null: all), after the id p_after
+--          ('': from the first). Each kind has its query, so that a filter by id reads no other row.
 -- Reads:   as list_configuration.
-select w.workspace_id, jsonb_build_object('workspace_id', w.workspace_id, 'name', w.name, 'status', w.status,
-	'created_at', w.created_at, 'updated_at', w.updated_at)
-from autopost.workspaces w
-where p_kind = 'workspace' and w.workspace_id = p_workspace_id
-union all
-select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,limited_rps,limited_sends,paused_before,held_until}'::text[]
-	|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case
-		when isfinite(c.paused_until) then c.paused_until end)
-from autopost.channels c
-join autopost.channel_gates g on g.workspace_id = c.workspace_id and g.channel_id = c.channel_id
-left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
-where p_kind = 'channel' and c.workspace_id = p_workspace_id
-union all
-select h.platform || '/' || h.auth_ref || '/' || h.target_id,
-	to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
-from autopost.list_chats_rows h
-where p_kind = 'chat' and h.workspace_id = p_workspace_id
-union all
-select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform',
-	g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps, 'platform_rps', (
-		select p.group_rps from autopost.platforms p where p.platform = g.platform),
-	'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at,
-		'channels', g.channels, 'enabled', g.enabled, 'paused', g.paused)
-from (
-	select x.platform, x.rate_group, count(x.channel_id) as channels,
-		count(x.channel_id) filter (where x.enabled) as enabled,
-		count(x.channel_id) filter (where x.enabled and x.paused_until > autopost.now_ts()) as paused
-	from (
-		select c.platform, c.rate_group, c.channel_id, c.enabled, c.paused_until from autopost.channels c
-			where c.workspace_id = p_workspace_id
-		union all
-		select l.platform, l.rate_group, null, null, null from autopost.platform_limits l
-			where l.workspace_id = p_workspace_id
-	) x
-	group by x.platform, x.rate_group
-) g
-left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = g.platform
-	and l.rate_group = g.rate_group
-where p_kind = 'group'
-union all
-select e.endpoint_id, jsonb_build_object('endpoint_id', e.endpoint_id, 'kind', e.kind, 'source_id', e.source_id,
-	'signing_ref', e.signing_ref, 'enabled', e.enabled,
-	'ingress_rps', e.ingress_rps, 'max_payload_bytes', e.max_payload_bytes, 'hash_drop_window_sec',
-		e.hash_drop_window_sec, 'moderated', e.moderated,
-	'has_secret', e.secret_hash is not null, 'meta', autopost.redact(e.meta), 'created_at', e.created_at, 'updated_at',
-		e.updated_at)
-from autopost.workspace_endpoints e
-where p_kind = 'endpoint' and e.workspace_id = p_workspace_id
-union all
-select s.source_id, jsonb_build_object('source_id', s.source_id, 'kind', s.kind, 'config_json',
-	autopost.masked_config(s.config_json), 'enabled', s.enabled,
-	'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end, 'failures',
-		coalesce(u.failures, 0), 'last_error', u.last_error,
-	'created_at', s.created_at, 'updated_at', s.updated_at)
-from autopost.pull_sources s
-left join autopost.pull_cursors u on u.workspace_id = s.workspace_id and u.source_id = s.source_id
-where p_kind = 'source' and s.workspace_id = p_workspace_id
-union all
-select b.auth_ref, jsonb_build_object('auth_ref', b.auth_ref, 'platform', b.platform, 'kept_in',
-	split_part(b.secret_ref, ':', 1), 'hosts', coalesce(b.hosts, '{}'), 'rotated_at', b.rotated_at,
-	'channels', h.channels, 'held', h.held, 'auth_lost_at', h.auth_lost_at, 'uses',
-		autopost.credential_uses(p_workspace_id, b.auth_ref),
-	'account', s.account, 'checked_at', s.checked_at, 'rights', coalesce(s.rights, '[]'), 'error', s.error, 'lost_at',
-		s.lost_at, 'valid_until', s.valid_until, 'refreshed_at', s.refreshed_at, 'next_refresh_at', s.next_refresh_at,
-	'failures', coalesce(s.failures, 0), 'updated_at', b.updated_at)
-from autopost.credential_bindings b
-left join autopost.credential_health s on s.workspace_id = b.workspace_id and s.auth_ref = b.auth_ref
-cross join lateral (
-	select count(*) as channels, count(*) filter (where c.auth_held) as held, max(c.auth_lost_at) as auth_lost_at
-	from autopost.channels c
-	left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
-	where c.workspace_id = p_workspace_id and coalesce(a.auth_ref, c.auth_ref) = b.auth_ref) h
-where p_kind = 'credential' and b.workspace_id = p_workspace_id
-union all
-select w.webhook_id, to_jsonb(w) - '{workspace_id,next_send_at}'::text[]
-from autopost.result_webhooks w
-where p_kind = 'webhook' and w.workspace_id = p_workspace_id
-union all
-select a.alert_id::text, to_jsonb(a) - '{workspace_id,look,calm_since,ended_at}'::text[]
-from autopost.alerts a
-where p_kind = 'alert' and a.workspace_id = p_workspace_id and a.ended_at is null
-union all
-select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
-from autopost.alert_targets t
-where p_kind = 'alert_target' and t.workspace_id = p_workspace_id
-union all
-select a.avatar_id, to_jsonb(a) - 'workspace_id'
-from autopost.avatars a
-where p_kind = 'avatar' and a.workspace_id = p_workspace_id
-union all
-select t.chat_id, to_jsonb(t)
-from autopost.moderation_chats_shown(p_workspace_id) t
-where p_kind = 'moderation_chat'
-union all
-select q.subject || '/' || q.window_seconds,
-	to_jsonb(q) || jsonb_build_object('quota_id', q.subject || '/' || q.window_seconds,
-	'free_at', case when isfinite(q.free_at) then q.free_at end)
-from autopost.quotas_shown(p_workspace_id) q
-where p_kind = 'quota'
-union all
-select b.auth_ref, to_jsonb(b)
-from autopost.budgets_shown(p_workspace_id) b
-where p_kind = 'budget'
-union all
-select r.platform || '/' || r.code, to_jsonb(r) - 'workspace_id' || jsonb_build_object(
-	'retry_policy_id', r.platform || '/' || r.code, 'own', r.workspace_id <> '*')
-from autopost.retry_policies r
-where p_kind = 'retry_policy' and (r.workspace_id = p_workspace_id or (r.workspace_id = '*' and not exists (
-	select 1 from autopost.retry_policies o
-	where o.workspace_id = p_workspace_id and o.platform = r.platform and o.code = r.code)))
-union all
-select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at,
-	'default_value', s.default_value, 'least', s.least, 'most', s.most, 'internal', s.internal)
-from autopost.all_settings() s
-where p_kind = 'setting'
+begin
+	if p_kind = 'workspace' then
+		return query
+		select w.workspace_id, jsonb_build_object('workspace_id', w.workspace_id, 'name', w.name, 'status', w.status,
+			'created_at', w.created_at, 'updated_at', w.updated_at)
+		from autopost.workspaces w
+		where w.workspace_id = p_workspace_id
+		and w.workspace_id > p_after and w.workspace_id = coalesce(p_id, w.workspace_id)
+		order by 1 limit p_limit;
+	elsif p_kind = 'channel' then
+		return query
+		select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,limited_rps,limited_sends,paused_before,held_until}'::text[]
+			|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case
+				when isfinite(c.paused_until) then c.paused_until end)
+		from autopost.channels c
+		join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
+		left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
+		where c.workspace_id = p_workspace_id
+		and c.channel_id > p_after and c.channel_id = coalesce(p_id, c.channel_id)
+		order by 1 limit p_limit;
+	elsif p_kind = 'chat' then
+		return query
+		select h.platform || '/' || h.auth_ref || '/' || h.target_id,
+			to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
+		from autopost.list_chats_rows h
+		where h.workspace_id = p_workspace_id
+		and h.platform || '/' || h.auth_ref || '/' || h.target_id > p_after
+		and h.platform || '/' || h.auth_ref || '/' || h.target_id = coalesce(p_id, h.platform || '/' || h.auth_ref || '/' || h.target_id)
+		order by 1 limit p_limit;
+	elsif p_kind = 'group' then
+		return query
+		select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform',
+			g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps, 'platform_rps', (
+				select p.group_rps from autopost.platforms p where p.platform = g.platform),
+			'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at,
+				'channels', g.channels, 'enabled', g.enabled, 'paused', g.paused)
+		from (
+			select x.platform, x.rate_group, count(x.channel_id) as channels,
+				count(x.channel_id) filter (where x.enabled) as enabled,
+				count(x.channel_id) filter (where x.enabled and x.paused_until > autopost.now_ts()) as paused
+			from (
+				select c.platform, c.rate_group, c.channel_id, c.enabled, c.paused_until from autopost.channels c
+					where c.workspace_id = p_workspace_id
+				union all
+				select l.platform, l.rate_group, null, null, null from autopost.platform_limits l
+					where l.workspace_id = p_workspace_id
+			) x
+			group by x.platform, x.rate_group
+		) g
+		left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = g.platform
+			and l.rate_group = g.rate_group
+		where g.platform || '/' || g.rate_group > p_after
+		and g.platform || '/' || g.rate_group = coalesce(p_id, g.platform || '/' || g.rate_group)
+		order by 1 limit p_limit;
+	elsif p_kind = 'endpoint' then
+		return query
+		select e.endpoint_id, jsonb_build_object('endpoint_id', e.endpoint_id, 'kind', e.kind, 'source_id', e.source_id,
+			'signing_ref', e.signing_ref, 'enabled', e.enabled,
+			'ingress_rps', e.ingress_rps, 'max_payload_bytes', e.max_payload_bytes, 'hash_drop_window_sec',
+				e.hash_drop_window_sec, 'moderated', e.moderated,
+			'has_secret', e.secret_hash is not null, 'meta', autopost.redact(e.meta), 'created_at', e.created_at, 'updated_at',
+				e.updated_at)
+		from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id
+		and e.endpoint_id > p_after and e.endpoint_id = coalesce(p_id, e.endpoint_id)
+		order by 1 limit p_limit;
+	elsif p_kind = 'source' then
+		return query
+		select s.source_id, jsonb_build_object('source_id', s.source_id, 'kind', s.kind, 'config_json',
+			autopost.masked_config(s.config_json), 'enabled', s.enabled,
+			'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end, 'failures',
+				coalesce(u.failures, 0), 'last_error', u.last_error,
+			'created_at', s.created_at, 'updated_at', s.updated_at)
+		from autopost.pull_sources s
+		left join autopost.pull_cursors u on u.workspace_id = p_workspace_id and u.source_id = s.source_id
+		where s.workspace_id = p_workspace_id
+		and s.source_id > p_after and s.source_id = coalesce(p_id, s.source_id)
+		order by 1 limit p_limit;
+	elsif p_kind = 'credential' then
+		return query
+		select b.auth_ref, jsonb_build_object('auth_ref', b.auth_ref, 'platform', b.platform, 'kept_in',
+			split_part(b.secret_ref, ':', 1), 'hosts', coalesce(b.hosts, '{}'), 'rotated_at', b.rotated_at,
+			'channels', h.channels, 'held', h.held, 'auth_lost_at', h.auth_lost_at, 'uses',
+				autopost.credential_uses(p_workspace_id, b.auth_ref),
+			'account', s.account, 'checked_at', s.checked_at, 'rights', coalesce(s.rights, '[]'), 'error', s.error, 'lost_at',
+				s.lost_at, 'valid_until', s.valid_until, 'refreshed_at', s.refreshed_at, 'next_refresh_at', s.next_refresh_at,
+			'failures', coalesce(s.failures, 0), 'updated_at', b.updated_at)
+		from autopost.credential_bindings b
+		left join autopost.credential_health s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
+		cross join lateral (
+			select count(*) as channels, count(*) filter (where c.auth_held) as held, max(c.auth_lost_at) as auth_lost_at
+			from autopost.channels c
+			left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
+			where c.workspace_id = p_workspace_id and coalesce(a.auth_ref, c.auth_ref) = b.auth_ref) h
+		where b.workspace_id = p_workspace_id
+		and b.auth_ref > p_after and b.auth_ref = coalesce(p_id, b.auth_ref)
+		order by 1 limit p_limit;
+	else
+		return query
+		select c.id, c.shown
+		from autopost.further_configuration_of(p_workspace_id, p_kind, p_id, p_after, p_limit) c;
+	end if;
+end
 $$;
 
 
@@ -9677,6 +10447,7 @@ declare
 	v_target autopost.alert_targets;
 	v_sent autopost.alert_messages;
 	v_reason text;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -9692,14 +10463,16 @@ begin
 			or (v_sent.body ->> 'tries')::int >= 10 then 'no_code'
 		when v_sent.body ->> 'code' <> lower(btrim(p_code)) then 'wrong_code' end;
 	if v_reason = 'wrong_code' then
+		v_sent.body := jsonb_set(v_sent.body, '{tries}', to_jsonb((v_sent.body ->> 'tries')::int + 1));
 		update autopost.alert_messages m
-		set body = jsonb_set(m.body, '{tries}', to_jsonb((m.body ->> 'tries')::int + 1))
+		set body = v_sent.body
 		where m.workspace_id = p_workspace_id and m.message_id = v_sent.message_id;
 	end if;
 	if v_reason is not null then
 		return jsonb_build_object('applied', false, 'dry_run', p_dry_run, 'reason', v_reason);
 	elsif not p_dry_run then
-		update autopost.alert_targets t set confirmed_at = autopost.now_ts(), next_try_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.alert_targets t set confirmed_at = v_now, next_try_at = v_now
 		where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
 		perform pg_notify('autopost_wake', 'alerts');
 		perform autopost.audit(p_workspace_id, 'confirm_alert_target', 'alert_target:' || p_target_id, v_act, '{}',
@@ -9765,6 +10538,7 @@ declare
 	v_ids uuid[];
 	v_delivery autopost.deliveries;
 	v_count int := 0;
+	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -9794,8 +10568,9 @@ begin
 		end if;
 	end loop;
 	if not p_dry_run and v_count <= 1000 then
+		v_now := autopost.now_ts();
 		update autopost.cluster_identity i
-		set system_identifier = autopost.this_cluster(), noticed_at = null, confirmed_at = autopost.now_ts();
+		set system_identifier = autopost.this_cluster(), noticed_at = null, confirmed_at = v_now;
 		if v_log is not null then
 			perform autopost.enter_workspace(v_log);
 			perform autopost.audit(v_log, 'confirm_restore', 'installation', v_act, '{}',
@@ -9820,9 +10595,11 @@ CREATE FUNCTION autopost.confirm_session(p_token_hash text) RETURNS jsonb
 -- Purpose: records that the person of a session proved the password again. See step_up_minutes.
 -- Returns: {"applied": true}; {"applied": false} without such a session.
 -- Writes:  sessions (confirmed_at).
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
-	update autopost.sessions s set confirmed_at = autopost.now_ts()
-	where s.token_hash = p_token_hash and s.expires_at > autopost.now_ts();
+	update autopost.sessions s set confirmed_at = v_now
+	where s.token_hash = p_token_hash and s.expires_at > v_now;
 	return jsonb_build_object('applied', found);
 end
 $$;
@@ -9915,12 +10692,16 @@ CREATE FUNCTION autopost.count_outage(p_workspace_id text, p_platform text, p_ra
 declare
 	v_limit autopost.platform_limits;
 	v_now timestamptz := autopost.now_ts();
+	v_probe_at timestamptz;
 begin
+	select l.* into v_limit from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+	for no key update of l;
+	v_probe_at := v_now + autopost.probe_pause(v_limit.probes);
 	update autopost.platform_limits l
 	set failing_channels = array(select distinct u.id from unnest(l.failing_channels || p_channels) u (id)
 		order by u.id limit autopost.setting('breaker_channels')::int),
-		probe_at = case when l.probe_id = any (p_deliveries)
-			then v_now + autopost.probe_pause(l.probes) else l.probe_at end
+		probe_at = case when l.probe_id = any (p_deliveries) then v_probe_at else l.probe_at end
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 	returning l.* into v_limit;
 	if v_limit.breaker_opened_at is null and cardinality(v_limit.failing_channels)
@@ -10271,17 +11052,19 @@ $$;
 --
 
 CREATE FUNCTION autopost.credential_of(p_workspace_id text, p_auth_ref text) RETURNS jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the answer of get_credential.
 -- Reads:   credential_bindings, credential_health, sealed_secrets.
-select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts', b.hosts,
-	'last_version', h.last_version, 'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(s)))
-from autopost.credential_bindings b
-join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
-left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
-	and s.retired_at is null
-where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref
+begin
+	return (select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts', b.hosts,
+		'last_version', h.last_version, 'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(row(s.*)::autopost.sealed_secrets)))
+	from autopost.credential_bindings b
+	join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
+	left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
+		and s.retired_at is null
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref);
+end
 $$;
 
 
@@ -10317,7 +11100,7 @@ begin
 		select coalesce(jsonb_agg(jsonb_build_object('kind', u.kind, 'id', u.id) order by u.kind, u.id), '[]')
 		from (
 			select 'channel' as kind, c.channel_id as id from autopost.channels c
-			left join autopost.channel_auth a on a.workspace_id = c.workspace_id and a.channel_id = c.channel_id
+			left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 			where c.workspace_id = p_workspace_id and p_auth_ref in (c.auth_ref, a.auth_ref)
 			union all
 			select 'endpoint', e.endpoint_id from autopost.workspace_endpoints e
@@ -10437,6 +11220,50 @@ $$;
 
 
 --
+-- Name: daemons_of_node(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.daemons_of_node() RETURNS TABLE(run_id text, seen_at timestamp with time zone, alive boolean, config text, skew_ms bigint, failing text[])
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: list_daemons of this node of a cluster; without a cluster, of the installation.
+-- Reads:   dispatch_runs, monitor_duties, settings.
+declare
+	v_now timestamptz := autopost.now_ts();
+begin
+	return query
+	select r.run_id, r.seen_at, r.ended_at is null and r.seen_at > v_now - autopost.run_silence(), d.config, d.skew_ms,
+		coalesce(d.failing, '{}')
+	from autopost.dispatch_runs r
+	left join lateral (
+		select (array_agg(m.config order by m.reported_at desc))[1] as config,
+			(array_agg(m.skew_ms order by m.reported_at desc))[1] as skew_ms,
+			array_agg(m.duty order by m.duty) filter (where m.failures > 0
+				and m.duty not like 'stage:%') as failing
+		from autopost.monitor_duties m where m.run_id = r.run_id) d on true
+	where r.seen_at > v_now - interval '1 day'
+	order by r.seen_at desc, r.run_id
+	limit 100;
+end
+$$;
+
+
+--
+-- Name: daemons_of_nodes(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.daemons_of_nodes() RETURNS TABLE(run_id text, seen_at timestamp with time zone, alive boolean, config text, skew_ms bigint, failing text[])
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: the daemons of all nodes of a Citus cluster that answer; elsewhere daemons_of_node.
+-- Reads:   as daemons_of_node.
+begin
+	return query select d.run_id, d.seen_at, d.alive, d.config, d.skew_ms, d.failing from autopost.daemons_of_node() d;
+end
+$$;
+
+
+--
 -- Name: decide_publish_job(text, text, text, text, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -10532,6 +11359,7 @@ declare
 	v_approval jsonb := coalesce(p_approval, '{}');
 	v_submission autopost.submissions;
 	v_answer jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, false);
@@ -10555,10 +11383,11 @@ begin
 		end if;
 	else
 		perform autopost.record_approval(v_submission, 'reject', v_approval, v_act);
+		v_now := autopost.now_ts();
 		update autopost.submissions s
-		set status = 'rejected', decision = 'reject', decided_by = p_operator, decided_at = autopost.now_ts(),
+		set status = 'rejected', decision = 'reject', decided_by = p_operator, decided_at = v_now,
 			decision_source = v_approval ->> 'source', decision_reason = autopost.redact(p_reason), claim_token = null,
-			lease_until = null, updated_at = autopost.now_ts()
+			lease_until = null, updated_at = v_now
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
 		perform autopost.note_submission(v_submission, 'submission_rejected', v_act || jsonb_build_object('source',
 			v_approval -> 'source'));
@@ -10805,12 +11634,12 @@ begin
 			x.e -> 'attempt', 'result', x.e -> 'result',
 			'sentence', x.sentence, 'error', x.e -> 'error')) order by x.ts, x.id), '[]')
 		from (
-			select to_jsonb(e) as e, e.ts, e.id, autopost.event_text(e) as sentence
+			select to_jsonb(e) as e, e.ts, e.id, autopost.event_text(row(e.*)::autopost.events) as sentence
 			from autopost.events e
 			where e.workspace_id = p_workspace_id and e.delivery_id = p_delivery.delivery_id
 			and e.ts >= p_delivery.created_at - interval '1 hour'
 			union all
-			select to_jsonb(e), e.ts, e.id, autopost.event_text(e)
+			select to_jsonb(e), e.ts, e.id, autopost.event_text(row(e.*)::autopost.events)
 			from autopost.events e
 			where e.workspace_id = p_workspace_id and e.message_id = p_delivery.message_id and e.delivery_id is null
 			and e.ts between p_delivery.created_at - interval '1 hour' and p_delivery.created_at + interval '1 hour'
@@ -10863,12 +11692,15 @@ CREATE FUNCTION autopost.describe_workspaces(p_limit integer) RETURNS SETOF auto
 -- Purpose: the workspaces of the caller in any status, by id. Works across workspaces.
 -- Raises:  AP001 for a limit outside 1 to 10000.
 -- Reads:   workspaces.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
 	select w.* from autopost.workspaces w
-	where autopost.may_access(w.workspace_id)
+	where (v_mine is null or w.workspace_id = any (v_mine))
 	order by w.workspace_id
 	limit p_limit;
 end
@@ -10893,6 +11725,7 @@ declare
 	v_act jsonb;
 	v_old autopost.api_keys;
 	v_new autopost.api_keys;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -10909,8 +11742,9 @@ begin
 	v_new := v_old;
 	v_new.enabled := false;
 	if not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.api_keys k
-		set enabled = false, updated_at = autopost.now_ts()
+		set enabled = false, updated_at = v_now
 		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
 		perform autopost.audit(p_workspace_id, 'disable_api_key', 'api_key:' || p_key_id, v_act,
 			autopost.api_key_shown(v_old), autopost.api_key_shown(v_new));
@@ -10993,8 +11827,10 @@ CREATE FUNCTION autopost.disable_webhook(p_workspace_id text, p_webhook_id text,
 -- Purpose: disables a locked webhook on behalf of the engine. Its waiting calls stay and are sent
 --          after it is enabled again.
 -- Writes:  result_webhooks, alerts, admin_audit_log.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
-	update autopost.result_webhooks w set enabled = false, disabled_reason = p_reason, updated_at = autopost.now_ts()
+	update autopost.result_webhooks w set enabled = false, disabled_reason = p_reason, updated_at = v_now
 	where w.workspace_id = p_workspace_id and w.webhook_id = p_webhook_id;
 	perform autopost.raise_alert(p_workspace_id, 'webhook_disabled', 'webhook:' || p_webhook_id,
 		jsonb_build_object('code', 'webhook_' || p_reason, 'message', p_error),
@@ -11131,13 +11967,14 @@ CREATE FUNCTION autopost.doubt_delivery(p_workspace_id text, p_delivery autopost
 declare
 	v_channel autopost.channels;
 	v_now timestamptz := autopost.now_ts();
+	v_token text := autopost.new_id();
 begin
 	select c.* into v_channel from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
 	if p_delivery.status <> 'sending' then
 		update autopost.deliveries d
 		set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = 'restore',
-			claim_token = autopost.new_id()::text, sending_started_at = v_now, sending_lease_until = v_now,
+			claim_token = v_token, sending_started_at = v_now, sending_lease_until = v_now,
 			call_begun_at = null, updated_at = v_now
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
 		returning d.* into p_delivery;
@@ -11153,17 +11990,15 @@ $$;
 
 
 --
--- Name: doubtful_channels(text, text, text[], timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: doubtful_channels(text, text, text[], timestamp with time zone, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.doubtful_channels(p_workspace_id text, p_status text, p_channel_ids text[], p_now timestamp with time zone) RETURNS jsonb
+CREATE FUNCTION autopost.doubtful_channels(p_workspace_id text, p_status text, p_channel_ids text[], p_now timestamp with time zone, p_windows jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the channels that may have an obstacle, as keys of an object. Their calls are checked
---          one by one.
+--          one by one. p_windows: their windows_of now, or less than slot_horizon ago.
 -- Reads:   channels, platform_limits.
-declare
-	v_windows jsonb := autopost.windows_of(p_workspace_id, p_channel_ids, p_now);
 begin
 	return (
 		select coalesce(jsonb_object_agg(c.channel_id, true), '{}')
@@ -11177,7 +12012,7 @@ begin
 			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
 				limit 1) l on true
 		where p_status <> 'active' or not c.enabled
-			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or v_windows ? c.channel_id
+			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or p_windows ? c.channel_id
 			or l.breaker_opened_at is not null);
 end
 $$;
@@ -11231,7 +12066,7 @@ begin
 		select g.channel_id
 		from autopost.channel_gates g
 		cross join lateral (
-			select c from autopost.channels c
+			select row(c.*)::autopost.channels from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
 		cross join lateral (
 			select (select count(*) filter (where f.status = 'sending') from (
@@ -11366,7 +12201,7 @@ CREATE FUNCTION autopost.drop_event_partitions() RETURNS jsonb
     SET lock_timeout TO '200ms'
     AS $_$
 -- Purpose: drops day partitions of events older than event_retention_days, oldest first, up to 7
---          per call, and deletes up to 10,000 such rows from the default partition. Waits at most
+--          per call, and deletes about 10,000 such rows from the default partition. Waits at most
 --          lock_timeout, because writers of events queue behind it; the next call retries. Works
 --          across workspaces.
 -- Returns: {"dropped", "busy", "more", "in_default": rows left there, for the operator}.
@@ -11377,6 +12212,8 @@ declare
 	v_dropped int := 0;
 	v_busy boolean := not autopost.try_turn('event_partitions');
 	v_stray int;
+	v_until timestamptz;
+	v_last timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
 	v_before := (autopost.now_ts() at time zone 'UTC')::date - autopost.setting('event_retention_days')::int;
@@ -11400,11 +12237,12 @@ begin
 			exit;
 		end;
 	end loop;
+	v_until := v_before::timestamp at time zone 'UTC';
+	v_last := (select x.ts from autopost.events_default x where x.ts < v_until order by x.ts offset 9999 limit 1);
 	delete from autopost.events_default e
-	where e.ctid = any (array(select x.ctid from autopost.events_default x
-		where x.ts < v_before::timestamp at time zone 'UTC' order by x.ts limit 10000));
+	where e.ts < v_until and e.ts <= coalesce(v_last, 'infinity');
 	get diagnostics v_stray = row_count;
-	return jsonb_build_object('dropped', v_dropped, 'busy', v_busy, 'more', v_busy or v_dropped = 7 or v_stray = 10000,
+	return jsonb_build_object('dropped', v_dropped, 'busy', v_busy, 'more', v_busy or v_dropped = 7 or v_stray >= 10000,
 		'in_default', (select count(*) from autopost.events_default));
 end
 $_$;
@@ -11484,7 +12322,7 @@ begin
 	v_by := v_now + p_within_ms * interval '1 millisecond';
 	return query
 	select s.stage from (values
-		('deliveries', exists (select 1 from autopost.armed_workspaces() a where a.ready_at <= v_by)),
+		('deliveries', exists (select 1 from autopost.armed_parts('[]', v_by))),
 		('acts', exists (select 1 from autopost.act_workspaces(v_by, 1))),
 		('submissions', exists (select 1 from autopost.submission_workspaces(v_by, 1))),
 		('fanout', exists (select 1 from autopost.fanout_workspaces(v_by, 1))),
@@ -11605,6 +12443,7 @@ declare
 	v_new autopost.submissions;
 	v_errors jsonb;
 	v_base jsonb := jsonb_build_object('dry_run', p_dry_run);
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -11636,12 +12475,14 @@ begin
 	v_new.plan := autopost.submission_plan(v_new);
 	v_new.digest := autopost.plan_digest(v_new.plan);
 	if not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.submissions s
 		set raw_payload = v_new.raw_payload, status = v_new.status, plan = v_new.plan, digest = v_new.digest, attempt = 0,
-			edited_by = p_operator, next_attempt_at = autopost.now_ts(), updated_at = autopost.now_ts(),
-			expires_at = autopost.now_ts() + autopost.setting_interval('submission_expire_hours')
+			edited_by = p_operator, next_attempt_at = v_now, updated_at = v_now,
+			expires_at = v_now + autopost.setting_interval('submission_expire_hours')
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id;
-		update autopost.approvals a set voided_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.approvals a set voided_at = v_now
 		where a.workspace_id = p_workspace_id and a.subject = 'submission:' || p_submission_id and a.voided_at is null;
 		perform autopost.note_submission(v_new, 'submission_edited', v_act || jsonb_build_object('digest',
 			v_new.digest));
@@ -11985,8 +12826,10 @@ CREATE FUNCTION autopost.end_alert(p_workspace_id text, p_kind text, p_subject t
     AS $$
 -- Purpose: ends the open alert of a kind and subject.
 -- Writes:  alerts.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
-	update autopost.alerts a set ended_at = autopost.now_ts()
+	update autopost.alerts a set ended_at = v_now
 	where a.workspace_id = p_workspace_id and a.kind = p_kind and a.subject = p_subject and a.ended_at is null;
 	if found then
 		perform pg_notify('autopost_wake', 'alerts');
@@ -12069,14 +12912,17 @@ CREATE FUNCTION autopost.end_file_scan(p_workspace_id text, p_source_id text, p_
 -- Locks:   pull_cursors.
 -- Reads:   pull_sources.
 -- Writes:  pull_cursors, file_refusals.
+declare
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.file_source(p_workspace_id, p_source_id);
 	perform autopost.require_argument('refused', p_refused is not null);
+	v_now := autopost.now_ts();
 	update autopost.pull_cursors c
-	set failures = 0, last_error = null, updated_at = autopost.now_ts(), last_poll_at = autopost.now_ts(), leased_by
+	set failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now, leased_by
 		= null,
-		leased_until = null, next_poll_at = autopost.now_ts() + autopost.poll_interval(p_workspace_id, p_source_id,
+		leased_until = null, next_poll_at = v_now + autopost.poll_interval(p_workspace_id, p_source_id,
 			null)
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	delete from autopost.file_refusals r
@@ -12113,7 +12959,7 @@ begin
 			case when r.refused then c.auth_lost_at else c.credential_missing_at end as since
 			from (select c.auth_held and coalesce(c.paused_until > v_now, false) as refused) r) h
 		cross join lateral (
-			select d as delivery from autopost.deliveries d
+			select row(d.*)::autopost.deliveries as delivery from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
 				and d.phase in ('active', 'retry') and d.status <> 'sending'
 			and d.due_at < 'infinity'
@@ -12176,6 +13022,7 @@ CREATE FUNCTION autopost.end_message(p_message autopost.alert_messages, p_status
 -- Writes:  alert_messages, alert_notices, alerts, alert_targets.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_health_next_at timestamptz;
 begin
 	update autopost.alert_messages m
 	set status = p_status, ended_at = v_now, claim_token = null, lease_until = null, error = case
@@ -12197,9 +13044,13 @@ begin
 			from jsonb_array_elements(p_message.tells) t)
 		order by x.kind, x.subject for no key update of x) l
 	where a.workspace_id = p_message.workspace_id and a.alert_id = l.alert_id;
+	select case when p_message.body ? 'health' then autopost.next_health(t.health_at, t.timezone, v_now)
+		else t.health_next_at end into v_health_next_at
+	from autopost.alert_targets t
+	where t.workspace_id = p_message.workspace_id and t.target_id = p_message.target_id
+	for no key update of t;
 	update autopost.alert_targets t
-	set told_at = v_now, health_next_at = case when p_message.body ? 'health'
-		then autopost.next_health(t.health_at, t.timezone, v_now) else t.health_next_at end
+	set told_at = v_now, health_next_at = v_health_next_at
 	where t.workspace_id = p_message.workspace_id and t.target_id = p_message.target_id;
 end
 $$;
@@ -12216,6 +13067,7 @@ CREATE FUNCTION autopost.end_outage(p_workspace_id text, p_platform text, p_rate
 -- Writes:  platform_limits, events (breaker).
 declare
 	v_before autopost.platform_limits;
+	v_now timestamptz;
 begin
 	select l.* into v_before from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
@@ -12223,9 +13075,10 @@ begin
 	if not found then
 		return;
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.platform_limits l
 	set failing_channels = '{}', breaker_opened_at = null, probe_id = null, probe_at = null, probes = 0,
-		updated_at = autopost.now_ts()
+		updated_at = v_now
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
 	if v_before.breaker_opened_at is not null then
 		perform autopost.emit_note(p_workspace_id, 'breaker', 'ok', null, null, null,
@@ -12278,11 +13131,13 @@ CREATE FUNCTION autopost.end_replaced(p_workspace_id text, p_delivery_id uuid, p
 -- Writes:  deliveries, events (manual_skip).
 declare
 	v_delivery autopost.deliveries;
+	v_now timestamptz;
 begin
 	select d.* into v_delivery from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
+	v_now := autopost.now_ts();
 	update autopost.deliveries d
-	set status = 'dead', next_retry_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
+	set status = 'dead', next_retry_at = null, finished_at = v_now, updated_at = v_now,
 		last_error = autopost.normalised_error(jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
 			'code', 'manual_skip', 'known', true, 'message', p_meta ->> 'reason'))
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
@@ -12420,8 +13275,8 @@ CREATE FUNCTION autopost.end_silent_leases(p_workspace_id text, p_now timestamp 
 declare
 	v_ids jsonb := (
 		select jsonb_object_agg(l.kind, l.ids) from (
-			select s.kind, jsonb_agg(s.id) as ids from autopost.silent_leases(p_now) s
-			where s.workspace_id = p_workspace_id group by s.kind) l);
+			select s.kind, jsonb_agg(s.id) as ids from autopost.silent_leases(p_now, array[p_workspace_id]) s
+			group by s.kind) l);
 begin
 	update autopost.pull_cursors c set next_poll_at = p_now, leased_by = null
 	where c.workspace_id = p_workspace_id and c.source_id in (
@@ -12458,21 +13313,23 @@ $$;
 --
 
 CREATE FUNCTION autopost.ended_readers(p_watched jsonb) RETURNS jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: ids of watched keys and sessions that are not valid any more.
 -- Reads:   api_keys, sessions, users, settings.
-select coalesce(jsonb_agg(distinct coalesce(w.value -> 'key_id', w.value -> 'session_id')), '[]')
-from jsonb_array_elements(p_watched) w
-where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
-	where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
-	and (k.expires_at is null or k.expires_at > autopost.now_ts()))
-or w.value ->> 'session_id' is not null and not exists (select 1 from autopost.sessions s
-	join autopost.users u on u.user_id = s.user_id and u.enabled
-	join autopost.memberships m on m.user_id = s.user_id and m.workspace_id = w.value ->> 'workspace_id'
-	where s.session_id = (w.value ->> 'session_id')::uuid and s.expires_at > autopost.now_ts()
-	and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > autopost.now_ts()
-	and s.created_at + autopost.setting_interval('session_max_hours') > autopost.now_ts())
+begin
+	return (select coalesce(jsonb_agg(distinct coalesce(w.value -> 'key_id', w.value -> 'session_id')), '[]')
+	from jsonb_array_elements(p_watched) w
+	where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
+		where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
+		and (k.expires_at is null or k.expires_at > autopost.now_ts()))
+	or w.value ->> 'session_id' is not null and not exists (select 1 from autopost.sessions s
+		join autopost.users u on u.user_id = s.user_id and u.enabled
+		join autopost.memberships m on m.user_id = s.user_id and m.workspace_id = w.value ->> 'workspace_id'
+		where s.session_id = (w.value ->> 'session_id')::uuid and s.expires_at > autopost.now_ts()
+		and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > autopost.now_ts()
+		and s.created_at + autopost.setting_interval('session_max_hours') > autopost.now_ts()));
+end
 $$;
 
 
@@ -12812,6 +13669,7 @@ CREATE FUNCTION autopost.enqueue_submission(p_submission autopost.submissions) R
 -- Writes:  submissions, ingest_runs; as enqueue_posts.
 declare
 	v_answer jsonb := autopost.without_x_channel(p_submission);
+	v_now timestamptz;
 begin
 	if v_answer is not null then
 		return autopost.fail_submission(p_submission, v_answer);
@@ -12822,10 +13680,11 @@ begin
 		return autopost.fail_submission(p_submission,
 			jsonb_build_object('category', 'PERMANENT', 'code', 'rejected', 'message', v_answer -> 'errors'));
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.submissions s
 	set status = 'enqueued', claim_token = null, lease_until = null, message_id = (v_answer ->> 'message_id')::uuid,
 		answer = v_answer - 'deliveries', last_error = null,
-		raw_payload = autopost.without_urls(p_submission.raw_payload), updated_at = autopost.now_ts()
+		raw_payload = autopost.without_urls(p_submission.raw_payload), updated_at = v_now
 	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
 	perform autopost.close_run(p_submission.workspace_id, p_submission.run_id,
 		autopost.answer_stats(jsonb_build_array(v_answer)) - 'accepted', null);
@@ -13110,15 +13969,18 @@ $$;
 --
 
 CREATE FUNCTION autopost.event_delivery(p_submission autopost.submissions) RETURNS SETOF autopost.deliveries
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the delivery that an enqueued event made; no row if it made none.
 -- Reads:   deliveries.
-select d.* from autopost.deliveries d -- all columns: the row type is the answer
-where d.workspace_id = p_submission.workspace_id and d.message_id = p_submission.message_id
-	and d.ingest_run_id = p_submission.run_id
-order by d.delivery_id
-limit 1
+begin
+	return query
+	select d.* from autopost.deliveries d -- all columns: the row type is the answer
+	where d.workspace_id = p_submission.workspace_id and d.message_id = p_submission.message_id
+		and d.ingest_run_id = p_submission.run_id
+	order by d.delivery_id
+	limit 1;
+end
 $$;
 
 
@@ -13277,24 +14139,27 @@ $$;
 --
 
 CREATE FUNCTION autopost.event_items(p_workspace_id text, p_events autopost.events[]) RETURNS TABLE(item jsonb)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the deliveries of some events, each with its present state and last event, and the posts
 --          that got deliveries.
 -- Reads:   deliveries.
-select jsonb_build_object('kind', 'delivery', 'id', d.delivery_id, 'at', l.ts, 'data', jsonb_build_object(
-	'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id', d.channel_id, 'status', d.status,
-	'attempt', d.attempt, 'action', l.action))
-from (select distinct on (e.delivery_id) e.delivery_id, e.ts, e.action
+begin
+	return query
+	select jsonb_build_object('kind', 'delivery', 'id', d.delivery_id, 'at', l.ts, 'data', jsonb_build_object(
+		'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id', d.channel_id, 'status', d.status,
+		'attempt', d.attempt, 'action', l.action))
+	from (select distinct on (e.delivery_id) e.delivery_id, e.ts, e.action
+		from unnest(p_events) e
+		where e.delivery_id is not null
+		order by e.delivery_id, e.ts desc, e.id desc) l
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = l.delivery_id
+	union all
+	select jsonb_build_object('kind', 'post', 'id', e.id, 'at', e.ts, 'data', jsonb_build_object('message_id', e.message_id,
+		'enqueued', e.meta -> 'enqueued', 'deduped', e.meta -> 'deduped', 'invalid', e.meta -> 'invalid'))
 	from unnest(p_events) e
-	where e.delivery_id is not null
-	order by e.delivery_id, e.ts desc, e.id desc) l
-join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = l.delivery_id
-union all
-select jsonb_build_object('kind', 'post', 'id', e.id, 'at', e.ts, 'data', jsonb_build_object('message_id', e.message_id,
-	'enqueued', e.meta -> 'enqueued', 'deduped', e.meta -> 'deduped', 'invalid', e.meta -> 'invalid'))
-from unnest(p_events) e
-where e.action = 'enqueue' and e.delivery_id is null
+	where e.action = 'enqueue' and e.delivery_id is null;
+end
 $$;
 
 
@@ -13515,21 +14380,23 @@ $$;
 --
 
 CREATE FUNCTION autopost.event_values(p_workspace_id text, p_event jsonb, p_hash text) RETURNS jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the template variables of an event: the top-level scalars of the payload, and for built-in
 --          events the names of 004.
 -- Reads:   avatars.
-select (select coalesce(jsonb_object_agg(v.key, v.value), '{}') from jsonb_each(p.payload) v
-		where jsonb_typeof(v.value) in ('string', 'number', 'boolean') and v.value <> '""')
-	|| jsonb_strip_nulls(jsonb_build_object(
-		'short_hash', left(p_hash, 8),
-		'avatar_name', coalesce(nullif(btrim(p.payload ->> 'avatarName'), ''), (select a.name from autopost.avatars a
-			where a.workspace_id = p_workspace_id and a.avatar_id = p.payload ->> 'avatarId'),
-			left(p.payload ->> 'avatarId', 8)),
-		'winner_name', p.payload #> '{winner,name}', 'loser_name', p.payload #> '{loser,name}',
-		'summary', p.payload -> 'summaryText'))
-from (select p_event -> 'payload' as payload) p
+begin
+	return (select (select coalesce(jsonb_object_agg(v.key, v.value), '{}') from jsonb_each(p.payload) v
+			where jsonb_typeof(v.value) in ('string', 'number', 'boolean') and v.value <> '""')
+		|| jsonb_strip_nulls(jsonb_build_object(
+			'short_hash', left(p_hash, 8),
+			'avatar_name', coalesce(nullif(btrim(p.payload ->> 'avatarName'), ''), (select a.name from autopost.avatars a
+				where a.workspace_id = p_workspace_id and a.avatar_id = p.payload ->> 'avatarId'),
+				left(p.payload ->> 'avatarId', 8)),
+			'winner_name', p.payload #> '{winner,name}', 'loser_name', p.payload #> '{loser,name}',
+			'summary', p.payload -> 'summaryText'))
+	from (select p_event -> 'payload' as payload) p);
+end
 $$;
 
 
@@ -13548,6 +14415,23 @@ $$;
 
 
 --
+-- Name: events_since(text, timestamp with time zone, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.events_since(p_workspace_id text, p_from timestamp with time zone, p_most integer) RETURNS autopost.events[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the events after an instant, at most p_most, the oldest first.
+-- Reads:   events.
+begin
+	return array(select row(e.*)::autopost.events from autopost.events e
+		where e.workspace_id = p_workspace_id and e.ts > p_from
+		order by e.ts, e.id limit p_most);
+end
+$$;
+
+
+--
 -- Name: events_to_send(text, timestamp with time zone, uuid, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -13562,9 +14446,9 @@ CREATE FUNCTION autopost.events_to_send(p_workspace_id text, p_at timestamp with
 -- Reads:   events.
 begin
 	return array(
-		select e from autopost.events e
+		select row(e.*)::autopost.events from autopost.events e
 		where e.workspace_id = p_workspace_id and e.ts >= p_at and (e.ts, e.id) > (p_at, p_id)
-		and autopost.result_type(e) is not null
+		and autopost.result_type(row(e.*)::autopost.events) is not null
 		order by e.ts, e.id
 		limit p_most);
 end
@@ -13576,30 +14460,33 @@ $$;
 --
 
 CREATE FUNCTION autopost.expected_posts(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS TABLE(at timestamp with time zone, recurrence_id uuid, channels bigint)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: posts of recurrences that are not made yet, for one channel or for all (null). Their posts are
 --          taken in turn, and each goes to the channels that would get it now.
 -- Reads:   recurrences, occurrences, channels.
-with turns as materialized (
-	select o.at, o.recurrence_id, r.payloads, ((r.taken + row_number() over (partition by o.recurrence_id order by o.at,
-		o.occurrence_id) - 1) % jsonb_array_length(r.payloads))::int as turn
-	from autopost.recurrences r
-	join autopost.occurrences o on o.workspace_id = p_workspace_id and o.recurrence_id = r.recurrence_id
-		and o.status = 'expected'
-	where r.workspace_id = p_workspace_id and r.enabled
-	and exists (select 1 from autopost.occurrences i where i.workspace_id = p_workspace_id
-		and i.recurrence_id = r.recurrence_id and i.status = 'expected' and i.at >= p_from and i.at < p_until)
-), due as materialized (
-	select t.* from turns t where t.at >= p_from and t.at < p_until
-), routed as materialized (
-	select d.recurrence_id, d.turn, autopost.channels_of(p_workspace_id, d.payloads -> d.turn) as ids
-	from (select distinct x.recurrence_id, x.turn, x.payloads from due x) d
-)
-select d.at, d.recurrence_id, case when p_channel_id is null then coalesce(cardinality(r.ids), 0) else 1 end::bigint
-from due d
-join routed r using (recurrence_id, turn)
-where p_channel_id is null or p_channel_id = any (r.ids)
+begin
+	return query
+	with turns as materialized (
+		select o.at, o.recurrence_id, r.payloads, ((r.taken + row_number() over (partition by o.recurrence_id order by o.at,
+			o.occurrence_id) - 1) % jsonb_array_length(r.payloads))::int as turn
+		from autopost.recurrences r
+		join autopost.occurrences o on o.workspace_id = p_workspace_id and o.recurrence_id = r.recurrence_id
+			and o.status = 'expected'
+		where r.workspace_id = p_workspace_id and r.enabled
+		and exists (select 1 from autopost.occurrences i where i.workspace_id = p_workspace_id
+			and i.recurrence_id = r.recurrence_id and i.status = 'expected' and i.at >= p_from and i.at < p_until)
+	), due as materialized (
+		select t.* from turns t where t.at >= p_from and t.at < p_until
+	), routed as materialized (
+		select d.recurrence_id, d.turn, autopost.channels_of(p_workspace_id, d.payloads -> d.turn) as ids
+		from (select distinct x.recurrence_id, x.turn, x.payloads from due x) d
+	)
+	select d.at, d.recurrence_id, case when p_channel_id is null then coalesce(cardinality(r.ids), 0) else 1 end::bigint
+	from due d
+	join routed r using (recurrence_id, turn)
+	where p_channel_id is null or p_channel_id = any (r.ids);
+end
 $$;
 
 
@@ -13656,6 +14543,7 @@ CREATE FUNCTION autopost.expire_submissions(p_workspace_id text) RETURNS jsonb
 declare
 	v_submission autopost.submissions;
 	v_count int := 0;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	for v_submission in
@@ -13665,8 +14553,9 @@ begin
 		limit 500
 		for no key update of s skip locked
 	loop
+		v_now := autopost.now_ts();
 		update autopost.submissions s
-		set status = 'expired', updated_at = autopost.now_ts()
+		set status = 'expired', updated_at = v_now
 		where s.workspace_id = p_workspace_id and s.submission_id = v_submission.submission_id;
 		perform autopost.note_submission(v_submission, 'submission_expired', '{}');
 		v_count := v_count + 1;
@@ -13687,10 +14576,11 @@ CREATE FUNCTION autopost.export_config(p_workspace_id text) RETURNS jsonb
 -- Purpose: returns the items from which apply_config creates this workspace again, at one instant:
 --          [{"kind", "id", "fields"}] by kind and id. Defaults are omitted; config_json of a source
 --          is complete. Only the locations of secrets are included. An endpoint with only the
---          values that its source gave it is omitted. Only the engine may call it.
+--          values that its source gave it is omitted. A rule of the bot has its enabled version;
+--          drafts and disabled rules are omitted. Only the engine may call it.
 -- Reads:   workspaces, credential_bindings, platform_limits, templates, channels, channel_auth,
---          quotas, budgets, retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets,
---          moderation_chats.
+--          quotas, budgets, own_retry_policies, pull_sources, workspace_endpoints, result_webhooks, recurrences, alert_targets,
+--          moderation_chats, bot_rules.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	return (
@@ -13713,7 +14603,7 @@ begin
 			where l.workspace_id = p_workspace_id and coalesce(l.rate_rps, 0) <> coalesce(p.group_rps, 0)
 			union all
 			select 4, 'template', t.template_id || case t.platform when '*' then '' else '/' || t.platform end,
-				autopost.fields_that_differ(autopost.template_fields(t) - 'enabled', autopost.template_fields(
+				autopost.fields_that_differ(autopost.template_fields(row(t.*)::autopost.templates) - 'enabled', autopost.template_fields(
 					autopost.template_of(p_workspace_id, t.template_id, t.platform,
 						jsonb_build_object('body', t.body))) - 'body')
 			from (
@@ -13725,7 +14615,7 @@ begin
 				autopost.default_fields(autopost.channel_rules(f.fields ->> 'auth_ref',
 					autopost.default_rate(p_workspace_id, f.fields))))
 			from (
-				select c.channel_id as id, autopost.channel_fields(c) as fields
+				select c.channel_id as id, autopost.channel_fields(row(c.*)::autopost.channels) as fields
 				from autopost.channels c where c.workspace_id = p_workspace_id) f
 			union all
 			select 6, 'quota', q.subject || '/' || q.window_seconds, 
@@ -13738,9 +14628,9 @@ begin
 			union all
 			select 8, 'retry_policy', r.platform || '/' || r.code, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(r), p.rules), autopost.default_fields(p.rules))
-			from autopost.retry_policies r
+			from autopost.own_retry_policies r
 			cross join lateral (select autopost.retry_policy_rules(
-				autopost.inherited_policy(p_workspace_id, r.platform, r.code)) as rules) p
+				autopost.retry_policy(p_workspace_id, r.platform, r.code, true)) as rules) p
 			where r.workspace_id = p_workspace_id
 			union all
 			select 9, 'source', f.id,
@@ -13748,13 +14638,13 @@ begin
 				coalesce(f.fields ->> 'endpoint_id', f.id)),
 				autopost.default_fields(autopost.source_rules(f.id)))
 			from (
-				select s.source_id as id, autopost.source_fields(s) as fields
+				select s.source_id as id, autopost.source_fields(row(s.*)::autopost.pull_sources) as fields
 				from autopost.pull_sources s where s.workspace_id = p_workspace_id) f
 			union all
 			select 10, 'endpoint', f.id, f.fields
 			from (
 				select e.endpoint_id as id, e.enabled,
-					autopost.fields_that_differ(autopost.endpoint_fields(e),
+					autopost.fields_that_differ(autopost.endpoint_fields(row(e.*)::autopost.workspace_endpoints),
 					autopost.default_fields(autopost.endpoint_rules())) as fields
 				from autopost.workspace_endpoints e where e.workspace_id = p_workspace_id) f
 			where not (f.enabled and f.fields ->> 'kind' = 'pull_source'
@@ -13768,7 +14658,7 @@ begin
 			select 12, 'recurrence', f.id, autopost.fields_that_differ(f.fields,
 				autopost.default_fields(autopost.recurrence_rules()))
 			from (
-				select r.recurrence_id::text as id, autopost.recurrence_fields(r) as fields
+				select r.recurrence_id::text as id, autopost.recurrence_fields(row(r.*)::autopost.recurrences) as fields
 				from autopost.recurrences r where r.workspace_id = p_workspace_id) f
 			union all
 			select 13, 'alert_target', t.target_id, autopost.fields_that_differ(
@@ -13779,7 +14669,11 @@ begin
 			select 13, 'moderation_chat', t.chat_id, autopost.fields_that_differ(
 				autopost.row_fields(to_jsonb(t), autopost.moderation_chat_rules()),
 				autopost.default_fields(autopost.moderation_chat_rules()))
-			from autopost.moderation_chats t where t.workspace_id = p_workspace_id) i);
+			from autopost.moderation_chats t where t.workspace_id = p_workspace_id
+			union all
+			select 14, 'bot_rule', r.rule_id, autopost.fields_that_differ(autopost.bot_rule_row(row(r.*)::autopost.bot_rules),
+				autopost.default_fields(autopost.bot_rule_fields()))
+			from autopost.bot_rules r where r.workspace_id = p_workspace_id and r.enabled) i);
 end
 $$;
 
@@ -14024,11 +14918,12 @@ declare
 		or (v_error ->> 'code' = 'media_fetch_404' and p_submission.last_error ->> 'code' = 'media_fetch_404');
 	v_next timestamptz := autopost.now_ts() + autopost.retry_delay(v_policy,
 		p_submission.attempt, (v_error ->> 'retry_after_ms')::numeric, random()::numeric);
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.submissions s
 	set status = case when v_final then 'failed' else s.status end,
 		attempt = s.attempt - (not v_policy.costs_attempt)::int, claim_token = null, lease_until = null,
-		next_attempt_at = v_next, last_error = v_error, updated_at = autopost.now_ts()
+		next_attempt_at = v_next, last_error = v_error, updated_at = v_now
 	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
 	if v_final then
 		perform autopost.emit_note(p_submission.workspace_id, 'submission_failed', 'error', null, null, v_error,
@@ -14077,16 +14972,19 @@ CREATE FUNCTION autopost.fail_subscription(p_workspace_id text, p_row autopost.b
 -- Writes:  bot_subscriptions, alerts.
 declare
 	v_policy autopost.retry_policies;
+	v_now timestamptz;
+	v_delay interval;
 begin
 	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
 		from autopost.workspace_endpoints e
 		join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
 		where e.workspace_id = p_workspace_id and e.endpoint_id = p_row.endpoint_id);
+	v_delay := coalesce(autopost.retry_delay(v_policy, p_row.failures + 1, (p_error ->> 'retry_after_ms')::numeric,
+		random()::numeric), autopost.setting_interval('subscription_check_seconds'));
+	v_now := autopost.now_ts();
 	update autopost.bot_subscriptions s
-	set checked_at = autopost.now_ts(), failures = s.failures + 1, error = autopost.normalised_error(p_error),
-		next_check_at = autopost.now_ts() + coalesce(autopost.retry_delay(v_policy,
-			s.failures + 1, (p_error ->> 'retry_after_ms')::numeric, random()::numeric),
-			autopost.setting_interval('subscription_check_seconds'))
+	set checked_at = v_now, failures = s.failures + 1, error = autopost.normalised_error(p_error),
+		next_check_at = v_now + v_delay
 	where s.workspace_id = p_workspace_id and s.endpoint_id = p_row.endpoint_id;
 	if p_row.failures > 0 or p_error ->> 'category' = 'PERMANENT' then
 		perform autopost.raise_alert(p_workspace_id, 'subscription', 'endpoint:' || p_row.endpoint_id, p_error, '{}');
@@ -14401,27 +15299,24 @@ CREATE FUNCTION autopost.fanout_workspaces(p_by timestamp with time zone, p_limi
 -- Purpose: workspaces with running fan-out jobs.
 -- Reads:   fanout_jobs, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.served_workspaces();
+	v_id text := '';
+	v_found int := 0;
 begin
-	return query
-	with recursive w as (
-		(select j.workspace_id from autopost.fanout_jobs j
-		where j.status = 'running'
-		order by j.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select j.workspace_id from autopost.fanout_jobs j
-			where j.status = 'running' and j.workspace_id > w.workspace_id
-			order by j.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where exists (
-		select 1 from autopost.fanout_jobs j
-		where j.workspace_id = w.workspace_id and j.status = 'running' and j.next_attempt_at <= p_by)
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+	loop
+		select j.workspace_id into v_id from autopost.fanout_jobs j
+		where j.status = 'running' and j.workspace_id > v_id
+		and (v_mine is null or j.workspace_id = any (v_mine))
+		order by j.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if exists (
+				select 1 from autopost.fanout_jobs j
+				where j.workspace_id = v_id and j.status = 'running' and j.next_attempt_at <= p_by)
+			and autopost.is_open(v_id, false) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -14443,14 +15338,34 @@ $$;
 
 
 --
--- Name: field_error(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: field_code(jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.field_error(p_field text, p_reason text, p_remedy text) RETURNS jsonb
+CREATE FUNCTION autopost.field_code(p_value jsonb, p_rule jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: one error as {field, reason, remedy}.
-select jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy))
+-- Purpose: the code of the rule that a value breaks, for a value with a field_fault.
+select case
+	when coalesce(p_value, 'null') in ('null', '""') then 'missing'
+	when p_rule ->> 'is' = 'integer' and (jsonb_typeof(p_value) <> 'number' or (p_value #>> '{}')::numeric % 1 <> 0)
+		then 'not_whole_number'
+	when p_rule ->> 'is' = 'number' and jsonb_typeof(p_value) <> 'number' then 'not_number'
+	when p_rule ? 'in' then 'unknown_value'
+	when p_rule ->> 'is' in ('number', 'integer') then 'out_of_range'
+	else 'wrong_type' end
+$$;
+
+
+--
+-- Name: field_error(text, text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.field_error(p_field text, p_reason text, p_remedy text, p_code text DEFAULT NULL::text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: one error as {field, reason, remedy}, with the code of its rule if it has one.
+select jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy)
+	|| case when p_code is null then '{}' else jsonb_build_object('code', p_code) end)
 $$;
 
 
@@ -14557,26 +15472,30 @@ CREATE FUNCTION autopost.file_source_work() RETURNS TABLE(workspace_id text, sou
 --          follow, or files to write.
 -- Reads:   pull_sources, pull_cursors, publish_jobs, deliveries, workspaces.
 declare
-	v_all boolean;
+	v_mine text[] := autopost.served_workspaces();
 begin
-	if not exists (select 1 from autopost.pull_sources s where s.kind = 'filebus' and s.enabled) then
+	if not exists (
+		select 1 from autopost.pull_sources s
+		where s.kind = 'filebus' and s.enabled and (v_mine is null or s.workspace_id = any (v_mine))) then
 		return;
 	end if;
-	v_all := autopost.may_access('*');
 	return query
 	select s.workspace_id, s.source_id, s.config_json ->> 'root', case when exists (
 		select 1 from autopost.publish_jobs j
 		left join autopost.deliveries d on d.workspace_id = j.workspace_id and d.delivery_id = j.delivery_id
-		where j.workspace_id = s.workspace_id and j.source_id = s.source_id
+			and (v_mine is null or d.workspace_id = any (v_mine))
+		where j.workspace_id = s.workspace_id and j.source_id = s.source_id and (v_mine is null or j.workspace_id = any (v_mine))
 			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
 				or j.prepared is not null)
 			and (j.files_at is distinct from j.updated_at or j.prepared is not null or j.status = 'approved'
-				and j.error is null or d.delivery_id is not null and autopost.job_status_of(d) <> j.status))
+				and j.error is null or d.delivery_id is not null and autopost.job_status_of(row(d.*)::autopost.deliveries) <> j.status))
 		then '-infinity' else coalesce(c.next_poll_at, '-infinity') end
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+		and (v_mine is null or w.workspace_id = any (v_mine))
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
-	where s.enabled and s.kind = 'filebus' and (v_all or autopost.may_access(s.workspace_id));
+		and (v_mine is null or c.workspace_id = any (v_mine))
+	where s.enabled and s.kind = 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;
 
@@ -14702,6 +15621,8 @@ declare
 	v_was_sending int := (p_delivery.status = 'sending')::int;
 	v_answer jsonb := jsonb_strip_nulls(jsonb_build_object('applied', true, 'status', p_status,
 		'attempt', p_delivery.attempt, 'next_retry_at', p_next_retry_at, 'payload_ref', p_error -> 'payload_ref'));
+	v_settled jsonb := case when p_delivery.claim_token is not null then jsonb_strip_nulls(jsonb_build_object(
+		'token', p_delivery.claim_token, 'answer', case when p_status <> 'sent' then v_answer end)) end;
 begin
 	if p_status = 'sent' and p_delivery.status = 'sending' and v_call_at is null then
 		perform autopost.record_late_start(p_workspace_id, p_delivery);
@@ -14724,9 +15645,7 @@ begin
 		provider_message_id = coalesce(p_provider_message_id, d.provider_message_id),
 		sent_at = case when p_status = 'sent' then v_now end,
 		finished_at = case when p_status in ('sent', 'failed_permanent', 'dead') then v_now end,
-		settled = case when p_delivery.claim_token is not null
-			then jsonb_strip_nulls(jsonb_build_object('token', p_delivery.claim_token,
-				'answer', case when p_status <> 'sent' then v_answer end)) end,
+		settled = v_settled,
 		updated_at = v_now
 	where d.workspace_id = p_workspace_id
 	and d.delivery_id = p_delivery.delivery_id;
@@ -14774,6 +15693,7 @@ declare
 	v_unknown boolean := p_error -> 'known' is not distinct from 'false';
 	v_refused boolean := p_error ->> 'category' = 'PERMANENT' and p_error ->> 'scope' = 'delivery';
 	v_status text;
+	v_now timestamptz;
 begin
 	select c.* into v_chat from autopost.moderation_chats c
 	where c.workspace_id = p_workspace_id and c.chat_id = (
@@ -14794,14 +15714,15 @@ begin
 		when p_error is null or v_unknown and v_message.unknowns >= 1 then 'open'
 		when v_refused then 'failed'
 		else 'pending' end;
+	v_now := autopost.now_ts();
 	update autopost.moderation_messages m
 	set status = v_status, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error),
 		provider_ids = case when m.status = 'sending' and p_provider_id is not null
 			and p_provider_id <> all (m.provider_ids)
 			then m.provider_ids || p_provider_id else m.provider_ids end,
 		unknowns = m.unknowns + (m.status = 'sending' and v_unknown)::int,
-		sent_at = case when v_status = 'open' then autopost.now_ts() else m.sent_at end,
-		closed_at = case when v_status = 'closed' then autopost.now_ts() end
+		sent_at = case when v_status = 'open' then v_now else m.sent_at end,
+		closed_at = case when v_status = 'closed' then v_now end
 	where m.workspace_id = p_workspace_id and m.message_id = p_id;
 	perform autopost.note_chat_result(v_chat, v_message, p_error);
 	return jsonb_build_object('applied', true, 'status', v_status);
@@ -14986,42 +15907,6 @@ begin
 	return jsonb_strip_nulls(jsonb_build_object('applied', true, 'valid_until', v_until)
 		|| case when v_health.lost_at is not null then autopost.resume_for_auth(p_workspace_id, p_auth_ref, v_meta)
 			else '{}' end);
-end
-$$;
-
-
---
--- Name: finish_request(text, uuid, text, text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.finish_request(p_workspace_id text, p_key_id uuid, p_idempotency_key text, p_request_hash text, p_begun jsonb, p_answer jsonb) RETURNS jsonb
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'autopost', 'pg_temp'
-    AS $$
--- Purpose: stores the answer of an API write in the transaction of the write. p_begun is the answer
---          of begin_request.
--- Returns: {"status": "done", "answer"} if p_begun was fresh, else p_begun.
--- Raises:  AP001 for a wrong argument.
--- Writes:  api_requests.
-begin
-	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require_argument('key_id', p_key_id is not null),
-		autopost.require_argument('idempotency_key', p_idempotency_key <> ''),
-		autopost.require_argument('request_hash', p_request_hash is not null),
-			autopost.require_argument('begun', p_begun ? 'status');
-	if p_begun ->> 'status' <> 'fresh' then
-		return p_begun;
-	end if;
-	perform autopost.require_argument('answer', p_answer is not null);
-	insert into autopost.api_requests (workspace_id, key_id, idempotency_key, request_hash, answer, created_at,
-		expires_at)
-	-- longer than clients retry
-	values (p_workspace_id, p_key_id, p_idempotency_key, p_request_hash, p_answer, autopost.now_ts(),
-		autopost.now_ts() + interval '24 hours')
-	on conflict (workspace_id, key_id, idempotency_key) do update
-	set request_hash = excluded.request_hash, answer = excluded.answer, created_at = excluded.created_at,
-		expires_at = excluded.expires_at;
-	return jsonb_build_object('status', 'done', 'answer', p_answer);
 end
 $$;
 
@@ -15428,7 +16313,7 @@ begin
 				or j.prepared is not null)
 			and (j.status = 'approved' or j.files_at is distinct from j.updated_at or j.prepared is not null
 				or (j.status = 'unknown' and j.delivery_id is null)
-				or autopost.job_status_of(d) <> j.status and d.delivery_id is not null)
+				or autopost.job_status_of(row(d.*)::autopost.deliveries) <> j.status and d.delivery_id is not null)
 		order by j.job_id, j.platform
 		limit p_limit
 		for no key update of j skip locked
@@ -15511,7 +16396,7 @@ begin
 					and d.channel_id > found.channel_id
 				order by d.channel_id limit 1) n
 		), counted as materialized (
-			select c.channel_id, c.platform, c.rate_group, c as channel,
+			select c.channel_id, c.platform, c.rate_group, row(c.*)::autopost.channels as channel,
 				q.row, ((q.row ->> 'waiting')::int - (q.row ->> 'held')::int) * (q.row ->> 'cost')::numeric as slots
 			from (select f.channel_id from found f limit 1000) f
 			join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = f.channel_id
@@ -15531,7 +16416,7 @@ begin
 					v_now) as drain
 			from shared s
 			left join lateral (
-				select l from autopost.platform_limits l
+				select row(l.*)::autopost.platform_limits from autopost.platform_limits l
 				where l.workspace_id = p_workspace_id and l.platform = s.platform and l.rate_group = s.rate_group
 					limit 1) l (row) on true
 		)
@@ -15573,6 +16458,7 @@ CREATE FUNCTION autopost.forget_media_origin(p_workspace_id text, p_blob_ref tex
 declare
 	v_origin autopost.media_origin;
 	v_removal jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('blob_ref', p_blob_ref <> '');
@@ -15589,7 +16475,8 @@ begin
 		elsif autopost.origin_in_use(p_workspace_id, p_blob_ref) then
 			return '{"applied": false, "reason": "referenced"}';
 		end if;
-		update autopost.media_origin o set deleted_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.media_origin o set deleted_at = v_now
 			where o.workspace_id = p_workspace_id and o.blob_ref = p_blob_ref;
 		delete from autopost.media_blobs b where b.workspace_id = p_workspace_id and b.blob_ref = p_blob_ref;
 	end if;
@@ -15611,11 +16498,13 @@ CREATE FUNCTION autopost.forgive_credential(p_workspace_id text, p_auth_ref text
 -- Purpose: clears the refusal of a credential that works again or gets another try.
 -- Locks:   credential_health.
 -- Writes:  credential_health, alerts.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.credential_health h
 	set lost_at = null, lost_version = null, lost_source = null, failures = 0, error = null,
 		next_refresh_at = case when h.failures > 0
-			then least(h.next_refresh_at, autopost.now_ts()) else h.next_refresh_at end
+			then least(h.next_refresh_at, v_now) else h.next_refresh_at end
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref and (h.lost_at is not null or h.failures > 0);
 	perform autopost.end_alert(p_workspace_id, 'auth_lost', 'credential:' || p_auth_ref);
 end
@@ -15706,6 +16595,104 @@ $$;
 
 
 --
+-- Name: further_configuration_of(text, text, text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.further_configuration_of(p_workspace_id text, p_kind text, p_id text, p_after text, p_limit integer) RETURNS TABLE(id text, shown jsonb)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the rows of configuration_of for the kinds that have few rows.
+-- Reads:   as list_configuration.
+begin
+	if p_kind = 'webhook' then
+		return query
+		select w.webhook_id, to_jsonb(w) - '{workspace_id,next_send_at}'::text[]
+		from autopost.result_webhooks w
+		where w.workspace_id = p_workspace_id
+		and w.webhook_id > p_after and w.webhook_id = coalesce(p_id, w.webhook_id)
+		order by 1 limit p_limit;
+	elsif p_kind = 'alert' then
+		return query
+		select a.alert_id::text, to_jsonb(a) - '{workspace_id,look,calm_since,ended_at}'::text[]
+		from autopost.alerts a
+		where a.workspace_id = p_workspace_id and a.ended_at is null
+		and a.alert_id::text > p_after and a.alert_id::text = coalesce(p_id, a.alert_id::text)
+		order by 1 limit p_limit;
+	elsif p_kind = 'alert_target' then
+		return query
+		select t.target_id, to_jsonb(t) - '{workspace_id,next_try_at}'::text[]
+		from autopost.alert_targets t
+		where t.workspace_id = p_workspace_id
+		and t.target_id > p_after and t.target_id = coalesce(p_id, t.target_id)
+		order by 1 limit p_limit;
+	elsif p_kind = 'avatar' then
+		return query
+		select a.avatar_id, to_jsonb(a) - 'workspace_id'
+		from autopost.avatars a
+		where a.workspace_id = p_workspace_id
+		and a.avatar_id > p_after and a.avatar_id = coalesce(p_id, a.avatar_id)
+		order by 1 limit p_limit;
+	elsif p_kind = 'moderation_chat' then
+		return query
+		select t.chat_id, to_jsonb(t)
+		from autopost.moderation_chats_shown(p_workspace_id) t
+		where t.chat_id > p_after and t.chat_id = coalesce(p_id, t.chat_id)
+		order by 1 limit p_limit;
+	elsif p_kind = 'quota' then
+		return query
+		select q.subject || '/' || q.window_seconds,
+			to_jsonb(q) || jsonb_build_object('quota_id', q.subject || '/' || q.window_seconds,
+			'free_at', case when isfinite(q.free_at) then q.free_at end)
+		from autopost.quotas_shown(p_workspace_id) q
+		where q.subject || '/' || q.window_seconds > p_after
+		and q.subject || '/' || q.window_seconds = coalesce(p_id, q.subject || '/' || q.window_seconds)
+		order by 1 limit p_limit;
+	elsif p_kind = 'budget' then
+		return query
+		select b.auth_ref, to_jsonb(b)
+		from autopost.budgets_shown(p_workspace_id) b
+		where b.auth_ref > p_after and b.auth_ref = coalesce(p_id, b.auth_ref)
+		order by 1 limit p_limit;
+	elsif p_kind = 'retry_policy' then
+		return query
+		with policies as materialized (
+			select p.own, to_jsonb(p) - '{own,version}'::text[] as fields, p.platform, p.code
+			from autopost.policies_of(p_workspace_id) p)
+		select r.platform || '/' || r.code, r.fields || jsonb_build_object(
+			'retry_policy_id', r.platform || '/' || r.code, 'own', r.own)
+		from policies r
+		where (r.own or not exists (
+			select 1 from policies o where o.own and o.platform = r.platform and o.code = r.code))
+		and r.platform || '/' || r.code > p_after
+		and r.platform || '/' || r.code = coalesce(p_id, r.platform || '/' || r.code)
+		order by 1 limit p_limit;
+	elsif p_kind = 'setting' then
+		return query
+		select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at,
+			'default_value', s.default_value, 'least', s.least, 'most', s.most, 'internal', s.internal)
+		from autopost.all_settings() s
+		where s.key > p_after and s.key = coalesce(p_id, s.key)
+		order by 1 limit p_limit;
+	end if;
+end
+$$;
+
+
+--
+-- Name: gate_changes(text[], integer[], timestamp with time zone[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.gate_changes(p_channel_ids text[], p_counts integer[], p_ready_at timestamp with time zone[], p_posts text[]) RETURNS TABLE(channel_id text, places integer, ready_at timestamp with time zone, post text)
+    LANGUAGE plpgsql IMMUTABLE ROWS 1 PARALLEL SAFE
+    AS $$
+-- Purpose: the rows of these arrays for an UPDATE of gates by key, as in few.
+begin
+	return query select u.* from unnest(p_channel_ids, p_counts, p_ready_at, p_posts) u;
+end
+$$;
+
+
+--
 -- Name: channel_gates; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -15731,34 +16718,36 @@ ALTER TABLE ONLY autopost.channel_gates FORCE ROW LEVEL SECURITY;
 --
 
 CREATE FUNCTION autopost.gate_of(p_status text, p_channel autopost.channels, p_limit autopost.platform_limits, p_gate autopost.channel_gates, p_oldest_due_at timestamp with time zone, p_now timestamp with time zone) RETURNS text
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the one wait reason of the oldest waiting delivery of a channel; ready if the next claim
 --          takes it. It uses only the rows of the channel; why lists all reasons.
 -- Reads:   quotas, quota_uses, budgets.
-select case
-	when p_status <> 'active' then 'workspace'
-	when p_channel.auth_held then 'auth_lost'
-	when not p_channel.enabled then 'channel_disabled'
-	when p_oldest_due_at = 'infinity' then 'unknown_outcome'
-	when greatest(p_channel.paused_until, p_channel.held_until) > p_now then 'channel_paused'
-	when p_channel.credential_until > p_now then 'credential_missing'
-	when p_oldest_due_at > p_now then 'not_due'
-	when p_limit.breaker_opened_at is not null then 'breaker'
-	when p_channel.cooldown_until > p_now then 'channel_cooldown'
-	when p_limit.cooldown_until > p_now then 'group_cooldown'
-	when p_limit.quota_until > p_now then 'group_quota'
-	when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, p_now) > p_now
-		then 'window'
-	when p_limit.rate_rps > 0 and p_limit.next_allowed_at > p_now then 'group_rate'
-	when p_channel.effective_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
-	when p_gate.inflight >= p_channel.max_parallel then 'max_parallel'
-	when p_gate.ready_at <= p_now then 'ready'
-	when autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id, 1, p_now) is not null
-		then 'channel_quota'
-	when exists (select 1 from autopost.budgets b where b.workspace_id = p_channel.workspace_id
-		and b.auth_ref = autopost.current_auth_ref(p_channel.workspace_id, p_channel)) then 'budget'
-	else 'gate' end
+begin
+	return case
+		when p_status <> 'active' then 'workspace'
+		when p_channel.auth_held then 'auth_lost'
+		when not p_channel.enabled then 'channel_disabled'
+		when p_oldest_due_at = 'infinity' then 'unknown_outcome'
+		when greatest(p_channel.paused_until, p_channel.held_until) > p_now then 'channel_paused'
+		when p_channel.credential_until > p_now then 'credential_missing'
+		when p_oldest_due_at > p_now then 'not_due'
+		when p_limit.breaker_opened_at is not null then 'breaker'
+		when p_channel.cooldown_until > p_now then 'channel_cooldown'
+		when p_limit.cooldown_until > p_now then 'group_cooldown'
+		when p_limit.quota_until > p_now then 'group_quota'
+		when autopost.opens_at(p_channel.window_mode, p_channel.timezone, p_channel.posting_window, p_now) > p_now
+			then 'window'
+		when p_limit.rate_rps > 0 and p_limit.next_allowed_at > p_now then 'group_rate'
+		when p_channel.effective_rps > 0 and p_channel.next_allowed_at > p_now then 'channel_rate'
+		when p_gate.inflight >= p_channel.max_parallel then 'max_parallel'
+		when p_gate.ready_at <= p_now then 'ready'
+		when autopost.channel_quota_until(p_channel.workspace_id, p_channel.channel_id, 1, p_now) is not null
+			then 'channel_quota'
+		when exists (select 1 from autopost.budgets b where b.workspace_id = p_channel.workspace_id
+			and b.auth_ref = autopost.current_auth_ref(p_channel.workspace_id, p_channel)) then 'budget'
+		else 'gate' end;
+end
 $$;
 
 
@@ -15831,7 +16820,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('version', p_version is not null);
 	return (
-		select autopost.shown_data_key(k) from autopost.data_keys k
+		select autopost.shown_data_key(row(k.*)::autopost.data_keys) from autopost.data_keys k
 		where k.workspace_id = p_workspace_id and k.version = p_version);
 end
 $$;
@@ -15949,8 +16938,10 @@ CREATE FUNCTION autopost.get_invitation(p_token_hash text) RETURNS jsonb
 -- Reads:   first_links, users, invitations, workspaces.
 declare
 	v_answer jsonb;
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	if exists (select 1 from autopost.first_links l
 		where l.token_hash = p_token_hash and l.expires_at > autopost.now_ts())
 		and not exists (select 1 from autopost.users u) then
@@ -15962,7 +16953,7 @@ begin
 	from autopost.invitations i
 	join autopost.workspaces w on w.workspace_id = i.workspace_id
 	left join autopost.users u on u.email = i.email
-	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and autopost.may_access(i.workspace_id)
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
 	limit 1;
 	return v_answer;
 end
@@ -16011,7 +17002,7 @@ begin
 	and coalesce(b.expires_at, 'infinity') > autopost.now_ts()
 	and (b.file_id is not null or b.url is not null and exists (
 		select 1 from autopost.platforms p
-		where p.platform = p_provider and autopost.upload_policy(p, p_kind) = 'url_allowed'));
+		where p.platform = p_provider and autopost.upload_policy(row(p.*)::autopost.platforms, p_kind) = 'url_allowed'));
 	return v_answer;
 end
 $$;
@@ -16193,7 +17184,7 @@ begin
 				jsonb_build_object('submission_id', s.submission_id, 'submission_status', s.status, 'attempt',
 					s.attempt, 'last_error', s.last_error)
 					|| coalesce((s.answer - 'deliveries' - 'run_id'), '{}'), '{}')
-				|| case when j.job_id is null then '{}' else autopost.fanout_counts(j)
+				|| case when j.job_id is null then '{}' else autopost.fanout_counts(row(j.*)::autopost.fanout_jobs)
 					|| jsonb_build_object('fanout', j.status, 'planned', j.planned, 'fanout_error', j.last_error) end
 						order by i.ordinality), '[]')
 			from jsonb_array_elements(r.items) with ordinality i
@@ -16229,14 +17220,18 @@ CREATE FUNCTION autopost.get_source(p_workspace_id text, p_source_id text) RETUR
 -- Purpose: returns a source without masking, with its cursor. Only the engine may call it.
 -- Returns: a row of list_sources with cursor_json; null if the source does not exist.
 -- Reads:   list_sources (view), pull_cursors.
+declare
+	v_row jsonb;
+	v_cursor jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('source_id', p_source_id <> '');
-	return (
-		select to_jsonb(v) || jsonb_build_object('cursor_json', coalesce(c.cursor_json, '{}'))
-		from autopost.list_sources_rows v
-		left join autopost.pull_cursors c on c.workspace_id = p_workspace_id and c.source_id = v.source_id
-		where v.workspace_id = p_workspace_id and v.source_id = p_source_id);
+	select to_jsonb(v) into v_row from autopost.list_sources_rows v
+	where v.workspace_id = p_workspace_id and v.source_id = p_source_id;
+	-- A separate statement: an outer join to the view ends a node of a cluster.
+	select c.cursor_json into v_cursor from autopost.pull_cursors c
+	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
+	return v_row || jsonb_build_object('cursor_json', coalesce(v_cursor, '{}'));
 end
 $$;
 
@@ -16285,7 +17280,8 @@ CREATE FUNCTION autopost.get_summary(p_workspace_id text) RETURNS jsonb
 -- Purpose: returns what every page shows of a workspace. It is cheap.
 -- Returns: {"pending": posts that wait for a decision, "alerts": open ones (1,000 means that many or
 --          more of both), "refused_credentials": alerts about credentials that a platform refuses,
---          "x_posts": true if Global X posts are configured, "bot": true if the bot has rules}.
+--          "x_posts": true if Global X posts are configured, "bot": true if a rule of the bot is
+--          enabled or a customer has written}.
 -- Reads:   as summary_of.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -16489,10 +17485,9 @@ CREATE FUNCTION autopost.group_ready_at(p_gate timestamp with time zone, p_limit
 -- Purpose: when a claim of a rate group may find a delivery, by its earliest gate, cooldown, quota,
 --          slots (reserved p_ahead) and the pause between probes of its breaker.
 begin
-	return (
-		select greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until, case when p_limit.breaker_opened_at is not null
-			then p_limit.probe_at end,
-			case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end));
+	return greatest(p_gate, p_limit.cooldown_until, p_limit.quota_until,
+		case when p_limit.breaker_opened_at is not null then p_limit.probe_at end,
+		case when p_limit.rate_rps > 0 then p_limit.next_allowed_at - p_ahead end);
 end
 $$;
 
@@ -16670,7 +17665,7 @@ CREATE FUNCTION autopost.guard_template() RETURNS trigger
 -- Purpose: refuses an invalid template and any change of a stored version except enabled.
 -- Raises:  AP001.
 declare
-	v_faults jsonb := autopost.template_faults(new);
+	v_faults jsonb := autopost.template_faults(row(new.*)::autopost.templates);
 begin
 	if tg_op = 'UPDATE' and (to_jsonb(new) - 'enabled') is distinct from (to_jsonb(old) - 'enabled') then
 		raise exception 'version % of template % must not change', old.version, old.template_id
@@ -16707,7 +17702,7 @@ begin
 	or (old.status in ('dead', 'failed_permanent') and new.status = 'retry'
 		and current_setting('autopost.manual_act', true) = 'manual_requeue')
 	then
-		return new;
+		return null;
 	end if;
 	raise exception 'delivery % must not change from % to %', old.delivery_id, old.status, new.status
 		using errcode = 'AP004', hint = 'use manual_requeue, commit_outcome or the runbook functions';
@@ -17032,7 +18027,7 @@ begin
 	select array_agg(c.channel_id order by c.channel_id) into v_all
 	from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.moderated
-	and autopost.is_routed(c, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'),
+	and autopost.is_routed(row(c.*)::autopost.channels, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'),
 		autopost.texts_of(p_post -> 'exclude'));
 	if v_all is null then
 		return '{}';
@@ -17392,7 +18387,7 @@ $$;
 -- Name: in_flight(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.in_flight(p_workspace_id text) RETURNS TABLE(delivery_id uuid, channel_id text, message_id uuid, trace_id uuid, status text, not_before timestamp with time zone, scheduled_for timestamp with time zone, due_at timestamp with time zone, claimed_at timestamp with time zone, claimed_by text, claim_token text, sending_started_at timestamp with time zone, sending_lease_until timestamp with time zone)
+CREATE FUNCTION autopost.in_flight(p_workspace_id text) RETURNS TABLE(delivery_id uuid, channel_id text, message_id uuid, trace_id uuid, status text, not_before timestamp with time zone, scheduled_for timestamp with time zone, due_at timestamp with time zone, claimed_at timestamp with time zone, claimed_by text, claim_token text, sending_started_at timestamp with time zone, sending_lease_until timestamp with time zone, call_begun_at timestamp with time zone)
     LANGUAGE plpgsql STABLE
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -17405,7 +18400,7 @@ CREATE FUNCTION autopost.in_flight(p_workspace_id text) RETURNS TABLE(delivery_i
 begin
 	return query
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
-		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until
+		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
 	from autopost.channel_gates g
 	cross join lateral (
 		select x.* from autopost.deliveries x
@@ -17416,7 +18411,7 @@ begin
 	where g.workspace_id = p_workspace_id and g.inflight > 0
 	union all
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
-		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until
+		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.phase = 'claimed';
 end
@@ -17463,6 +18458,29 @@ begin
 	return p_choice || jsonb_strip_nulls(jsonb_build_object(
 		'body', v_filled -> 'text', 'body_mode', v_filled -> 'mode', 'max_length', p_template.max_length,
 			'template_version', v_name));
+end
+$$;
+
+
+--
+-- Name: index_words(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.index_words() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: stores the words of a new message: of its source_ref, its tags and its text, the first 20,000
+--          characters together. More would not fit into one value.
+-- Writes:  message_words.
+declare
+	v_key text := autopost.search_key(new.workspace_id, autopost.search_period(new.message_id));
+	v_words text[] := autopost.search_words(left(concat_ws(' ', new.source_ref, array_to_string(new.tags, ' '),
+		new.payload ->> 'text'), 20000)) || array(select autopost.search_tag(t.tag) from unnest(new.tags[:100]) t (tag));
+	v_stored tsvector := array_to_tsvector(autopost.search_lexemes(v_key, v_words));
+begin
+	insert into autopost.message_words (workspace_id, message_id, words)
+	values (new.workspace_id, new.message_id, v_stored);
+	return null;
 end
 $$;
 
@@ -17590,56 +18608,6 @@ $_$;
 
 
 --
--- Name: retry_policies; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.retry_policies (
-    workspace_id text DEFAULT '*'::text NOT NULL,
-    platform text NOT NULL,
-    code text NOT NULL,
-    kind text NOT NULL,
-    base_ms bigint DEFAULT 2000 NOT NULL,
-    factor numeric DEFAULT 2 NOT NULL,
-    cap_ms bigint DEFAULT 600000 NOT NULL,
-    ladder_ms bigint[] DEFAULT '{}'::bigint[] NOT NULL,
-    jitter numeric DEFAULT 0.2 NOT NULL,
-    max_attempts integer,
-    costs_attempt boolean DEFAULT true NOT NULL,
-    CONSTRAINT retry_policies_base_ms_check CHECK ((base_ms > 0)),
-    CONSTRAINT retry_policies_check CHECK ((cap_ms >= base_ms)),
-    CONSTRAINT retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
-    CONSTRAINT retry_policies_factor_check CHECK ((factor >= (1)::numeric)),
-    CONSTRAINT retry_policies_jitter_check CHECK (((jitter >= (0)::numeric) AND (jitter < (1)::numeric))),
-    CONSTRAINT retry_policies_kind_check CHECK ((kind = ANY (ARRAY['exponential'::text, 'ladder'::text]))),
-    CONSTRAINT retry_policies_max_attempts_check CHECK ((max_attempts > 0))
-);
-
-ALTER TABLE ONLY autopost.retry_policies FORCE ROW LEVEL SECURITY;
-
-
---
--- Name: inherited_policy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.inherited_policy(p_workspace_id text, p_platform text, p_code text) RETURNS autopost.retry_policies
-    LANGUAGE plpgsql STABLE
-    AS $$
--- Purpose: the policy that applies while the workspace has none for exactly this platform and code.
--- Reads:   retry_policies.
-declare
-	v_policy autopost.retry_policies;
-begin
-	select r.* into v_policy from autopost.retry_policies r
-	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*') and r.code in (p_code, '*')
-	and (r.workspace_id, r.platform, r.code) <> (p_workspace_id, p_platform, p_code)
-	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
-	limit 1;
-	return v_policy;
-end
-$$;
-
-
---
 -- Name: install_bot_examples(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17695,6 +18663,21 @@ $$;
 
 
 --
+-- Name: instant_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.instant_of(p_text text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the instant of a text with an offset, as in jsonb. Unlike a cast it may use columns in UPDATE
+--          on a cluster.
+begin
+	return p_text::timestamptz;
+end
+$$;
+
+
+--
 -- Name: instant_text(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17725,6 +18708,7 @@ declare
 	v_act jsonb;
 	v_email text;
 	v_row autopost.invitations;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, false);
@@ -17737,8 +18721,9 @@ begin
 		where m.workspace_id = p_workspace_id and u.email = v_email) then
 		return '{"applied": false, "reason": "already_member"}';
 	end if;
+	v_now := autopost.now_ts();
 	delete from autopost.invitations i where i.workspace_id = p_workspace_id
-		and (i.email = v_email or i.expires_at <= autopost.now_ts());
+		and (i.email = v_email or i.expires_at <= v_now);
 	insert into autopost.invitations (workspace_id, invitation_id, email, role, token_hash, invited_by, created_at,
 		expires_at)
 	values (p_workspace_id, autopost.new_id(), v_email, p_fields ->> 'role', p_token_hash, p_operator,
@@ -17835,6 +18820,20 @@ $$;
 
 
 --
+-- Name: is_distributed(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_distributed() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if workspaces may be on different nodes (Citus).
+begin
+	return exists (select 1 from pg_catalog.pg_extension x where x.extname = 'citus');
+end
+$$;
+
+
+--
 -- Name: is_engine_login(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17901,6 +18900,18 @@ $$;
 
 
 --
+-- Name: is_marked(integer, numeric, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_marked(p_error_streak integer, p_limited_rps numeric, p_credential_missing_at timestamp with time zone) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a sent post changes the state of its channel (speed_up).
+select p_error_streak <> 0 or p_limited_rps is not null or p_credential_missing_at is not null
+$$;
+
+
+--
 -- Name: is_of_chat(autopost.moderation_messages, autopost.moderation_chats); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -17909,6 +18920,23 @@ CREATE FUNCTION autopost.is_of_chat(p_message autopost.moderation_messages, p_ch
     AS $$
 -- Purpose: true if a message is in the present chat of an enabled row, through its present bot.
 select p_chat.enabled and p_message.auth_ref = p_chat.auth_ref and p_message.target_id = p_chat.target_id
+$$;
+
+
+--
+-- Name: is_open(text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.is_open(p_workspace_id text, p_only_active boolean) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a workspace is active or, unless p_only_active, paused.
+-- Reads:   workspaces.
+begin
+	return exists (
+		select 1 from autopost.workspaces w
+		where w.workspace_id = p_workspace_id and (w.status = 'active' or not p_only_active and w.status <> 'disabled'));
+end
 $$;
 
 
@@ -18211,14 +19239,19 @@ $$;
 --
 
 CREATE FUNCTION autopost.job_channel(p_job autopost.publish_jobs) RETURNS autopost.channels
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the channel of a job by the configuration of its source; null if it has none.
 -- Reads:   pull_sources, channels.
-select c from autopost.pull_sources s
-join autopost.channels c on c.workspace_id = s.workspace_id
-	and c.channel_id = s.config_json -> 'channels' ->> p_job.platform and c.platform = p_job.platform
-where s.workspace_id = p_job.workspace_id and s.source_id = p_job.source_id
+declare
+	v_channel autopost.channels;
+begin
+	select c.* into v_channel from autopost.pull_sources s
+	join autopost.channels c on c.workspace_id = p_job.workspace_id
+		and c.channel_id = s.config_json -> 'channels' ->> p_job.platform and c.platform = p_job.platform
+	where s.workspace_id = p_job.workspace_id and s.source_id = p_job.source_id;
+	return v_channel;
+end
 $$;
 
 
@@ -18758,22 +19791,23 @@ CREATE FUNCTION autopost.keep_secret_lookup() RETURNS trigger
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: keeps secret_lookup in step with enabled endpoints and keys. A second enabled row with
---          the same hash is a unique violation.
+--          the same hash is a unique violation. The argument is the kind; endpoints have their own.
 -- Writes:  secret_lookup.
 declare
-	v_kind text := case when tg_table_name = 'api_keys' then 'api_key' end;
+	v_kind text;
 	v_subject text;
 begin
 	if tg_op <> 'INSERT' then
+		v_kind := coalesce(tg_argv[0], to_jsonb(old) ->> 'kind');
+		v_subject := coalesce(to_jsonb(old) ->> 'endpoint_id', to_jsonb(old) ->> 'key_id');
 		delete from autopost.secret_lookup l
-		where l.workspace_id = old.workspace_id
-		and l.kind = coalesce(v_kind, to_jsonb(old) ->> 'kind')
-		and l.subject_id = coalesce(to_jsonb(old) ->> 'endpoint_id', to_jsonb(old) ->> 'key_id');
+		where l.workspace_id = old.workspace_id and l.kind = v_kind and l.subject_id = v_subject;
 	end if;
 	if tg_op <> 'DELETE' and new.enabled and new.secret_hash is not null then
+		v_kind := coalesce(tg_argv[0], to_jsonb(new) ->> 'kind');
 		v_subject := coalesce(to_jsonb(new) ->> 'endpoint_id', to_jsonb(new) ->> 'key_id');
 		insert into autopost.secret_lookup (kind, secret_hash, workspace_id, subject_id)
-		values (coalesce(v_kind, to_jsonb(new) ->> 'kind'), new.secret_hash, new.workspace_id, v_subject);
+		values (v_kind, new.secret_hash, new.workspace_id, v_subject);
 	end if;
 	return null;
 end
@@ -18917,36 +19951,33 @@ CREATE FUNCTION autopost.lapsed_workspaces(p_at timestamp with time zone, p_limi
 --          workspace only the deliveries in flight are read.
 -- Reads:   channel_gates, deliveries, workspaces; as silent_leases.
 declare
-	v_all boolean := autopost.may_access('*');
-	v_silent timestamptz := p_at - autopost.run_silence();
+	v_mine text[] := autopost.served_workspaces();
+	v_silent text[] := autopost.silent_runs(p_at);
 	v_claimed timestamptz := p_at - autopost.setting_interval('claimed_lease_seconds');
-	v_before timestamptz := greatest(v_silent, v_claimed, p_at - autopost.setting_interval('sending_lease_seconds'));
+	v_before timestamptz := greatest(p_at - autopost.run_silence(), v_claimed,
+		p_at - autopost.setting_interval('sending_lease_seconds'));
+	v_id text := '';
+	v_ids text[];
 begin
+	v_ids := array(select s.workspace_id from autopost.silent_leases(p_at, v_mine) s)
+		|| array(select distinct d.workspace_id from autopost.deliveries d
+			where d.phase = 'claimed' and d.claimed_at <= v_claimed
+			and (v_mine is null or d.workspace_id = any (v_mine)));
+	loop
+		select g.workspace_id into v_id from autopost.channel_gates g
+		where g.inflight > 0 and g.workspace_id > v_id and (v_mine is null or g.workspace_id = any (v_mine))
+		order by g.workspace_id limit 1;
+		exit when not found;
+		if exists (
+			select 1 from autopost.in_flight(v_id) d
+			where d.status = 'sending' and d.claimed_at <= v_before
+			and (d.sending_lease_until <= p_at or d.claimed_by = any (v_silent))) then
+			v_ids := v_ids || v_id;
+		end if;
+	end loop;
 	return query
-	with recursive w as (
-		(select g.workspace_id from autopost.channel_gates g
-		where g.inflight > 0
-		order by g.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select g.workspace_id from autopost.channel_gates g
-			where g.inflight > 0 and g.workspace_id > w.workspace_id
-			order by g.workspace_id limit 1) n
-	)
-	select l.workspace_id from (
-	select s.workspace_id from autopost.silent_leases(p_at) s
-	union
-	select d.workspace_id from autopost.deliveries d where d.phase = 'claimed' and d.claimed_at <= v_claimed
-	union
-	select w.workspace_id from w
-	where exists (
-		select 1 from autopost.in_flight(w.workspace_id) d
-		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
-		where d.status = 'sending' and d.claimed_at <= v_before
-		and (d.sending_lease_until <= p_at or r.seen_at <= v_silent))) l
-	where exists (select 1 from autopost.workspaces x where x.workspace_id = l.workspace_id and x.status = 'active')
-	and (v_all or autopost.may_access(l.workspace_id))
+	select w.workspace_id from autopost.workspaces w
+	where w.workspace_id = any (v_ids) and w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	limit p_limit;
 end
 $$;
@@ -19003,14 +20034,19 @@ $$;
 --
 
 CREATE FUNCTION autopost.last_confirmation(p_target autopost.alert_targets) RETURNS autopost.alert_messages
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the last message with a code to the present address of a target; null if none was sent.
 -- Reads:   alert_messages.
-select m from autopost.alert_messages m
-where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id and m.kind = 'confirm'
-and m.status in ('sending', 'sent', 'unknown') and m.body ->> 'address' = p_target.address
-order by m.created_at desc limit 1
+declare
+	v_last autopost.alert_messages;
+begin
+	select m.* into v_last from autopost.alert_messages m
+	where m.workspace_id = p_target.workspace_id and m.target_id = p_target.target_id and m.kind = 'confirm'
+	and m.status in ('sending', 'sent', 'unknown') and m.body ->> 'address' = p_target.address
+	order by m.created_at desc limit 1;
+	return v_last;
+end
 $$;
 
 
@@ -19062,6 +20098,21 @@ CREATE FUNCTION autopost.late_start(p_delivery_id uuid, p_trace_id uuid) RETURNS
     AS $$
 -- Purpose: the meta of a send_attempt that the commit writes because start_call was left out.
 select jsonb_build_object('idempotency_key', p_delivery_id, 'trace_id', p_trace_id, 'told', 'late')
+$$;
+
+
+--
+-- Name: later(timestamp with time zone, interval); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.later(p_at timestamp with time zone, p_by interval) RETURNS timestamp with time zone
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: p_at + p_by for an interval without days and months. Unlike the operator it may use columns in
+--          UPDATE on a cluster: with days it would depend on the time zone of the session.
+begin
+	return p_at + p_by;
+end
 $$;
 
 
@@ -19140,13 +20191,15 @@ $$;
 --
 
 CREATE FUNCTION autopost.lead_of(p_workspace_id text, p_endpoint_id text) RETURNS interval
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: how long before its instant an occurrence becomes a post: a minute, to fetch media; a day if
 --          people decide about it.
-select case when e.moderated then interval '1 day' else interval '1 minute' end
-from autopost.workspace_endpoints e
-where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id
+begin
+	return (select case when e.moderated then interval '1 day' else interval '1 minute' end
+	from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id);
+end
 $$;
 
 
@@ -19223,58 +20276,61 @@ $$;
 --
 
 CREATE FUNCTION autopost.left_work(p_workspace_id text, p_for interval) RETURNS TABLE(work jsonb, since timestamp with time zone)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds work that is due for p_for although its stage could take it: calls of result
 --          webhooks that have sent nothing since then, sources, fan-out jobs, recurrences, and messages to
 --          and of bots. Sources and messages of bots have ten times as long: they are taken in turn.
 -- Reads:   webhook_sends, result_webhooks, pull_cursors, pull_sources, fanout_jobs, recurrences, bot_inbox, bot_outbox,
 --          workspaces.
-select x.work, x.since
-from (
-	select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id, 'due_at',
-		s.due_at), greatest(s.due_at, w.next_send_at), p_for, w.workspace_id
-	from autopost.result_webhooks w
-	cross join lateral (
-		select s.event_id, s.due_at from autopost.webhook_sends s
-		where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending')
-		order by s.due_at limit 1) s
-	where w.workspace_id = p_workspace_id and w.enabled
-	union all
-	select jsonb_build_object('what', 'source without progress', 'source_id', c.source_id, 'next_poll_at', c.next_poll_at),
-		c.next_poll_at, p_for * 10, c.workspace_id
-	from autopost.pull_cursors c
-	join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id and s.enabled
-	where c.workspace_id = p_workspace_id
-	union all
-	select jsonb_build_object('what', 'fan-out without progress', 'job_id', j.job_id, 'updated_at', j.updated_at),
-		greatest(j.next_attempt_at, j.updated_at), p_for, j.workspace_id
-	from autopost.fanout_jobs j
-	where j.workspace_id = p_workspace_id and j.status = 'running'
-	union all
-	select jsonb_build_object('what', 'recurrence without progress', 'recurrence_id', r.recurrence_id, 'next_at',
-		r.next_at), greatest(r.next_at, r.updated_at), p_for, r.workspace_id
-	from autopost.recurrences r
-	where r.workspace_id = p_workspace_id and r.enabled
-	union all
-	select jsonb_build_object('what', 'message to the bot without progress', 'chat_id', i.chat_id, 'next_at', i.next_at),
-		i.next_at, p_for, i.workspace_id
-	from autopost.bot_inbox i
-	where i.workspace_id = p_workspace_id and i.status = 'received' and i.tries < 5
-	union all
-	select jsonb_build_object('what', 'message of the bot without progress', 'reply_id', o.reply_id, 'next_at', o.next_at),
-		greatest(o.next_at, l.cooldown_until, l.quota_until, l.next_allowed_at, l.probe_at), p_for * 10, o.workspace_id
-	from autopost.bot_outbox o
-	left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = o.provider
-		and l.rate_group = autopost.bot_rate_group(p_workspace_id, o.provider, o.auth_ref)
-	where o.workspace_id = p_workspace_id and o.status in ('pending', 'retry', 'sending')
-	and not exists (
-		select 1 from autopost.bot_outbox e
-		where e.workspace_id = p_workspace_id and e.provider = o.provider and e.auth_ref = o.auth_ref
-		and e.chat_id = o.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < o.reply_id)
-) x (work, since, patience, workspace_id)
-join autopost.workspaces w on w.workspace_id = x.workspace_id and w.status = 'active'
-where x.since <= autopost.now_ts() - x.patience
+begin
+	return query
+	select x.work, x.since
+	from (
+		select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id, 'due_at',
+			s.due_at), greatest(s.due_at, w.next_send_at), p_for, w.workspace_id
+		from autopost.result_webhooks w
+		cross join lateral (
+			select s.event_id, s.due_at from autopost.webhook_sends s
+			where s.workspace_id = p_workspace_id and s.webhook_id = w.webhook_id and s.status in ('pending', 'sending')
+			order by s.due_at limit 1) s
+		where w.workspace_id = p_workspace_id and w.enabled
+		union all
+		select jsonb_build_object('what', 'source without progress', 'source_id', c.source_id, 'next_poll_at', c.next_poll_at),
+			c.next_poll_at, p_for * 10, c.workspace_id
+		from autopost.pull_cursors c
+		join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id and s.enabled
+		where c.workspace_id = p_workspace_id
+		union all
+		select jsonb_build_object('what', 'fan-out without progress', 'job_id', j.job_id, 'updated_at', j.updated_at),
+			greatest(j.next_attempt_at, j.updated_at), p_for, j.workspace_id
+		from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.status = 'running'
+		union all
+		select jsonb_build_object('what', 'recurrence without progress', 'recurrence_id', r.recurrence_id, 'next_at',
+			r.next_at), greatest(r.next_at, r.updated_at), p_for, r.workspace_id
+		from autopost.recurrences r
+		where r.workspace_id = p_workspace_id and r.enabled
+		union all
+		select jsonb_build_object('what', 'message to the bot without progress', 'chat_id', i.chat_id, 'next_at', i.next_at),
+			i.next_at, p_for, i.workspace_id
+		from autopost.bot_inbox i
+		where i.workspace_id = p_workspace_id and i.status = 'received' and i.tries < 5
+		union all
+		select jsonb_build_object('what', 'message of the bot without progress', 'reply_id', o.reply_id, 'next_at', o.next_at),
+			greatest(o.next_at, l.cooldown_until, l.quota_until, l.next_allowed_at, l.probe_at), p_for * 10, o.workspace_id
+		from autopost.bot_outbox o
+		left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = o.provider
+			and l.rate_group = autopost.bot_rate_group(p_workspace_id, o.provider, o.auth_ref)
+		where o.workspace_id = p_workspace_id and o.status in ('pending', 'retry', 'sending')
+		and not exists (
+			select 1 from autopost.bot_outbox e
+			where e.workspace_id = p_workspace_id and e.provider = o.provider and e.auth_ref = o.auth_ref
+			and e.chat_id = o.chat_id and e.status in ('pending', 'sending', 'retry') and e.reply_id < o.reply_id)
+	) x (work, since, patience, workspace_id)
+	join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
+	where x.since <= autopost.now_ts() - x.patience;
+end
 $$;
 
 
@@ -19360,10 +20416,27 @@ CREATE FUNCTION autopost.limited_groups(p_workspace_id text, p_due_at timestamp 
 begin
 	return (
 		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
-			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, l, p_due_at,
+			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, row(l.*)::autopost.platform_limits, p_due_at,
 				p_due_at, p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
+end
+$$;
+
+
+--
+-- Name: limits_of(text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.limits_of(p_workspace_ids text[]) RETURNS SETOF autopost.platform_limits
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the limits of the rate groups of these workspaces. A cluster does not take an array of rows as a
+--          variable of the caller, whose statements are over all workspaces.
+-- Reads:   platform_limits.
+begin
+	return query
+	select l.* from autopost.platform_limits l where l.workspace_id = any (p_workspace_ids);
 end
 $$;
 
@@ -19559,6 +20632,34 @@ begin
 		v_out := v_out || v_token;
 	end loop;
 	return v_out;
+end
+$$;
+
+
+--
+-- Name: lint_bot_rules(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.lint_bot_rules(p_workspace_id text, p_rules jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: checks rules of the bot together. p_rules: as in bot_try; null for the enabled rules. It finds
+--          a state to which no rule leads, a keyword that never decides, a variable of a template
+--          that a conversation may reach without its text, and a state that no rule ends. It
+--          decides in the order in which the bot does, with case and ё folded. Nothing changes.
+-- Returns: {"rules": how many were checked, "findings": [{"kind": unreachable_state |
+--          shadowed_keyword | missing_variable | endless_loop, "rule_id", "field", "reason",
+--          "remedy"}]}; no findings if the rules are clean.
+-- Raises:  AP001 for a wrong argument or an invalid rule; AP002, AP003, AP005 as enter_workspace.
+-- Reads:   bot_rules.
+declare
+	v_rules jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	v_rules := case when p_rules is null then autopost.bot_rules_of(p_workspace_id)
+		else autopost.bot_rules_given(p_rules) end;
+	return jsonb_build_object('rules', jsonb_array_length(v_rules), 'findings', autopost.bot_lint(v_rules));
 end
 $$;
 
@@ -19760,11 +20861,14 @@ CREATE FUNCTION autopost.list_all_workspaces() RETURNS SETOF text
 -- Purpose: lists the workspaces of the caller in any status, since retention also applies to paused
 --          and disabled ones. Works across workspaces.
 -- Reads:   workspaces.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	return query
 	select w.workspace_id from autopost.workspaces w
-	where autopost.may_access(w.workspace_id)
+	where (v_mine is null or w.workspace_id = any (v_mine))
 	order by w.workspace_id;
 end
 $$;
@@ -20205,7 +21309,7 @@ CREATE FUNCTION autopost.list_configuration(p_workspace_id text, p_kind text, p_
 -- Raises:  AP001 for an unknown kind or key, or a limit outside 1 to 10000.
 -- Reads:   workspaces, channels, channel_gates, channel_auth, discovered_chats, platform_limits,
 --          workspace_endpoints, pull_sources, pull_cursors, credential_bindings, quotas,
---          quota_uses, budgets, charges, retry_policies, result_webhooks, alerts, alert_targets,
+--          quota_uses, budgets, charges, retry_policies, own_retry_policies, result_webhooks, alerts, alert_targets,
 --          moderation_chats, avatars, settings.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -20216,10 +21320,10 @@ begin
 			'use workspace, channel, chat, group, endpoint, source, credential, quota, budget, retry_policy, webhook, alert, alert_target, avatar, moderation_chat or setting');
 	end if;
 	return query
-	select l.shown from autopost.configuration_of(p_workspace_id, p_kind) l
-	where (not p_filter ? 'id' or l.id = p_filter ->> 'id') and (not p_filter ? 'after' or l.id > p_filter ->> 'after')
-	order by l.id
-	limit p_limit;
+	select l.shown
+	from autopost.configuration_of(p_workspace_id, p_kind,
+		case when p_filter ? 'id' then coalesce(p_filter ->> 'id', '') end, coalesce(p_filter ->> 'after', ''), p_limit) l
+	order by l.id;
 end
 $$;
 
@@ -20379,29 +21483,18 @@ $$;
 --
 
 CREATE FUNCTION autopost.list_daemons() RETURNS TABLE(run_id text, seen_at timestamp with time zone, alive boolean, config text, skew_ms bigint, failing text[])
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
 -- Purpose: lists up to 100 daemons seen during the last day, latest first. A daemon is alive while
 --          its dispatcher's heartbeat is recent and its run has not ended. Its monitor reports a
 --          digest of its configuration, the lead of its clock over the database's, and its failing
---          duties.
--- Reads:   dispatch_runs, monitor_duties, settings.
-declare
-	v_now timestamptz := autopost.now_ts();
+--          duties. In a cluster: the daemons of all nodes that answer.
+-- Reads:   as daemons_of_nodes.
 begin
 	return query
-	select r.run_id, r.seen_at, r.ended_at is null and r.seen_at > v_now - autopost.run_silence(), d.config, d.skew_ms,
-		coalesce(d.failing, '{}')
-	from autopost.dispatch_runs r
-	left join lateral (
-		select (array_agg(m.config order by m.reported_at desc))[1] as config,
-			(array_agg(m.skew_ms order by m.reported_at desc))[1] as skew_ms,
-			array_agg(m.duty order by m.duty) filter (where m.failures > 0
-				and m.duty not like 'stage:%') as failing
-		from autopost.monitor_duties m where m.run_id = r.run_id) d on true
-	where r.seen_at > v_now - interval '1 day'
-	order by r.seen_at desc, r.run_id
+	select d.run_id, d.seen_at, d.alive, d.config, d.skew_ms, d.failing from autopost.daemons_of_nodes() d
+	order by d.seen_at desc, d.run_id
 	limit 100;
 end
 $$;
@@ -20424,7 +21517,7 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('not_key_id', p_not_key_id <> '');
 	return (
-		select coalesce(jsonb_agg(autopost.shown_data_key(k) order by k.version), '[]') from autopost.data_keys k
+		select coalesce(jsonb_agg(autopost.shown_data_key(row(k.*)::autopost.data_keys) order by k.version), '[]') from autopost.data_keys k
 		where k.workspace_id = p_workspace_id and k.key_id <> p_not_key_id);
 end
 $$;
@@ -20631,6 +21724,7 @@ CREATE FUNCTION autopost.list_due_subscriptions(p_workspace_id text, p_limit int
 -- Writes:  bot_subscriptions.
 declare
 	v_due jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
@@ -20640,16 +21734,17 @@ begin
 	insert into autopost.bot_subscriptions (workspace_id, endpoint_id)
 	select p_workspace_id, b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b
 	on conflict do nothing;
+	v_now := autopost.now_ts();
 	with due as (
 		select s.endpoint_id from autopost.bot_subscriptions s
-		where s.workspace_id = p_workspace_id and s.next_check_at <= autopost.now_ts()
+		where s.workspace_id = p_workspace_id and s.next_check_at <= v_now
 		and s.endpoint_id in (select b.endpoint_id from autopost.subscribed_bots(p_workspace_id) b)
 		order by s.next_check_at, s.endpoint_id
 		limit p_limit
 		for no key update of s skip locked
 	), leased as (
 		update autopost.bot_subscriptions s
-			set next_check_at = autopost.now_ts() + autopost.setting_interval('subscription_check_seconds')
+			set next_check_at = v_now + autopost.setting_interval('subscription_check_seconds')
 		from due d
 		where s.workspace_id = p_workspace_id and s.endpoint_id = d.endpoint_id
 		returning s.endpoint_id
@@ -20919,8 +22014,11 @@ CREATE FUNCTION autopost.list_master_keys() RETURNS jsonb
 -- Purpose: counts sealed secrets and data keys per master key: {"key id": n}. Works across
 --          workspaces. Only the engine may call it.
 -- Reads:   sealed_secrets, data_keys.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	return (
 		select coalesce(jsonb_object_agg(t.key_id, t.secrets), '{}')
 		from (
@@ -20929,7 +22027,7 @@ begin
 				select s.workspace_id, s.key_id from autopost.sealed_secrets s
 				union all
 				select d.workspace_id, d.key_id from autopost.data_keys d) k
-			where autopost.may_access(k.workspace_id)
+			where (v_mine is null or k.workspace_id = any (v_mine))
 			group by k.key_id) t);
 end
 $$;
@@ -21338,8 +22436,8 @@ CREATE VIEW autopost.list_rate_groups_rows AS
     g.platform,
     g.rate_group,
     l.rate_rps,
-    COALESCE(c.channels, (0)::bigint) AS channels,
-    COALESCE(c.enabled, (0)::bigint) AS enabled_channels,
+    c.channels,
+    c.enabled AS enabled_channels,
     l.cooldown_until,
     l.quota_until,
     l.breaker_opened_at,
@@ -21355,10 +22453,10 @@ CREATE VIEW autopost.list_rate_groups_rows AS
            FROM autopost.channels c_1) g
      LEFT JOIN autopost.platform_limits l ON (((l.workspace_id = g.workspace_id) AND (l.platform = g.platform) AND (l.rate_group = g.rate_group))))
      LEFT JOIN autopost.platforms p ON ((p.platform = g.platform)))
-     LEFT JOIN LATERAL ( SELECT count(*) AS channels,
+     CROSS JOIN LATERAL ( SELECT count(*) AS channels,
             count(*) FILTER (WHERE c_1.enabled) AS enabled
            FROM autopost.channels c_1
-          WHERE ((c_1.workspace_id = g.workspace_id) AND (c_1.platform = g.platform) AND (c_1.rate_group = g.rate_group))) c ON (true));
+          WHERE ((c_1.workspace_id = g.workspace_id) AND (c_1.platform = g.platform) AND (c_1.rate_group = g.rate_group))) c);
 
 
 --
@@ -21392,14 +22490,26 @@ CREATE FUNCTION autopost.list_rate_groups(p_workspace_id text, p_limit integer) 
 -- Purpose: lists the rate groups of a workspace by platform and name: those with a limit, and those
 --          of channels.
 -- Raises:  AP001 for a limit outside 1 to 10000.
--- Reads:   list_rate_groups (view).
+-- Reads:   platform_limits, channels, platforms.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.check_read('{}', '{}', p_limit);
 	return query
-	select v.* from autopost.list_rate_groups_rows v
-	where v.workspace_id = p_workspace_id
-	order by v.platform, v.rate_group
+	select p_workspace_id, g.platform, g.rate_group, l.rate_rps, g.channels, g.enabled, l.cooldown_until, l.quota_until,
+		l.breaker_opened_at, p.group_rps
+	from (
+		select x.platform, x.rate_group, count(x.channel_id) as channels, count(x.channel_id) filter (where x.enabled) as enabled
+		from (
+			select c.platform, c.rate_group, c.channel_id, c.enabled from autopost.channels c
+			where c.workspace_id = p_workspace_id
+			union all
+			select l.platform, l.rate_group, null, null from autopost.platform_limits l
+			where l.workspace_id = p_workspace_id) x
+		group by x.platform, x.rate_group) g
+	left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = g.platform
+		and l.rate_group = g.rate_group
+	left join autopost.platforms p on p.platform = g.platform
+	order by g.platform, g.rate_group
 	limit p_limit;
 end
 $$;
@@ -21552,10 +22662,36 @@ begin
 	return (
 		select coalesce(jsonb_agg(autopost.shown_sealed(s.row) order by (s.row).auth_ref, (s.row).version), '[]')
 		from (
-			select x as row from autopost.sealed_secrets x
+			select row(x.*)::autopost.sealed_secrets as row from autopost.sealed_secrets x
 			where x.workspace_id = p_workspace_id and x.key_id <> p_not_key_id
 			order by x.auth_ref, x.version
 			limit p_limit) s);
+end
+$$;
+
+
+--
+-- Name: list_served_workspaces(boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_served_workspaces(p_all boolean) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: lists the workspaces that a daemon at this node serves: all of the installation or, at a node of a
+--          Citus cluster, those of served_workspaces. p_all: in any status, since retention also applies to
+--          paused and disabled ones; else the active ones. Only the engine may call it.
+-- Reads:   workspaces.
+declare
+	v_mine text[];
+begin
+	perform autopost.enter_all_workspaces();
+	perform autopost.require_argument('all', p_all is not null);
+	v_mine := autopost.served_workspaces();
+	return query
+	select w.workspace_id from autopost.workspaces w
+	where (p_all or w.status = 'active') and (v_mine is null or w.workspace_id = any (v_mine))
+	order by w.workspace_id;
 end
 $$;
 
@@ -21606,8 +22742,14 @@ CREATE VIEW autopost.list_sources_rows AS
     s.enabled,
     s.stopped,
     s.config_json,
-    e.endpoint_id,
-    COALESCE(e.enabled, false) AS endpoint_enabled,
+    ( SELECT x.endpoint_id
+           FROM autopost.workspace_endpoints x
+          WHERE ((x.workspace_id = s.workspace_id) AND (x.source_id = s.source_id) AND (x.kind = 'pull_source'::text))
+          ORDER BY x.enabled DESC, x.endpoint_id
+         LIMIT 1) AS endpoint_id,
+    (EXISTS ( SELECT 1
+           FROM autopost.workspace_endpoints x
+          WHERE ((x.workspace_id = s.workspace_id) AND (x.source_id = s.source_id) AND (x.kind = 'pull_source'::text) AND x.enabled))) AS endpoint_enabled,
     c.last_poll_at,
         CASE
             WHEN s.enabled THEN c.next_poll_at
@@ -21621,13 +22763,7 @@ CREATE VIEW autopost.list_sources_rows AS
           WHERE ((r.workspace_id = s.workspace_id) AND (r.source_id = s.source_id))) AS items_seen,
     s.created_at,
     s.updated_at
-   FROM ((autopost.pull_sources s
-     LEFT JOIN LATERAL ( SELECT x.endpoint_id,
-            x.enabled
-           FROM autopost.workspace_endpoints x
-          WHERE ((x.workspace_id = s.workspace_id) AND (x.source_id = s.source_id) AND (x.kind = 'pull_source'::text))
-          ORDER BY x.enabled DESC, x.endpoint_id
-         LIMIT 1) e ON (true))
+   FROM (autopost.pull_sources s
      LEFT JOIN autopost.pull_cursors c ON (((c.workspace_id = s.workspace_id) AND (c.source_id = s.source_id))));
 
 
@@ -21940,7 +23076,7 @@ begin
 		from (
 			(select o.blob_ref, o.origin_url, o.size_bytes, o.last_seen_at, o.deleted_at from autopost.media_origin o
 			where o.workspace_id = p_workspace_id and o.deleted_at is null and o.ref_count = 0 and o.last_seen_at < v_before
-			and o.last_seen_at < autopost.origin_kept_from(o)
+			and o.last_seen_at < autopost.origin_kept_from(row(o.*)::autopost.media_origin)
 			and not autopost.origin_in_use(p_workspace_id, o.blob_ref)
 			order by o.last_seen_at
 			limit p_limit)
@@ -21968,18 +23104,32 @@ CREATE FUNCTION autopost.list_users(p_filter jsonb, p_limit integer) RETURNS SET
 --          "has_password", "created_at", "roles": {workspace: role}}.
 -- Raises:  AP001 for an unknown key or a limit outside 1 to 10000.
 -- Reads:   users, memberships.
+declare
+	v_mine text[];
+	v_ids uuid[];
+	v_roles jsonb;
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.check_read(p_filter, '{email,after}', p_limit);
+	v_ids := array(
+		select u.user_id from autopost.users u
+		where (not p_filter ? 'email' or u.email = lower(btrim(p_filter ->> 'email')))
+		and (not p_filter ? 'after' or u.email > p_filter ->> 'after')
+		order by u.email
+		limit p_limit);
+	v_roles := (
+		select jsonb_object_agg(r.user_id, r.roles)
+		from (
+			select m.user_id, jsonb_object_agg(m.workspace_id, m.role) as roles from autopost.memberships m
+			where m.user_id = any (v_ids) and (v_mine is null or m.workspace_id = any (v_mine))
+			group by m.user_id) r);
 	return query
-	select autopost.user_shown(u) || jsonb_build_object('created_at', u.created_at, 'roles', (
-		select coalesce(jsonb_object_agg(m.workspace_id, m.role), '{}') from autopost.memberships m
-		where m.user_id = u.user_id and autopost.may_access(m.workspace_id)))
+	select autopost.user_shown(row(u.*)::autopost.users) || jsonb_build_object('created_at', u.created_at, 'roles',
+		coalesce(v_roles -> u.user_id::text, '{}'))
 	from autopost.users u
-	where (not p_filter ? 'email' or u.email = lower(btrim(p_filter ->> 'email')))
-	and (not p_filter ? 'after' or u.email > p_filter ->> 'after')
-	order by u.email
-	limit p_limit;
+	where u.user_id = any (v_ids)
+	order by u.email;
 end
 $$;
 
@@ -22078,11 +23228,14 @@ CREATE FUNCTION autopost.list_workspaces() RETURNS SETOF text
     AS $$
 -- Purpose: lists the active workspaces of the caller. Works across workspaces.
 -- Reads:   workspaces.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	return query
 	select w.workspace_id from autopost.workspaces w
-	where w.status = 'active' and autopost.may_access(w.workspace_id)
+	where w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	order by w.workspace_id;
 end
 $$;
@@ -22146,19 +23299,9 @@ CREATE VIEW autopost.x_post_events_rows AS
     s.digest,
     (s.event_facts ? 'backfill'::text) AS backfill
    FROM (autopost.submissions s
-     LEFT JOIN LATERAL ( SELECT x.delivery_id,
-            x.status,
-            x.attempt,
-            x.next_retry_at,
-            x.due_at,
-            x.last_error,
-            x.provider_message_id,
-            x.updated_at,
-            x.sent_at
+     LEFT JOIN autopost.deliveries d ON (((s.status = 'enqueued'::text) AND (d.workspace_id = s.workspace_id) AND (d.message_id = s.message_id) AND (d.ingest_run_id = s.run_id) AND (NOT (EXISTS ( SELECT 1
            FROM autopost.deliveries x
-          WHERE ((x.workspace_id = s.workspace_id) AND (x.message_id = s.message_id) AND (x.ingest_run_id = s.run_id))
-          ORDER BY x.delivery_id
-         LIMIT 1) d ON ((s.status = 'enqueued'::text)))
+          WHERE ((x.workspace_id = d.workspace_id) AND (x.message_id = d.message_id) AND (x.ingest_run_id = d.ingest_run_id) AND (x.delivery_id < d.delivery_id))))))))
   WHERE (s.kind = 'event'::text);
 
 
@@ -22415,8 +23558,8 @@ CREATE FUNCTION autopost.lock_credentials_of(p_workspace_id text, p_delivery_ids
 begin
 	perform 1 from autopost.credential_health h
 	where h.workspace_id = p_workspace_id and h.auth_ref in (
-		select autopost.current_auth_ref(p_workspace_id, c) from autopost.deliveries d
-		join autopost.channels c on c.workspace_id = d.workspace_id and c.channel_id = d.channel_id
+		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) from autopost.deliveries d
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
 	order by h.auth_ref
 	for no key update of h;
@@ -22706,7 +23849,7 @@ begin
 		status = case m.status when 'closed' then 'open' else m.status end
 	where m.workspace_id = p_workspace_id and m.message_id = v_message.message_id and m.auth_ref = p_auth_ref
 	and p_press ? 'message_id' and p_press ->> 'message_id' <> all (m.provider_ids)
-	and autopost.is_press_of(m, p_auth_ref, p_press);
+	and autopost.is_press_of(row(m.*)::autopost.moderation_messages, p_auth_ref, p_press);
 end
 $$;
 
@@ -22811,7 +23954,7 @@ declare
 	v_subjects text[];
 	v_refs text[];
 begin
-	select array_agg(distinct s.subject), array_agg(distinct autopost.current_auth_ref(p_workspace_id, c))
+	select array_agg(distinct s.subject), array_agg(distinct autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels))
 	into v_subjects, v_refs
 	from autopost.channels c
 	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform,
@@ -22899,6 +24042,129 @@ $$;
 
 
 --
+-- Name: look_at_bot(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_bot(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: finds problems of the shop bot; nothing in a workspace that never had a rule.
+-- Reads:   bot_rules; as look_at_bot_messages and look_at_bot_rules.
+begin
+	if exists (select 1 from autopost.bot_rules r where r.workspace_id = p_workspace_id) then
+		return query select f.* from autopost.look_at_bot_messages(p_workspace_id, p_level, p_now) f;
+		return query select f.* from autopost.look_at_bot_rules(p_workspace_id, p_level, p_now) f;
+	end if;
+end
+$$;
+
+
+--
+-- Name: look_at_bot_messages(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_bot_messages(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: finds messages to the bot that cannot be processed, and bots whose replies fail. A rate
+--          limit is not a failure.
+-- Reads:   bot_inbox, bot_outbox, alerts.
+declare
+	v_most constant bigint := 1000;
+	v_since constant timestamptz := p_now - interval '10 minutes';
+	v_seen timestamptz := autopost.seen_until(p_workspace_id, 'bot_given_up');
+begin
+	return query select autopost.finding('bot_given_up', 'bot', g.n, (p_level ->> 'alert_bot_given_up')::numeric,
+		format('%s given up after five tries: %s', autopost.how_many(g.n, v_most, 'message to the bot was',
+			'messages to the bot were'), left(g.error ->> 'message', 200)))
+	from (
+		select count(*) as n, (array_agg(i.error order by i.next_at desc))[1] as error from (
+			select x.next_at, x.error from autopost.bot_inbox x
+			where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries = 5 and x.next_at > v_seen
+			order by x.next_at desc limit v_most) i) g
+	where g.n > 0;
+	return query select autopost.finding('bot_errors', 'bot', e.n, (p_level ->> 'alert_bot_errors_10m')::numeric,
+		format('the processing of %s failed in 10 minutes: %s', autopost.how_many(e.n, v_most, 'message to the bot',
+			'messages to the bot'), left(e.error ->> 'message', 200)))
+	from (
+		select count(*) as n, (array_agg(i.error order by i.next_at desc))[1] as error from (
+			(select x.next_at, x.error from autopost.bot_inbox x
+			where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries < 5 and x.error is not null
+				and x.next_at > v_since limit v_most)
+			union all
+			(select x.next_at, x.error from autopost.bot_inbox x
+			where x.workspace_id = p_workspace_id and x.status = 'received' and x.tries = 5
+				and x.next_at > v_since limit v_most)) i) e
+	where e.n > 0;
+	return query select f.* from (
+		select o.provider, o.auth_ref, count(*) as n,
+			(array_agg(o.last_error order by o.last_call_at desc))[1] as error
+		from (
+			(select x.provider, x.auth_ref, x.last_error, x.last_call_at from autopost.bot_outbox x
+			where x.workspace_id = p_workspace_id and x.status in ('retry', 'sending')
+				and x.last_error is not null and x.last_call_at > v_since
+				and not autopost.is_rate_limit(x.last_error) limit v_most)
+			union all
+			(select x.provider, x.auth_ref, x.last_error, x.last_call_at from autopost.bot_outbox x
+			where x.workspace_id = p_workspace_id and x.status in ('failed_permanent', 'dead')
+				and x.finished_at > v_since limit v_most)) o
+		group by o.provider, o.auth_ref
+		order by o.provider, o.auth_ref limit 100) b
+	cross join lateral autopost.finding('bot_replies_failing', format('bot:%s/%s', b.provider, b.auth_ref), b.n,
+		(p_level ->> 'alert_bot_reply_failures_10m')::numeric,
+		format('bot %s/%s: the calls of %s failed in 10 minutes: %s',
+			b.provider, b.auth_ref, autopost.how_many(b.n, v_most, 'reply', 'replies'),
+			concat_ws(': ', b.error ->> 'code', left(b.error ->> 'message', 200))),
+		jsonb_build_object('code', b.error -> 'code')) f;
+end
+$$;
+
+
+--
+-- Name: look_at_bot_rules(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.look_at_bot_rules(p_workspace_id text, p_level jsonb, p_now timestamp with time zone) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: finds a large share of messages without a rule within the newest 1,000 of an hour, and
+--          words that often had no rule within the newest 1,000 such messages of a day. The text of
+--          customers is not part of an alert.
+-- Reads:   bot_logs, alerts.
+declare
+	v_least constant int := 20; -- messages from which a share says something
+	v_most constant int := 1000;
+	v_seen timestamptz := greatest(autopost.seen_until(p_workspace_id, 'bot_unmatched'), p_now - interval '1 day');
+begin
+	return query select autopost.finding('bot_fallback_rate', 'bot', round(100.0 * m.unmatched / m.n),
+		(p_level ->> 'alert_bot_fallback_percent')::numeric,
+		format('no rule answered %s of the last %s messages to the bot', m.unmatched, m.n))
+	from (
+		select count(*) as n,
+			count(*) filter (where autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta)) as unmatched
+		from (
+			select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
+			where x.workspace_id = p_workspace_id and x.ts > p_now - interval '1 hour'
+				and x.kind in ('matched', 'fallback', 'guarded', 'escalated')
+			order by x.ts desc limit v_most) l) m
+	where m.n >= v_least;
+	return query select autopost.finding('bot_unmatched', 'bot', q.n, (p_level ->> 'alert_bot_unmatched_day')::numeric,
+		format('messages with the same words had no rule %s in a day', autopost.counted(q.n, 'time', 'times')))
+	from (
+		select count(*) as n
+		from (
+			select x.message_text from autopost.bot_logs x
+			where x.workspace_id = p_workspace_id and x.ts > v_seen
+				and (x.kind = 'fallback' or x.kind = 'escalated' and x.matched_rule_id is null)
+				and x.message_text <> '' and x.meta -> 'guard' is null
+			order by x.ts desc limit v_most) l
+		group by autopost.bot_words(l.message_text)
+		order by count(*) desc limit 1) q;
+end
+$$;
+
+
+--
 -- Name: look_at_channels(text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -22943,7 +24209,7 @@ CREATE FUNCTION autopost.look_at_connections(p_workspace_id text, p_level jsonb,
 -- Reads:   channels, channel_auth, credential_health, pull_sources, pull_cursors.
 begin
 	return query select f.* from (
-		select autopost.current_auth_ref(p_workspace_id, c) as auth_ref, c.platform, count(*) as n
+		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref, c.platform, count(*) as n
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.enabled and c.credential_missing_at is not null
 		-- between two looks a claim is in flight
@@ -23045,7 +24311,7 @@ begin
 	select o.due_at, g.channel_id into v_oldest
 	from autopost.late_gates(p_workspace_id, autopost.late_before(p_level, p_now)) g
 	cross join lateral (
-		select c from autopost.channels c
+		select row(c.*)::autopost.channels from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c (channel)
 	cross join lateral (
 		select d.due_at from autopost.deliveries d
@@ -23102,6 +24368,7 @@ CREATE FUNCTION autopost.look_at_installation(p_level jsonb, p_now timestamp wit
 --          that reach nobody. Reports of daemons that are over do not count.
 -- Reads:   dispatch_runs, monitor_duties, clock_jumps, events (its partitions), alert_targets.
 declare
+	v_mine text[] := autopost.served_workspaces();
 	v_late constant interval := interval '15 minutes'; -- failures of a monitor that is silent for longer do not count
 begin
 	return query select autopost.finding('no_dispatcher', 'daemons',
@@ -23163,7 +24430,8 @@ begin
 	where to_regclass('autopost.events_' || to_char((p_now at time zone 'UTC')::date + n, 'YYYYMMDD')) is null;
 	return query select autopost.finding('events_without_partition', 'events', 1, 1,
 		'some events have no partition of their own')
-	where exists (select 1 from autopost.events_default);
+	where exists (
+		select 1 from autopost.events_default e where v_mine is null or e.workspace_id = any (v_mine));
 end
 $$;
 
@@ -23269,7 +24537,8 @@ begin
 	return query select autopost.finding('oldest_due', 'other_work', floor(extract(epoch from p_now - o.since)),
 		extract(epoch from v_late), format('%s for %s minutes: %s', o.work ->> 'what',
 			floor(extract(epoch from p_now - o.since) / 60), coalesce(o.work ->> 'webhook_id', o.work ->> 'source_id',
-				o.work ->> 'job_id')))
+				o.work ->> 'job_id', o.work ->> 'recurrence_id', 'chat ' || (o.work ->> 'chat_id'),
+				o.work ->> 'reply_id')))
 	from (
 		select l.work, l.since from autopost.left_work(p_workspace_id, v_late * 0.8) l
 		where v_late > interval '0'
@@ -23403,6 +24672,7 @@ declare
 	v_results jsonb := '[]';
 	v_count int := 0;
 	v_before jsonb := '{}';
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('operator', p_operator <> ''),
@@ -23417,10 +24687,11 @@ begin
 			where c.workspace_id = p_workspace_id and c.channel_id = v_delivery.channel_id;
 		v_reason := autopost.requeue_obstacle(p_workspace_id, v_delivery, v_channel);
 		if v_reason is null then
+			v_now := autopost.now_ts();
 			update autopost.deliveries d
-			set status = 'retry', next_retry_at = autopost.now_ts(), granted_attempts = d.granted_attempts + 1,
+			set status = 'retry', next_retry_at = v_now, granted_attempts = d.granted_attempts + 1,
 				unknown_allowance = greatest(d.unknown_allowance, d.unknown_outcomes + 1), finished_at = null,
-					updated_at = autopost.now_ts()
+					updated_at = v_now
 			where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
 			perform autopost.emit_event(p_workspace_id, 'manual_requeue', 'ok', v_delivery, null,
 				jsonb_build_object('operator', p_operator, 'reason', p_reason, 'manual', true, 'from_status',
@@ -23467,7 +24738,7 @@ begin
 	from (select i.id, min(i.n) as n from unnest(p_delivery_ids) with ordinality i (id, n) group by i.id) u
 	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.id
 	left join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-	cross join lateral (select autopost.requeue_obstacle(p_workspace_id, d, c) as reason) o;
+	cross join lateral (select autopost.requeue_obstacle(p_workspace_id, row(d.*)::autopost.deliveries, row(c.*)::autopost.channels) as reason) o;
 	return jsonb_build_object('applied', v_count > 0, 'dry_run', true, 'requeued', v_count, 'results', v_results);
 end
 $$;
@@ -23728,6 +24999,31 @@ $$;
 
 
 --
+-- Name: retry_policies; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.retry_policies (
+    platform text NOT NULL,
+    code text NOT NULL,
+    kind text NOT NULL,
+    base_ms bigint DEFAULT 2000 NOT NULL,
+    factor numeric DEFAULT 2 NOT NULL,
+    cap_ms bigint DEFAULT 600000 NOT NULL,
+    ladder_ms bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    jitter numeric DEFAULT 0.2 NOT NULL,
+    max_attempts integer,
+    costs_attempt boolean DEFAULT true NOT NULL,
+    CONSTRAINT retry_policies_base_ms_check CHECK ((base_ms > 0)),
+    CONSTRAINT retry_policies_check CHECK ((cap_ms >= base_ms)),
+    CONSTRAINT retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
+    CONSTRAINT retry_policies_factor_check CHECK ((factor >= (1)::numeric)),
+    CONSTRAINT retry_policies_jitter_check CHECK (((jitter >= (0)::numeric) AND (jitter < (1)::numeric))),
+    CONSTRAINT retry_policies_kind_check CHECK ((kind = ANY (ARRAY['exponential'::text, 'ladder'::text]))),
+    CONSTRAINT retry_policies_max_attempts_check CHECK ((max_attempts > 0))
+);
+
+
+--
 -- Name: max_attempts(autopost.retry_policies, autopost.deliveries); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -23819,14 +25115,17 @@ $$;
 CREATE FUNCTION autopost.may_access(p_workspace_id text) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: true if the caller may act for the workspace. Call it before a workspace is entered.
+-- Purpose: true if the caller may act for the workspace. Call it before a workspace is entered, and
+--          never within a statement over tables: there a cluster asks as the owner.
 -- Reads:   role_workspaces.
+declare
+	v_caller text := autopost.caller_role();
 begin
 	-- A role that was dropped has no number, and pg_has_role is null for it.
 	return exists (
 		select 1 from autopost.role_workspaces rw
 		where rw.workspace_id in (p_workspace_id, '*')
-		and pg_catalog.pg_has_role(autopost.caller_role(), pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
+		and pg_catalog.pg_has_role(v_caller, pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
 end
 $$;
 
@@ -23874,29 +25173,30 @@ begin
 	if p_media is null then
 		return v_errors;
 	elsif jsonb_typeof(p_media) <> 'array' then
-		return autopost.field_error('media', 'must be an array', 'write [{"type": "image", "url": "https://…"}]');
+		return autopost.field_error('media', 'must be an array', 'write [{"type": "image", "url": "https://…"}]',
+			'wrong_type');
 	elsif jsonb_array_length(p_media) > 50 then
-		return autopost.field_error('media', 'has more than 50 items', 'split the post');
+		return autopost.field_error('media', 'has more than 50 items', 'split the post', 'too_many');
 	end if;
 	for v_item in select e.value, e.ordinality - 1 as n from jsonb_array_elements(p_media) with ordinality e loop
 		v_at := format('media[%s]', v_item.n);
 		if jsonb_typeof(v_item.value) <> 'object' then
 			v_errors := v_errors || autopost.field_error(v_at, 'must be an object',
-				'write {"type": "image", "url": "https://…"}');
+				'write {"type": "image", "url": "https://…"}', 'wrong_type');
 			continue;
 		end if;
 		if coalesce(v_item.value ->> 'type', '') not in ('image', 'video', 'audio', 'file', 'animation') then
 			v_errors := v_errors || autopost.field_error(v_at || '.type', 'is unknown or missing',
-				'use image, video, audio, file or animation');
+				'use image, video, audio, file or animation', 'unknown_value');
 		end if;
 		if num_nonnulls(v_item.value ->> 'url', v_item.value ->> 'blob_ref', v_item.value ->> 'file_id',
 			v_item.value ->> 'attachment_token') = 0 then
 			v_errors := v_errors || autopost.field_error(v_at, 'has no content',
-				'give url, blob_ref, file_id or attachment_token');
+				'give url, blob_ref, file_id or attachment_token', 'missing');
 		end if;
 		if v_item.value ? 'url' and autopost.canonical_url(v_item.value ->> 'url') is null then
 			v_errors := v_errors || autopost.field_error(v_at || '.url', 'must be an http or https URL',
-				'give an absolute URL without spaces');
+				'give an absolute URL without spaces', 'not_url');
 		end if;
 		if v_item.value ? 'blob_ref' and v_item.value ->> 'blob_ref' !~ '^sha256:[0-9a-f]{64}$' then
 			v_errors := v_errors || autopost.field_error(v_at || '.blob_ref', 'must be a media reference',
@@ -23911,7 +25211,7 @@ begin
 		end if;
 		if v_item.value ? 'auth_ref' and not v_item.value ?| '{file_id,attachment_token}' then
 			v_errors := v_errors || autopost.field_error(v_at || '.auth_ref',
-				'must stand beside file_id or attachment_token', 'leave it out');
+				'must stand beside file_id or attachment_token', 'leave it out', 'conflicting');
 		end if;
 		v_errors := v_errors || coalesce(autopost.medium_meta_errors(v_item.value -> 'meta', v_at || '.meta'), '[]');
 	end loop;
@@ -23998,7 +25298,7 @@ CREATE FUNCTION autopost.medium_meta_errors(p_meta jsonb, p_at text) RETURNS jso
 -- Purpose: the errors of the meta of a medium at p_at: {filename, width, height, duration}.
 select case
 	when jsonb_typeof(p_meta) <> 'object'
-		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}')
+		then autopost.field_error(p_at, 'must be an object', 'write {"filename": "price.pdf"}', 'wrong_type')
 	else (
 		select coalesce(jsonb_agg(autopost.field_error(p_at || '.' || r.key, r.rule, r.remedy) -> 0 order by r.key),
 			'[]')
@@ -24022,28 +25322,44 @@ $_$;
 
 CREATE FUNCTION autopost.messages_like(p_workspace_id text, p_text text, p_before_id uuid, p_from uuid, p_until uuid) RETURNS uuid[]
     LANGUAGE plpgsql STABLE
-    SET enable_sort TO 'off'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
+    SET enable_bitmapscan TO 'on'
+    SET enable_sort TO 'on'
     AS $$
--- Purpose: the messages with this text, source_ref or tag among the newest 5,000 of a range, newest
---          first. The bound keeps the cost the same whatever the size of the workspace.
--- Reads:   messages.
+-- Purpose: the newest 1,000 messages of a range that have all words of a text, or words that begin with them, in
+--          their text, tags or source_ref; newest first. The index is asked for one period after the other, so
+--          that a word of each message costs no more than a rare one. The settings undo those of the
+--          caller, and the order is outside: else all messages are read by their ids, newest first.
+-- Reads:   messages, message_words.
 declare
-	v_text text := lower(btrim(p_text));
+	v_words text[] := autopost.search_terms(p_text);
+	v_newest uuid;
+	v_oldest uuid;
+	v_query tsquery;
+	v_ids uuid[] := '{}';
 begin
-	return array(
-		select x.message_id
-		from (
-			select m.message_id, m.payload ->> 'text' as text, m.source_ref, m.tags from autopost.messages m
-			where m.workspace_id = p_workspace_id
-			and (p_before_id is null or m.message_id < p_before_id)
-			and (p_from is null or m.message_id >= p_from)
-			and (p_until is null or m.message_id < p_until)
-			order by m.message_id desc
-			limit 5000) x
-		where position(v_text in lower(x.text)) > 0 or lower(x.source_ref) = v_text or ltrim(v_text, '#') = any (x.tags)
-		order by x.message_id desc);
+	select m.message_id into v_newest from autopost.messages m where m.workspace_id = p_workspace_id
+		order by m.message_id desc limit 1;
+	select m.message_id into v_oldest from autopost.messages m where m.workspace_id = p_workspace_id
+		order by m.message_id limit 1;
+	if v_words = '{}' or v_newest is null then
+		return v_ids;
+	end if;
+	for v_period in reverse autopost.search_period(least(v_newest, p_before_id, p_until))
+		.. autopost.search_period(greatest(v_oldest, p_from)) loop
+		v_query := autopost.search_query(autopost.search_key(p_workspace_id, v_period), v_words);
+		v_ids := v_ids || array(
+			select x.message_id
+			from (
+				select w.message_id from autopost.message_words w
+				where w.workspace_id = p_workspace_id and w.words @@ v_query
+				and (p_before_id is null or w.message_id < p_before_id)
+				and (p_from is null or w.message_id >= p_from)
+				and (p_until is null or w.message_id < p_until) offset 0) x
+			order by x.message_id desc
+			limit 1000 - cardinality(v_ids));
+		exit when cardinality(v_ids) >= 1000;
+	end loop;
+	return v_ids;
 end
 $$;
 
@@ -24140,17 +25456,19 @@ $$;
 --
 
 CREATE FUNCTION autopost.missing_bot_endpoint(p_workspace_id text, p_auth_ref text) RETURNS text
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $_$
 -- Purpose: what is missing for updates of a bot, with the command; null if an endpoint gets them.
 -- Reads:   workspace_endpoints, credential_bindings.
-select format('no endpoint gets the updates of %s: autopost endpoint add NAME --kind %s --auth-ref %1$s --workspace %s --reason moderation',
-	b.auth_ref, b.platform, p_workspace_id)
-from autopost.credential_bindings b
-where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref and not exists (
-	select 1 from autopost.workspace_endpoints e
-	where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
-	and e.meta ->> 'auth_ref' = p_auth_ref)
+begin
+	return (select format('no endpoint gets the updates of %s: autopost endpoint add NAME --kind %s --auth-ref %1$s --workspace %s --reason moderation',
+		b.auth_ref, b.platform, p_workspace_id)
+	from autopost.credential_bindings b
+	where b.workspace_id = p_workspace_id and b.auth_ref = p_auth_ref and not exists (
+		select 1 from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+		and e.meta ->> 'auth_ref' = p_auth_ref));
+end
 $_$;
 
 
@@ -24305,17 +25623,19 @@ CREATE FUNCTION autopost.moderation_workspaces(p_by timestamp with time zone, p_
 --          cost grows with the number of chats.
 -- Reads:   moderation_chats, moderation_messages, moderation_presses, submissions, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.served_workspaces();
 begin
 	return query
 	select d.workspace_id from (
-		select c.workspace_id from autopost.moderation_chats c where c.next_at <= p_by and autopost.chat_has_work(c,
-			p_by)
+		select c.workspace_id from autopost.moderation_chats c
+		where c.next_at <= p_by and (v_mine is null or c.workspace_id = any (v_mine))
+			and autopost.chat_has_work(row(c.*)::autopost.moderation_chats, p_by)
 		union
 		select p.workspace_id from autopost.moderation_presses p
-		where p.status in ('pending', 'sending') and p.due_at <= p_by) d
-	where exists (select 1 from autopost.workspaces w where w.workspace_id = d.workspace_id and w.status <> 'disabled')
-	and (v_all or autopost.may_access(d.workspace_id))
+		where p.status in ('pending', 'sending') and p.due_at <= p_by and (v_mine is null or p.workspace_id = any (v_mine))) d
+	where exists (
+		select 1 from autopost.workspaces w
+		where w.workspace_id = d.workspace_id and w.status <> 'disabled' and (v_mine is null or w.workspace_id = any (v_mine)))
 	limit p_limit;
 end
 $$;
@@ -24538,6 +25858,7 @@ declare
 	v_occurrence autopost.occurrences;
 	v_before jsonb;
 	v_after jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -24558,8 +25879,9 @@ begin
 	v_after := case when p_at is null then jsonb_build_object('at', autopost.utc(v_occurrence.at), 'status', 'skipped')
 		else jsonb_build_object('at', autopost.utc(p_at), 'status', 'expected') end;
 	if not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.occurrences o
-		set at = coalesce(p_at, o.at), moved = o.moved or p_at is not null, updated_at = autopost.now_ts(),
+		set at = coalesce(p_at, o.at), moved = o.moved or p_at is not null, updated_at = v_now,
 			status = case when p_at is null then 'skipped' else o.status end,
 			reason = case when p_at is null then 'person' end
 		where o.workspace_id = p_workspace_id and o.occurrence_id = p_occurrence_id;
@@ -24595,10 +25917,10 @@ begin
 	from unnest(p_channels, p_steps, p_next) u (channel_id, step, next)
 	where u.step > 0 and u.next > v_passed;
 	update autopost.channels c
-	set next_allowed_at = (v_next ->> c.channel_id)::timestamptz
+	set next_allowed_at = autopost.instant_of(v_next ->> c.channel_id)
 	where c.workspace_id = p_workspace_id
 	and c.channel_id = any (v_moved)
-	and c.next_allowed_at is distinct from (v_next ->> c.channel_id)::timestamptz;
+	and c.next_allowed_at is distinct from autopost.instant_of(v_next ->> c.channel_id);
 end
 $$;
 
@@ -24715,14 +26037,16 @@ CREATE FUNCTION autopost.name_rejected(p_workspace_id text, p_run_id uuid) RETUR
 -- Writes:  events (payload_ref).
 declare
 	v_ref text := autopost.new_payload_ref();
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('run_id', p_run_id is not null);
 	if autopost.setting('raw_retention_days') = 0 then
 		return '{"kept": false, "payload_ref": null}';
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.events e set payload_ref = v_ref
-	where e.workspace_id = p_workspace_id and e.result = 'error' and e.ts >= autopost.now_ts() - interval '1 hour'
+	where e.workspace_id = p_workspace_id and e.result = 'error' and e.ts >= v_now - interval '1 hour'
 		and e.action = 'ingress_payload_rejected' and e.meta ->> 'run_id' = p_run_id::text and e.payload_ref is null;
 	return jsonb_build_object('kept', true, 'payload_ref', case when found then v_ref end);
 end
@@ -24901,17 +26225,19 @@ $$;
 --
 
 CREATE FUNCTION autopost.next_endpoint_id(p_workspace_id text, p_endpoint_id text) RETURNS text
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $_$
 -- Purpose: the first free id among "site-2", "site-3", … for "site" or one of them.
 -- Reads:   workspace_endpoints.
-select i.id
-from generate_series(2, 10000) n
-cross join lateral (select regexp_replace(p_endpoint_id, '-\d+$', '') || '-' || n as id) i
-where not exists (select 1 from autopost.workspace_endpoints e
-	where e.workspace_id = p_workspace_id and e.endpoint_id = i.id)
-order by n
-limit 1
+begin
+	return (select i.id
+	from generate_series(2, 10000) n
+	cross join lateral (select regexp_replace(p_endpoint_id, '-\d+$', '') || '-' || n as id) i
+	where not exists (select 1 from autopost.workspace_endpoints e
+		where e.workspace_id = p_workspace_id and e.endpoint_id = i.id)
+	order by n
+	limit 1);
+end
 $_$;
 
 
@@ -25334,11 +26660,13 @@ CREATE FUNCTION autopost.note_auth_lost(p_workspace_id text, p_health autopost.c
 -- Writes:  credential_health, events (auth_lost), alerts.
 declare
 	v_meta jsonb := jsonb_build_object('auth_ref', p_health.auth_ref);
+	v_now timestamptz;
 begin
 	if p_health.auth_ref is null or p_health.lost_at is not null then
 		return false;
 	end if;
-	update autopost.credential_health h set lost_at = autopost.now_ts(), error = autopost.normalised_error(p_error)
+	v_now := autopost.now_ts();
+	update autopost.credential_health h set lost_at = v_now, error = autopost.normalised_error(p_error)
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_health.auth_ref;
 	perform autopost.emit_note(p_workspace_id, 'auth_lost', 'error', null, null, p_error, v_meta);
 	perform autopost.raise_alert(p_workspace_id, 'auth_lost', 'credential:' || p_health.auth_ref, p_error, v_meta);
@@ -25448,10 +26776,13 @@ CREATE FUNCTION autopost.note_cluster() RETURNS jsonb
 --          seen. A daemon calls it at its start. Only the engine may call it.
 -- Returns: {"restored": true if the copy sends nothing until confirm_restore}.
 -- Writes:  cluster_identity.
+declare
+	v_now timestamptz;
 begin
 	insert into autopost.cluster_identity (system_identifier) values (autopost.this_cluster())
 	on conflict (only_row) do nothing;
-	update autopost.cluster_identity i set noticed_at = autopost.now_ts()
+	v_now := autopost.now_ts();
+	update autopost.cluster_identity i set noticed_at = v_now
 	where i.noticed_at is null and autopost.is_restored();
 	return jsonb_build_object('restored', autopost.is_restored());
 end
@@ -25642,9 +26973,9 @@ CREATE FUNCTION autopost.oldest_void_message(p_chat autopost.moderation_chats) R
 begin
 	return (
 		select m.message_id from autopost.moderation_messages m
-		join autopost.submissions s on s.workspace_id = m.workspace_id and s.submission_id = m.submission_id
+		join autopost.submissions s on s.workspace_id = p_chat.workspace_id and s.submission_id = m.submission_id
 		where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'open'
-		and (not autopost.is_of_chat(m, p_chat) or s.status <> 'pending' or s.digest <> m.digest)
+		and (not autopost.is_of_chat(row(m.*)::autopost.moderation_messages, p_chat) or s.status <> 'pending' or s.digest <> m.digest)
 		order by m.created_at, m.message_id
 		limit 1);
 end
@@ -25756,7 +27087,7 @@ begin
 	from autopost.channels c
 	where c.workspace_id = p_workspace_id
 	and (p_post -> 'decided' = 'true' or not c.moderated)
-	and autopost.is_routed(c, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'),
+	and autopost.is_routed(row(c.*)::autopost.channels, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'),
 		autopost.texts_of(p_post -> 'exclude'));
 	insert into autopost.fanout_jobs (workspace_id, job_id, message_id, run_id, trace_id, post, planned,
 		next_attempt_at, created_at, updated_at)
@@ -25823,13 +27154,24 @@ CREATE FUNCTION autopost.operator_workspace() RETURNS text
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the workspace for alerts of the whole installation: the setting operator_workspace, else
---          the oldest one. Call it before a workspace is entered.
+--          the oldest one of workspaces_here. Call it before a workspace is entered.
 -- Reads:   settings, workspaces.
+declare
+	v_named text := (
+		select nullif(s.value #>> '{}', '') from autopost.settings s where s.key = 'operator_workspace');
+	v_here text[];
 begin
+	if v_named is not null then
+		perform 1 from autopost.workspaces w where w.workspace_id = v_named;
+		if found then
+			return v_named;
+		end if;
+	end if;
+	v_here := autopost.workspaces_here();
 	return (
 		select w.workspace_id from autopost.workspaces w
-		order by w.workspace_id = (select s.value #>> '{}' from autopost.settings s
-			where s.key = 'operator_workspace') desc, w.created_at, w.workspace_id limit 1);
+		where v_here is null or w.workspace_id = any (v_here)
+		order by w.created_at, w.workspace_id limit 1);
 end
 $$;
 
@@ -26101,6 +27443,28 @@ $$;
 
 
 --
+-- Name: own_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.own_workspaces() RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the workspaces that the caller may act for; null for all. Read it before a statement over
+--          the tables of all workspaces, and compare with it there.
+--          Before it, all workspaces must be visible.
+-- Reads:   role_workspaces.
+declare
+	v_caller text := autopost.caller_role();
+	v_mine text[] := array(
+		select rw.workspace_id from autopost.role_workspaces rw
+		where pg_catalog.pg_has_role(v_caller, pg_catalog.to_regrole(quote_ident(rw.role_name)), 'member'));
+begin
+	return case when '*' = any (v_mine) then null else v_mine end;
+end
+$$;
+
+
+--
 -- Name: paging_fits(jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -26263,12 +27627,12 @@ CREATE FUNCTION autopost.passed_slots(p_workspace_id text, p_ids uuid[], p_now t
 declare
 	v_slots jsonb;
 	v_channels text[]; -- those with a rate
-	v_groups jsonb;
+	v_groups text[]; -- platform/rate_group
 begin
 	select case when bool_and(s.took <= p_most and coalesce(s.taken_until <= p_now - s.took, true))
 		then jsonb_object_agg(s.id, case when s.limited then p_now - s.took + s.before * s.step end) end,
 		array_agg(distinct s.channel_id) filter (where s.own > 0),
-		jsonb_agg(distinct jsonb_build_array(s.platform, s.rate_group)) filter (where s.shared)
+		array_agg(distinct s.platform || '/' || s.rate_group) filter (where s.shared)
 	into v_slots, v_channels, v_groups
 	from (
 		select r.id, r.channel_id, r.platform, r.rate_group, r.own, r.before, g.step, g.total * g.step as took,
@@ -26301,7 +27665,7 @@ begin
 		where c.workspace_id = p_workspace_id and c.channel_id = any (v_channels);
 		update autopost.platform_limits l
 		set next_allowed_at = p_now
-		where l.workspace_id = p_workspace_id and v_groups @> jsonb_build_array(jsonb_build_array(l.platform, l.rate_group));
+		where l.workspace_id = p_workspace_id and l.platform || '/' || l.rate_group = any (v_groups);
 	end if;
 	return v_slots;
 end
@@ -26393,7 +27757,7 @@ begin
 		where c.workspace_id = p_workspace_id and c.platform = p_channel.platform and c.channel_id is distinct
 			from p_channel.channel_id
 		and not (c.auth_held and c.paused_until > v_now)
-		and autopost.current_auth_ref(p_workspace_id, c) = p_auth_ref
+		and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = p_auth_ref
 		limit 2000
 		for no key update of c skip locked) l;
 	update autopost.channels c
@@ -26474,7 +27838,7 @@ declare
 	v_field record;
 begin
 	if jsonb_typeof(p_raw) is distinct from 'object' then
-		return autopost.field_error('', 'a post must be a JSON object', 'send {"text": "…"}');
+		return autopost.field_error('', 'a post must be a JSON object', 'send {"text": "…"}', 'wrong_type');
 	end if;
 	for v_field in
 		select f.key, f.value, w.kind from jsonb_each(p_raw) f
@@ -26486,7 +27850,7 @@ begin
 		where jsonb_typeof(f.value) <> w.kind
 	loop
 		v_errors := v_errors || autopost.field_error(v_field.key, format('must be a JSON %s', v_field.kind),
-			'correct the type, or leave the field out');
+			'correct the type, or leave the field out', 'wrong_type');
 	end loop;
 	if v_errors <> '[]' then
 		return v_errors;
@@ -26501,45 +27865,50 @@ begin
 	end if;
 	if coalesce(btrim(p_raw ->> 'text'), '') = '' and coalesce(btrim(p_raw ->> 'link'), '') = ''
 		and coalesce(p_raw -> 'media', '[]') = '[]' and not p_raw ? 'template' then
-		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media');
+		v_errors := v_errors || autopost.field_error('text', 'the post is empty', 'give text, link or media',
+			'empty_post');
 	end if;
 	if length(p_raw ->> 'text') > 100000 then
-		v_errors := v_errors || autopost.field_error('text', 'is longer than 100000 characters', 'shorten it');
+		v_errors := v_errors || autopost.field_error('text', 'is longer than 100000 characters', 'shorten it',
+			'too_long');
 	end if;
 	if p_raw ? 'source_ref' and length(p_raw ->> 'source_ref') not between 1 and 512 then
 		v_errors := v_errors || autopost.field_error('source_ref', 'must have 1 to 512 characters',
-			'use the id of the post at its source');
+			'use the id of the post at its source', 'too_long');
 	end if;
 	if p_raw ? 'parse_mode' and p_raw ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
-		v_errors := v_errors || autopost.field_error('parse_mode', 'is unknown', 'use HTML, Markdown or None');
+		v_errors := v_errors || autopost.field_error('parse_mode', 'is unknown', 'use HTML, Markdown or None',
+			'unknown_value');
 	end if;
 	if p_raw ? 'link' and btrim(p_raw ->> 'link') <> '' and autopost.canonical_url(p_raw ->> 'link') is null then
 		v_errors := v_errors || autopost.field_error('link', 'must be an http or https URL',
-			'give an absolute URL without spaces');
+			'give an absolute URL without spaces', 'not_url');
 	end if;
 	if p_raw ? 'scheduled_for' and autopost.timestamp_of(p_raw ->> 'scheduled_for') is null then
 		v_errors := v_errors || autopost.field_error('scheduled_for', 'must be a time with an offset',
-			'write 2026-12-01T10:00:00+03:00');
+			'write 2026-12-01T10:00:00+03:00', 'not_time');
 	elsif autopost.timestamp_of(p_raw ->> 'scheduled_for') > autopost.now_ts() + autopost.schedule_horizon() then
 		v_errors := v_errors || autopost.field_error('scheduled_for', format('must be within %s',
-			autopost.schedule_horizon()), 'choose an earlier time');
+			autopost.schedule_horizon()), 'choose an earlier time', 'too_late');
 	end if;
 	if p_raw ? 'occurrence' and autopost.timestamp_of(p_raw ->> 'occurrence') is null then
 		v_errors := v_errors || autopost.field_error('occurrence', 'must be a time with an offset',
-			'write 2026-12-01T10:00:00+03:00');
+			'write 2026-12-01T10:00:00+03:00', 'not_time');
 	end if;
 	v_errors := v_errors || autopost.slot_errors(p_raw);
 	if p_raw ? 'remove_at' and autopost.timestamp_of(p_raw ->> 'remove_at') is null then
 		v_errors := v_errors || autopost.field_error('remove_at', 'must be a time with an offset',
-			'write 2026-12-01T18:00:00+03:00');
+			'write 2026-12-01T18:00:00+03:00', 'not_time');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.timestamp_of(p_raw ->> 'scheduled_for') then
-		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time');
+		v_errors := v_errors || autopost.field_error('remove_at', 'is not after scheduled_for', 'choose a later time',
+			'wrong_order');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') <= autopost.now_ts() then
-		v_errors := v_errors || autopost.field_error('remove_at', 'must be in the future', 'choose a later time');
+		v_errors := v_errors || autopost.field_error('remove_at', 'must be in the future', 'choose a later time',
+			'not_future');
 	elsif autopost.timestamp_of(p_raw ->> 'remove_at') > autopost.now_ts()
 		+ autopost.setting_interval('delivery_retention_days') then
 		v_errors := v_errors || autopost.field_error('remove_at', 'is later than deliveries are kept',
-			'choose an earlier time, or raise the setting delivery_retention_days');
+			'choose an earlier time, or raise the setting delivery_retention_days', 'too_late');
 	end if;
 	if p_raw ?| autopost.thread_fields() then
 		v_errors := v_errors || autopost.thread_errors(p_raw, '', autopost.parts_of(p_raw -> 'media', 'array'));
@@ -27039,9 +28408,9 @@ CREATE FUNCTION autopost.planned_rows(p_workspace_id text, p_message_id uuid, p_
 -- Reads:   channels, channel_gates, deliveries.
 begin
 	return query
-	select f.channel, d, g.inflight
+	select f.channel, row(d.*)::autopost.deliveries, g.inflight
 	from (
-		select c.channel_id, c as channel from autopost.channels c
+		select c.channel_id, row(c.*)::autopost.channels as channel from autopost.channels c
 		where c.workspace_id = p_workspace_id
 		order by c.channel_id limit 1000) f
 	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = f.channel_id
@@ -27098,11 +28467,35 @@ $$;
 --
 
 CREATE FUNCTION autopost.policies_changed_at(p_workspace_id text) RETURNS timestamp with time zone
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: when an operator last changed a retry policy of the workspace; '-infinity' if never.
-select coalesce(max(l.ts), '-infinity') from autopost.admin_audit_log l
-where l.workspace_id = p_workspace_id and l.action = 'put_retry_policy'
+begin
+	return (select coalesce(max(l.ts), '-infinity') from autopost.admin_audit_log l
+	where l.workspace_id = p_workspace_id and l.action = 'put_retry_policy');
+end
+$$;
+
+
+--
+-- Name: policies_of(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.policies_of(p_workspace_id text) RETURNS TABLE(own boolean, version xid, platform text, code text, kind text, base_ms bigint, factor numeric, cap_ms bigint, ladder_ms bigint[], jitter numeric, max_attempts integer, costs_attempt boolean)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the policies of a workspace and of the installation, with the transaction that wrote them.
+-- Reads:   retry_policies, own_retry_policies.
+begin
+	return query
+	select true, o.xmin, o.platform, o.code, o.kind, o.base_ms, o.factor, o.cap_ms,
+		o.ladder_ms, o.jitter, o.max_attempts, o.costs_attempt
+	from autopost.own_retry_policies o where o.workspace_id = p_workspace_id;
+	return query
+	select false, r.xmin, r.platform, r.code, r.kind, r.base_ms, r.factor, r.cap_ms,
+		r.ladder_ms, r.jitter, r.max_attempts, r.costs_attempt
+	from autopost.retry_policies r;
+end
 $$;
 
 
@@ -27161,6 +28554,7 @@ declare
 	v_source autopost.list_sources_rows;
 	v_before jsonb;
 	v_after jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -27179,8 +28573,9 @@ begin
 	v_before := jsonb_build_object('next_poll_at', v_source.next_poll_at);
 	v_after := jsonb_build_object('next_poll_at', autopost.now_ts());
 	if not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.pull_cursors c
-		set next_poll_at = autopost.now_ts()
+		set next_poll_at = v_now
 		where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 		perform autopost.audit(p_workspace_id, 'poll_source_now', 'source:' || p_source_id, v_act, v_before, v_after);
 	end if;
@@ -27452,7 +28847,7 @@ begin
 		return;
 	end if;
 	with free as materialized (
-		select q as quota, q.subject, q.window_seconds, autopost.quota_left(q, v_now) as n
+		select row(q.*)::autopost.quotas as quota, q.subject, q.window_seconds, autopost.quota_left(row(q.*)::autopost.quotas, v_now) as n
 		from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = any (p_subjects) and q.counts = 'posts'
 	), claimed as materialized (
@@ -27795,21 +29190,24 @@ $$;
 --
 
 CREATE FUNCTION autopost.priced_posts(p_workspace_id text, p_ids uuid[]) RETURNS TABLE(n bigint, delivery_id uuid, attempt integer, channel_id text, auth_ref text, price bigint)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: for these deliveries, in order: the credential if it has a budget, and the price of the
 --          next attempt.
 -- Reads:   deliveries, channels, channel_auth, platforms, budgets.
-select u.n, d.delivery_id, d.attempt, d.channel_id, b.auth_ref, case when b.auth_ref is not null
-	then autopost.post_price(f, d.rendered_text, d.render_meta) end
-from unnest(p_ids) with ordinality u (id, n)
-cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id
-	and d.delivery_id = u.id limit 1) d
-cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, c) as auth_ref
-	from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
-join autopost.platforms f on f.platform = c.platform
-left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
-order by u.n
+begin
+	return query
+	select u.n, d.delivery_id, d.attempt, d.channel_id, b.auth_ref, case when b.auth_ref is not null
+		then autopost.post_price(row(f.*)::autopost.platforms, d.rendered_text, d.render_meta) end
+	from unnest(p_ids) with ordinality u (id, n)
+	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id
+		and d.delivery_id = u.id limit 1) d
+	cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref
+		from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
+	join autopost.platforms f on f.platform = c.platform
+	left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
+	order by u.n;
+end
 $$;
 
 
@@ -28013,7 +29411,7 @@ declare
 	v_end uuid;
 	v_ids uuid[];
 	v_messages uuid[];
-	v_count int;
+	v_gone uuid[];
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_before := autopost.kept_from('delivery_retention_days');
@@ -28040,15 +29438,17 @@ begin
 			order by e.ts
 			limit 1) t
 	)
-	delete from autopost.deliveries d
+	select array_agg(d.delivery_id) into v_gone
+	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 	and not exists (
 		select 1 from named t
 		where t.message_id = d.message_id and t.since <= coalesce(d.finished_at, d.updated_at) + v_kept)
 	and not (v_strict and exists (
 		select 1 from autopost.events e where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id));
-	get diagnostics v_count = row_count;
-	return jsonb_build_object('purged', v_count, 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
+	delete from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_gone);
+	return jsonb_build_object('purged', coalesce(cardinality(v_gone), 0), 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
 end
 $$;
 
@@ -28256,34 +29656,26 @@ CREATE FUNCTION autopost.purge_sealed_secrets(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: deletes up to 1,000 sealed secrets that were replaced 24 hours ago, and up to 1,000 links of
---          accounts that expired, with the secrets of apps in them.
+-- Purpose: deletes up to 1,000 sealed secrets that were replaced 24 hours ago.
 -- Returns: {"purged", "more"}.
--- Locks:   sealed_secrets, credential_links (skip locked).
--- Writes:  sealed_secrets, credential_links.
+-- Locks:   sealed_secrets (skip locked).
+-- Writes:  sealed_secrets.
 declare
 	v_purged int;
-	v_links int;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
+	v_now := autopost.now_ts();
 	delete from autopost.sealed_secrets s
 	using (
 		select x.auth_ref, x.version from autopost.sealed_secrets x
 		-- so that an operator can restore it
-		where x.workspace_id = p_workspace_id and x.retired_at <= autopost.now_ts() - interval '24 hours'
+		where x.workspace_id = p_workspace_id and x.retired_at <= v_now - interval '24 hours'
 		limit 1000
 		for update of x skip locked) old
 	where s.workspace_id = p_workspace_id and s.auth_ref = old.auth_ref and s.version = old.version;
 	get diagnostics v_purged = row_count;
-	delete from autopost.credential_links l
-	using (
-		select x.state_hash from autopost.credential_links x
-		where x.workspace_id = p_workspace_id and x.expires_at <= autopost.now_ts()
-		limit 1000
-		for update of x skip locked) old
-	where l.workspace_id = p_workspace_id and l.state_hash = old.state_hash;
-	get diagnostics v_links = row_count;
-	return jsonb_build_object('purged', v_purged + v_links, 'more', greatest(v_purged, v_links) = 1000);
+	return jsonb_build_object('purged', v_purged, 'more', v_purged = 1000);
 end
 $$;
 
@@ -28309,6 +29701,7 @@ declare
 	v_before timestamptz;
 	v_receipt timestamptz;
 	v_ids uuid[];
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_before := autopost.kept_from('delivery_retention_days');
@@ -28321,16 +29714,17 @@ begin
 		order by s.updated_at
 		limit 5000
 		for update skip locked) x;
+	v_now := autopost.now_ts();
 	delete from autopost.event_hashes h
-	where h.workspace_id = p_workspace_id and h.expires_at <= autopost.now_ts();
+	where h.workspace_id = p_workspace_id and h.expires_at <= v_now;
 	delete from autopost.drafts d
 	where d.workspace_id = p_workspace_id
-	and d.submitted_at < autopost.now_ts() - autopost.setting_interval('receipt_ttl_hours');
+	and d.submitted_at < v_now - autopost.setting_interval('receipt_ttl_hours');
 	delete from autopost.occurrences o
 	where o.workspace_id = p_workspace_id and o.status <> 'expected' and o.updated_at < v_before;
 	delete from autopost.moderation_presses p
 	where p.workspace_id = p_workspace_id and p.submission_id is null
-	and p.pressed_at < autopost.now_ts() - interval '1 day';
+	and p.pressed_at < v_now - interval '1 day';
 	delete from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = any (v_ids);
 	return jsonb_build_object('purged', coalesce(cardinality(v_ids), 0), 'more',
@@ -28585,7 +29979,7 @@ begin
 	select r.* into v_old from autopost.bot_rules r
 	where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id order by r.version desc limit 1;
 	perform autopost.check_new_id('rule_id', p_rule_id) where v_old.rule_id is null;
-	v_put := autopost.put_row(p_fields, v_fields,
+	v_put := autopost.put_row(autopost.bot_rule_given(p_fields), v_fields,
 		case when v_old.rule_id is not null then autopost.bot_rule_row(v_old) end);
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.bot_rule_errors(v_put -> 'after') end, p_dry_run);
@@ -28601,11 +29995,43 @@ begin
 			max_turns, response_template, buttons, next_state, created_at)
 		values (p_workspace_id, p_rule_id, v_version, v_new.enabled, coalesce(v_new.intent, ''), v_new.state,
 			jsonb_build_object('keywords', v_put -> 'after' -> 'keywords', 'mode', 'contains'), v_new.priority,
-			v_new.max_turns, v_new.response_template, nullif(v_new.buttons, '[]'), v_new.next_state, autopost.now_ts());
+			v_new.max_turns, v_new.response_template, v_new.buttons, v_new.next_state, autopost.now_ts());
 		perform autopost.audit(p_workspace_id, 'put_bot_rule', 'bot_rule:' || p_rule_id, v_act, v_answer -> 'before',
 			v_answer -> 'after' || jsonb_build_object('version', v_version));
 	end if;
 	return v_answer || jsonb_build_object('version', v_version);
+end
+$$;
+
+
+--
+-- Name: put_bot_rule_item(text, text, jsonb, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.put_bot_rule_item(p_workspace_id text, p_rule_id text, p_fields jsonb, p_operator text, p_reason text, p_dry_run boolean) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: put_bot_rule for a file, which describes the version that answers. A draft beside this
+--          version changes nothing. With enabled false the fields are a draft.
+-- Reads:   bot_rules.
+declare
+	v_old jsonb := (
+		select autopost.bot_rule_row(row(r.*)::autopost.bot_rules) from autopost.bot_rules r
+		where r.workspace_id = p_workspace_id and r.rule_id = p_rule_id and r.enabled
+			and p_fields -> 'enabled' is distinct from 'false');
+	v_seen jsonb;
+	v_answer jsonb;
+begin
+	if v_old is not null then
+		v_seen := autopost.put_answer(autopost.put_row(autopost.bot_rule_given(p_fields), autopost.bot_rule_fields(),
+			v_old), null, p_dry_run);
+		if v_seen ->> 'reason' = 'unchanged' then
+			return v_seen;
+		end if;
+	end if;
+	v_answer := autopost.put_bot_rule(p_workspace_id, p_rule_id, p_fields, p_operator, p_reason, p_dry_run);
+	return v_answer || case when v_answer -> 'applied' = 'true' and v_old is not null
+		then jsonb_build_object('before', v_seen -> 'before', 'after', v_seen -> 'after') else '{}' end;
 end
 $$;
 
@@ -28809,6 +30235,7 @@ CREATE FUNCTION autopost.put_draft(p_workspace_id text, p_draft_id uuid, p_field
 declare
 	v_draft autopost.drafts;
 	v_errors jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	if jsonb_typeof(p_fields) is distinct from 'object' or p_fields - '{payload,endpoint_id,version}'::text[] <> '{}' then
@@ -28829,8 +30256,9 @@ begin
 	elsif coalesce((p_fields ->> 'version')::numeric <> v_draft.version, false) then
 		return jsonb_build_object('applied', false, 'reason', 'changed', 'version', v_draft.version);
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.drafts d
-	set payload = coalesce(p_fields -> 'payload', d.payload), version = d.version + 1, updated_at = autopost.now_ts(),
+	set payload = coalesce(p_fields -> 'payload', d.payload), version = d.version + 1, updated_at = v_now,
 		endpoint_id = case when p_fields ? 'endpoint_id' then p_fields ->> 'endpoint_id' else d.endpoint_id end
 	where d.workspace_id = p_workspace_id and d.draft_id = p_draft_id;
 	return jsonb_build_object('applied', true, 'draft_id', p_draft_id, 'version', v_draft.version + 1);
@@ -29078,10 +30506,12 @@ begin
 		return autopost.put_alert_target(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	when 'moderation_chat' then
 		return autopost.put_moderation_chat(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
+	when 'bot_rule' then
+		return autopost.put_bot_rule_item(p_workspace_id, v_id, v_fields, p_operator, p_reason, p_dry_run);
 	else
 		perform autopost.raise_argument('items',
 			format('have the unknown kind %s', coalesce(p_item ->> 'kind', 'null')),
-			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, recurrence, alert_target or moderation_chat');
+			'use workspace, credential, group, template, channel, quota, budget, retry_policy, source, endpoint, webhook, recurrence, alert_target, moderation_chat or bot_rule');
 	end case;
 	return null;
 end
@@ -29389,6 +30819,9 @@ declare
 	v_recurrence autopost.recurrences;
 	v_added int;
 	v_now timestamptz;
+	v_ids uuid[];
+	v_instants timestamptz[];
+	v_expand_at timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('recurrence_id', p_recurrence_id is not null);
@@ -29400,10 +30833,15 @@ begin
 			then 'unknown_recurrence' else 'changed' end);
 	end if;
 	v_now := autopost.now_ts();
-	update autopost.occurrences o
-	set at = autopost.zoned_instant(v_recurrence.zone, o.local_at), updated_at = v_now
+	select array_agg(o.occurrence_id), array_agg(i.at) into v_ids, v_instants
+	from autopost.occurrences o
+	cross join lateral (select autopost.zoned_instant(v_recurrence.zone, o.local_at) as at) i
 	where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.status = 'expected' and not o.moved
-		and o.at <> autopost.zoned_instant(v_recurrence.zone, o.local_at);
+		and o.at <> i.at;
+	update autopost.occurrences o
+	set at = i.at, updated_at = v_now
+	from unnest(v_ids, v_instants) i (occurrence_id, at)
+	where o.workspace_id = p_workspace_id and o.occurrence_id = i.occurrence_id;
 	insert into autopost.occurrences (workspace_id, occurrence_id, recurrence_id, local_at, at, updated_at)
 	select p_workspace_id, autopost.new_id(), p_recurrence_id, x.local_at, x.at, v_now
 	from (
@@ -29412,19 +30850,20 @@ begin
 		where l.local_at > v_recurrence.expanded_to
 		order by i.at, l.local_at) x
 	where not exists (select 1 from autopost.occurrences o
-		where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id and o.at = x.at and not o.moved)
-	order by x.at
-	on conflict (workspace_id, recurrence_id, local_at) do nothing;
+		where o.workspace_id = p_workspace_id and o.recurrence_id = p_recurrence_id
+		and (o.at = x.at and not o.moved or o.local_at = x.local_at))
+	order by x.at;
 	get diagnostics v_added = row_count;
 	v_recurrence.expanded_to := greatest(v_recurrence.expanded_to, p_through, (select max(l.l)
 		from unnest(p_local) l (l)));
-	update autopost.recurrences r
-	set expanded_to = v_recurrence.expanded_to, last_error = p_error, expand_at = case
+	v_expand_at := case
 		when p_error is not null then v_now + interval '1 hour'
 		when not isfinite(v_recurrence.expanded_to) then 'infinity'
 		-- in the middle of what is stored
-		else v_now + (greatest(autopost.zoned_instant(r.zone, date_trunc('second', v_recurrence.expanded_to)), v_now)
-			- v_now) / 2 end
+		else v_now + (greatest(autopost.zoned_instant(v_recurrence.zone, date_trunc('second', v_recurrence.expanded_to)),
+			v_now) - v_now) / 2 end;
+	update autopost.recurrences r
+	set expanded_to = v_recurrence.expanded_to, last_error = p_error, expand_at = v_expand_at
 	where r.workspace_id = p_workspace_id and r.recurrence_id = p_recurrence_id;
 	perform autopost.arm_recurrence(p_workspace_id, p_recurrence_id);
 	return jsonb_build_object('applied', true, 'added', v_added);
@@ -29687,8 +31126,8 @@ CREATE FUNCTION autopost.put_retry_policy(p_workspace_id text, p_platform text, 
 --          "remedy"}].
 -- Raises:  AP001 for a wrong argument.
 -- Locks:   workspaces.
--- Reads:   platforms.
--- Writes:  retry_policies, admin_audit_log.
+-- Reads:   platforms, retry_policies.
+-- Writes:  own_retry_policies, admin_audit_log.
 declare
 	v_act jsonb;
 	v_rules jsonb;
@@ -29703,20 +31142,20 @@ begin
 	perform autopost.require_argument('code', p_code <> '');
 	perform autopost.check_new_id('code', p_code);
 	perform autopost.lock_configuration(p_workspace_id) where not p_dry_run;
-	v_rules := autopost.retry_policy_rules(autopost.inherited_policy(p_workspace_id, p_platform, p_code));
+	v_rules := autopost.retry_policy_rules(autopost.retry_policy(p_workspace_id, p_platform, p_code, true));
 	v_put := autopost.put_row(p_fields, v_rules, coalesce(
-		(select autopost.row_fields(to_jsonb(r), v_rules) from autopost.retry_policies r
+		(select autopost.row_fields(to_jsonb(r), v_rules) from autopost.own_retry_policies r
 			where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code),
 		autopost.default_fields(v_rules)));
 	v_put := v_put || jsonb_build_object('created', v_put -> 'before' = v_put -> 'defaults');
 	v_answer := autopost.put_answer(v_put, case when v_put -> 'errors' = '[]'
 		then autopost.retry_policy_errors(v_put -> 'after') end, p_dry_run);
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
-		delete from autopost.retry_policies r
+		delete from autopost.own_retry_policies r
 		where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code;
 		if v_put -> 'after' <> v_put -> 'defaults' then
 			v_new := jsonb_populate_record(null::autopost.retry_policies, v_put -> 'after');
-			insert into autopost.retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms, ladder_ms,
+			insert into autopost.own_retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms, ladder_ms,
 				jitter, max_attempts, costs_attempt)
 			values (p_workspace_id, p_platform, p_code, v_new.kind, v_new.base_ms, v_new.factor, v_new.cap_ms,
 				v_new.ladder_ms, v_new.jitter, v_new.max_attempts, v_new.costs_attempt);
@@ -29767,7 +31206,8 @@ begin
 		else autopost.field_fault(a.value, r.rule) end as fault) t
 	cross join lateral jsonb_array_elements(autopost.field_error(a.key, t.fault,
 		case t.fault when 'cannot be changed' then 'add another one, and disable this'
-			else autopost.field_remedy(r.rule) end)) e
+			else autopost.field_remedy(r.rule) end,
+		case t.fault when 'cannot be changed' then 'fixed' else autopost.field_code(a.value, r.rule) end)) e
 	where t.fault is not null and a.value is distinct from p_before -> a.key;
 	return jsonb_build_object('created', p_before is null, 'before', coalesce(p_before, '{}'), 'after', v_after,
 		'defaults', v_defaults, 'errors', v_errors);
@@ -29885,6 +31325,7 @@ declare
 	v_new autopost.pull_sources;
 	v_put jsonb;
 	v_answer jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -29916,8 +31357,9 @@ begin
 		insert into autopost.workspace_endpoints (workspace_id, endpoint_id, kind, source_id)
 		values (p_workspace_id, v_put -> 'after' ->> 'endpoint_id', 'pull_source', p_source_id)
 		on conflict (workspace_id, endpoint_id) do nothing;
+		v_now := autopost.now_ts();
 		update autopost.pull_cursors c
-		set next_poll_at = least(c.next_poll_at, autopost.now_ts()), failures = 0
+		set next_poll_at = least(c.next_poll_at, v_now), failures = 0
 		where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 		perform autopost.audit(p_workspace_id, 'put_source', 'source:' || p_source_id, v_act, v_answer -> 'before',
 			v_answer -> 'after');
@@ -30056,6 +31498,7 @@ declare
 	v_new autopost.users;
 	v_refused text;
 	v_before jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_all_workspaces();
 	perform autopost.take_turn('people') where not p_dry_run;
@@ -30078,10 +31521,11 @@ begin
 	if not p_dry_run and p_user_id is null then
 		v_new := autopost.add_user(v_new.email, v_new.name, v_new.password_hash, v_new.installation_owner);
 	elsif not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.users u
 		set email = v_new.email, name = v_new.name, language = v_new.language, enabled = v_new.enabled,
 			installation_owner = v_new.installation_owner, password_hash = v_new.password_hash,
-			updated_at = autopost.now_ts()
+			updated_at = v_now
 		where u.user_id = p_user_id;
 		delete from autopost.sessions s where s.user_id = p_user_id
 			and (not v_new.enabled or v_new.password_hash is distinct from v_old.password_hash);
@@ -30267,6 +31711,7 @@ declare
 	v_given jsonb := autopost.flat_fields(case when jsonb_typeof(p_fields) = 'object' then p_fields else '{}' end);
 	v_defaults jsonb := autopost.x_defaults() || (select jsonb_object_agg('templates.' || b.template_id, b.body)
 		from autopost.x_default_templates(p_workspace_id) b);
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -30280,8 +31725,9 @@ begin
 	v_answer := autopost.put_answer(v_put, autopost.x_config_errors(p_workspace_id, v_given), p_dry_run) - 'created';
 	if v_answer -> 'applied' = 'true' and not p_dry_run then
 		perform autopost.ensure_x_config(p_workspace_id);
+		v_now := autopost.now_ts();
 		update autopost.x_post_config c
-		set updated_at = autopost.now_ts(), config = autopost.nested_fields((
+		set updated_at = v_now, config = autopost.nested_fields((
 			select coalesce(jsonb_object_agg(f.key, f.value), '{}')
 			from jsonb_each(autopost.flat_fields(c.config) || v_given) f
 			where f.value <> 'null' and f.key not like 'templates.%'))
@@ -30361,6 +31807,55 @@ $$;
 
 
 --
+-- Name: queue_gauges(text, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.queue_gauges(p_workspace_id text, p_now timestamp with time zone) RETURNS TABLE(platform text, rate_group text, gate text, channels bigint, waiting bigint, due bigint, in_flight bigint, oldest timestamp with time zone)
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the rows of queue_metrics of one workspace.
+-- Reads:   as queue_metrics.
+begin
+	return query
+	select j.platform, j.rate_group, j.gate, count(*), sum(j.waiting)::bigint, sum(j.due)::bigint, sum(j.in_flight)::bigint,
+		min(j.oldest)
+	from (
+		select c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,
+			case when k.waiting = 0 then 'sending'
+				else autopost.gate_of(w.status, row(c.*)::autopost.channels, l.row, row(g.*)::autopost.channel_gates, k.oldest,
+					p_now) end as gate
+		from (
+			select u.channel_id, sum(u.waiting) as waiting, sum(u.due) as due, sum(u.in_flight) as in_flight,
+				min(u.oldest) as oldest
+			from (
+				select d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= p_now) as due, 0::bigint as in_flight,
+					min(d.due_at) as oldest
+				from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status <> 'sending'
+				group by d.channel_id
+				union all
+				select g.channel_id, 0, 0, g.inflight::bigint, null
+				from autopost.channel_gates g
+				where g.workspace_id = p_workspace_id and g.inflight > 0
+				union all
+				select d.channel_id, 0, 0, count(*), null
+				from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.phase = 'claimed'
+				group by d.channel_id) u
+			group by u.channel_id) k
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = k.channel_id
+		join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = k.channel_id
+		left join lateral (
+			select row(l.*)::autopost.platform_limits from autopost.platform_limits l
+			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
+			limit 1) l (row) on true) j
+	group by j.platform, j.rate_group, j.gate;
+end
+$$;
+
+
+--
 -- Name: queue_metrics(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -30372,50 +31867,27 @@ CREATE FUNCTION autopost.queue_metrics() RETURNS TABLE(workspace_id text, platfo
 --          sending if nothing waits) the number of channels, of waiting, due and in-flight
 --          deliveries, and the earliest due time. To bound the labels, all but the fifty workspaces
 --          with most deliveries, and all but the twenty largest groups of each, are summed up as
---          _other. Works across workspaces.
+--          _other. Works across the workspaces of served_workspaces.
 -- Reads:   deliveries, channels, platform_limits, channel_gates, workspaces, quotas, quota_uses,
 --          budgets.
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_all boolean;
+	v_id text;
+	v_rows jsonb[] := '{}';
 begin
 	perform autopost.enter_all_workspaces();
-	v_all := autopost.may_access('*');
+	for v_id in select w.id from autopost.workspaces_with_deliveries() w (id) loop
+		v_rows := v_rows || array(select to_jsonb(q) || jsonb_build_object('workspace_id', v_id)
+			from autopost.queue_gauges(v_id, v_now) q);
+	end loop;
 	return query
-	with counted as materialized (
-		select d.workspace_id, d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= v_now) as due,
-			0::bigint as in_flight, min(d.due_at) as oldest
-		from autopost.deliveries d
-		where d.phase in ('active', 'retry') and d.status <> 'sending'
-		group by d.workspace_id, d.channel_id
-		union all
-		select g.workspace_id, g.channel_id, 0, 0, g.inflight::bigint, null
-		from autopost.channel_gates g
-		where g.inflight > 0
-		union all
-		select d.workspace_id, d.channel_id, 0, 0, count(*), null
-		from autopost.deliveries d
-		where d.phase = 'claimed'
-		group by d.workspace_id, d.channel_id
-	), judged as materialized (
-		select k.workspace_id, c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,
-			case when k.waiting = 0 then 'sending'
-				else autopost.gate_of(w.status, c, l.row, g, k.oldest, v_now) end as gate
-		from (
-			select u.workspace_id, u.channel_id, sum(u.waiting)::bigint as waiting, sum(u.due)::bigint as due,
-				sum(u.in_flight)::bigint as in_flight, min(u.oldest) as oldest
-			from counted u
-			group by u.workspace_id, u.channel_id) k
-		join autopost.workspaces w on w.workspace_id = k.workspace_id
-		join autopost.channels c on c.workspace_id = k.workspace_id and c.channel_id = k.channel_id
-		join autopost.channel_gates g on g.workspace_id = k.workspace_id and g.channel_id = k.channel_id
-		left join lateral (
-			select l from autopost.platform_limits l
-			where l.workspace_id = k.workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
-				limit 1) l (row) on true
-		where v_all or autopost.may_access(k.workspace_id)
+	with judged as materialized (
+		select j.workspace_id, j.platform, j.rate_group, j.gate, j.channels, j.waiting, j.due, j.in_flight, j.oldest
+		from unnest(v_rows) r (row)
+		cross join lateral jsonb_to_record(r.row) j (workspace_id text, platform text, rate_group text, gate text,
+			channels bigint, waiting bigint, due bigint, in_flight bigint, oldest timestamptz)
 	), named as (
-		select j.platform, j.gate, j.waiting, j.due, j.in_flight, j.oldest,
+		select j.platform, j.gate, j.channels, j.waiting, j.due, j.in_flight, j.oldest,
 			case when p.place <= 50 then j.workspace_id else '_other' end as workspace_id,
 			case when p.place <= 50 and s.place <= 20 then j.rate_group else '_other' end as rate_group
 		from judged j
@@ -30430,9 +31902,8 @@ begin
 			from judged x group by x.workspace_id, x.platform, x.rate_group) s
 			on s.workspace_id = j.workspace_id and s.platform = j.platform and s.rate_group = j.rate_group
 	)
-	select n.workspace_id, n.platform, n.rate_group, n.gate, count(*), sum(n.waiting)::bigint, sum(n.due)::bigint,
-		sum(n.in_flight)::bigint,
-		nullif(min(n.oldest), 'infinity')
+	select n.workspace_id, n.platform, n.rate_group, n.gate, sum(n.channels)::bigint, sum(n.waiting)::bigint,
+		sum(n.due)::bigint, sum(n.in_flight)::bigint, nullif(min(n.oldest), 'infinity')
 	from named n
 	group by n.workspace_id, n.platform, n.rate_group, n.gate;
 end
@@ -30503,10 +31974,11 @@ begin
 		from wanted w
 		join unnest(p_events) e on e.ts = w.ts and e.id = w.id
 		left join lateral (
-			select c from autopost.channels c
+			select row(c.*)::autopost.channels from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = e.channel_id limit 1) c (channel) on true
 	)
-	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
+	insert into autopost.webhook_sends -- citus: ok, only a concurrent call of the same events makes the count too high
+		(workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
 		created_at)
 	select p_workspace_id, h.webhook_id, b.id, b.event_type, b.ts, b.body, v_now, v_now
 	from bodies b
@@ -30517,11 +31989,15 @@ begin
 	if v_completers = '{}' then
 		return v_queued;
 	end if;
-	insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
+	insert into autopost.webhook_sends -- citus: ok, only a concurrent call of the same events makes the count too high
+		(workspace_id, webhook_id, event_id, event_type, event_at, body, due_at,
 		created_at)
 	select p_workspace_id, l.webhook_id, p.event_id, l.event_type, p.finished_at, p.body, v_now, v_now
 	from autopost.completed_posts(p_workspace_id, p_events, v_completers) p
 	join autopost.listeners(p_workspace_id, p_webhook_id, '{post.completed}') l on l.since <= p.finished_at
+	where not exists (
+		select 1 from autopost.webhook_sends s
+		where s.workspace_id = p_workspace_id and s.webhook_id = l.webhook_id and s.event_id = p.event_id)
 	order by p.finished_at, p.event_id, l.webhook_id
 	on conflict (workspace_id, webhook_id, event_id) do nothing;
 	get diagnostics v_completed = row_count;
@@ -30655,7 +32131,7 @@ begin
 	return (
 		select max(p_from + make_interval(secs => q.window_seconds) * greatest(0,
 			ceil((p_sends * case q.counts when 'posts' then least(p_posts, q.max_sends) else 1 end
-				- greatest(0, autopost.quota_left(q, p_from))) / q.max_sends))::int)
+				- greatest(0, autopost.quota_left(row(q.*)::autopost.quotas, p_from))) / q.max_sends))::int)
 		from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = p_subject);
 end
@@ -30679,12 +32155,12 @@ begin
 		cross join lateral (
 			select s.used_at
 			from (
-				select u.used_at, sum(autopost.quota_weight(q, u.posts))
+				select u.used_at, sum(autopost.quota_weight(row(q.*)::autopost.quotas, u.posts))
 					over (order by u.used_at desc rows unbounded preceding) as n
 				from autopost.quota_uses u
 				where u.workspace_id = p_workspace_id and u.subject = p_subject
 					and u.used_at > p_now - make_interval(secs => q.window_seconds)) s
-			where s.n > q.max_sends - autopost.quota_weight(q, p_posts)
+			where s.n > q.max_sends - autopost.quota_weight(row(q.*)::autopost.quotas, p_posts)
 			order by s.used_at desc
 			limit 1) u
 		where q.workspace_id = p_workspace_id and q.subject = p_subject);
@@ -30821,15 +32297,18 @@ $$;
 --
 
 CREATE FUNCTION autopost.quotas_shown(p_workspace_id text) RETURNS TABLE(subject text, window_seconds integer, max_sends integer, counts text, used integer, free_at timestamp with time zone)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the rows of list_quotas.
 -- Reads:   quotas, quota_uses.
-select q.subject, q.window_seconds, q.max_sends, q.counts, q.max_sends - autopost.quota_left(q, n.at),
-	autopost.quota_free_at(p_workspace_id, q.subject, 1, n.at)
-from autopost.quotas q
-cross join (select autopost.now_ts() as at) n
-where q.workspace_id = p_workspace_id
+begin
+	return query
+	select q.subject, q.window_seconds, q.max_sends, q.counts, q.max_sends - autopost.quota_left(row(q.*)::autopost.quotas, n.at),
+		autopost.quota_free_at(p_workspace_id, q.subject, 1, n.at)
+	from autopost.quotas q
+	cross join (select autopost.now_ts() as at) n
+	where q.workspace_id = p_workspace_id;
+end
 $$;
 
 
@@ -31057,7 +32536,7 @@ begin
 	select grp.platform, grp.rate_group, autopost.group_ready_at(grp.ready_at, l.row, v_ahead)
 	from grp
 	left join lateral (
-		select l from autopost.platform_limits l
+		select row(l.*)::autopost.platform_limits from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id and l.platform = grp.platform
 			and l.rate_group = grp.rate_group limit 1) l (row) on true;
 end
@@ -31214,7 +32693,8 @@ begin
 		autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
 	v_now := autopost.now_ts();
 	with armed as materialized (
-		select r.workspace_id, r.platform, r.ready_at from autopost.armed_parts(p_capacity) r
+		select r.workspace_id, r.platform, min(r.ready_at) as ready_at from autopost.armed_parts(p_capacity) r
+		group by r.workspace_id, r.platform
 	), ready as materialized (
 		select a.workspace_id, jsonb_agg(a.platform order by a.platform) as platforms from armed a
 		where a.ready_at <= v_now
@@ -31325,7 +32805,7 @@ begin
 			c.posting_window,
 			case when c.enabled then coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until,
 				case when c.effective_rps > 0 then c.next_allowed_at end), '-infinity') else 'infinity' end as not_before,
-			autopost.is_held(c, g.ready_at, autopost.now_ts()) as held
+			autopost.is_held(row(c.*)::autopost.channels, g.ready_at, autopost.now_ts()) as held
 		from autopost.channel_gates g
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = g.channel_id
 		where g.workspace_id = p_workspace_id and g.channel_id = any (v_doubtful)
@@ -31731,6 +33211,7 @@ CREATE FUNCTION autopost.record_credential_check(p_workspace_id text, p_auth_ref
 -- Writes:  credential_health.
 declare
 	v_health autopost.credential_health;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('check', jsonb_typeof(p_check) = 'object');
@@ -31741,8 +33222,9 @@ begin
 	if v_health.auth_ref is null then
 		return '{"applied": false, "reason": "unknown"}';
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.credential_health h
-	set checked_at = autopost.now_ts(), account = coalesce(p_check ->> 'account', h.account),
+	set checked_at = v_now, account = coalesce(p_check ->> 'account', h.account),
 		rights = coalesce(p_check -> 'rights', h.rights),
 		error = case when p_check ? 'error' then autopost.normalised_error(p_check -> 'error') when h.lost_at is null
 			and h.failures = 0 then null else h.error end
@@ -31858,14 +33340,16 @@ CREATE FUNCTION autopost.record_refresh_failure(p_workspace_id text, p_health au
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_policy autopost.retry_policies;
+	v_delay interval;
 begin
 	v_policy := (select autopost.retry_policy(p_workspace_id, b.platform, p_error ->> 'code')
 		from autopost.credential_bindings b
 		where b.workspace_id = p_workspace_id and b.auth_ref = p_health.auth_ref);
+	v_delay := autopost.retry_delay(v_policy, p_health.failures + 1, (p_error ->> 'retry_after_ms')::numeric,
+		random()::numeric);
 	update autopost.credential_health h
 	set failures = h.failures + 1, error = autopost.normalised_error(p_error), lease_token = null, lease_until = null,
-		next_refresh_at = v_now + autopost.retry_delay(v_policy, h.failures + 1,
-			(p_error ->> 'retry_after_ms')::numeric, random()::numeric)
+		next_refresh_at = v_now + v_delay
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_health.auth_ref;
 end
 $$;
@@ -31917,6 +33401,7 @@ declare
 	v_slot timestamptz;
 	v_lease timestamptz;
 	v_holds boolean;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('delivery_id', p_delivery_id is not null),
@@ -31940,9 +33425,10 @@ begin
 		v_lease := case when v_holds then greatest(v_delivery.sending_lease_until,
 			greatest(v_slot, autopost.now_ts()) + autopost.setting_interval('sending_lease_seconds'))
 				else v_delivery.sending_lease_until end;
+		v_now := autopost.now_ts();
 		update autopost.deliveries d
 		set render_meta = autopost.with_progress(d.render_meta, v_step), sending_lease_until = v_lease,
-			updated_at = autopost.now_ts()
+			updated_at = v_now
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	end if;
 	if not coalesce(v_holds, false) then
@@ -31975,7 +33461,7 @@ begin
 	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, coalesce(a.auth_ref, c.auth_ref), m.value ->> 'type',
 		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
 	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
-	join autopost.platforms p on autopost.upload_policy(p, m.value ->> 'type') = 'url_allowed'
+	join autopost.platforms p on autopost.upload_policy(row(p.*)::autopost.platforms, m.value ->> 'type') = 'url_allowed'
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
 	left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 	where p_post -> 'urls' ? (m.value ->> 'blob_ref')
@@ -32101,7 +33587,7 @@ CREATE FUNCTION autopost.recover_sending_leases(p_workspace_id text, p_now times
 --          clock_observers.
 declare
 	v_now timestamptz;
-	v_silence interval := autopost.run_silence();
+	v_silent text[];
 	v_ids uuid[];
 	v_delivery autopost.deliveries;
 	v_channel autopost.channels;
@@ -32115,13 +33601,13 @@ begin
 		return '{"recovered": 0, "unknown": 0, "dead": 0, "waiting": "clock"}';
 	end if;
 	v_now := autopost.deciding_now(p_now);
+	v_silent := autopost.silent_runs(v_now);
 	perform autopost.end_silent_leases(p_workspace_id, v_now);
 	select array_agg(x.delivery_id) into v_ids
 	from (
 		select d.delivery_id from autopost.in_flight(p_workspace_id) d
-		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
 		where d.status = 'sending'
-		and (d.sending_lease_until <= v_now or r.seen_at <= v_now - v_silence)
+		and (d.sending_lease_until <= v_now or d.claimed_by = any (v_silent))
 		limit 500) x;
 	if v_ids is null then
 		return '{"recovered": 0, "unknown": 0, "dead": 0}';
@@ -32129,9 +33615,8 @@ begin
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
 	for v_delivery in
 		select d.* from autopost.deliveries d
-		left join autopost.dispatch_runs r on r.run_id = d.claimed_by
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and d.status = 'sending'
-		and (d.sending_lease_until <= v_now or r.seen_at <= v_now - v_silence)
+		and (d.sending_lease_until <= v_now or d.claimed_by = any (v_silent))
 		order by d.channel_id, d.delivery_id
 	loop
 		select c.* into v_channel from autopost.channels c
@@ -32251,15 +33736,16 @@ CREATE FUNCTION autopost.recurrence_workspaces(p_by timestamp with time zone, p_
 --          expanded yet is looked at again until it is.
 -- Reads:   recurrences, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.served_workspaces();
 begin
 	return query
 	select w.workspace_id
 	from autopost.workspaces w
-	where w.status = 'active' and (v_all or autopost.may_access(w.workspace_id))
+	where w.status = 'active' and (v_mine is null or w.workspace_id = any (v_mine))
 	and exists (
 		select 1 from autopost.recurrences r
-		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by)
+		where r.workspace_id = w.workspace_id and r.enabled and r.next_at <= p_by
+			and (v_mine is null or r.workspace_id = any (v_mine)))
 	limit p_limit;
 end
 $$;
@@ -32270,15 +33756,18 @@ $$;
 --
 
 CREATE FUNCTION autopost.recurrences_of(p_workspace_id text, p_message_ids uuid[]) RETURNS TABLE(message_id uuid, recurrence_id uuid)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $_$
 -- Purpose: the recurrences of those messages that one made.
 -- Reads:   messages, occurrences.
-select m.message_id, o.recurrence_id
-from autopost.messages m
-join autopost.occurrences o on o.workspace_id = p_workspace_id
-	and o.occurrence_id = substring(m.source_ref from '^occurrence:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
-where m.workspace_id = p_workspace_id and m.message_id = any (p_message_ids)
+begin
+	return query
+	select m.message_id, o.recurrence_id
+	from autopost.messages m
+	join autopost.occurrences o on o.workspace_id = p_workspace_id
+		and o.occurrence_id = substring(m.source_ref from '^occurrence:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
+	where m.workspace_id = p_workspace_id and m.message_id = any (p_message_ids);
+end
 $_$;
 
 
@@ -32558,39 +34047,53 @@ $$;
 
 
 --
--- Name: release_capacity(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: release_capacity(text, text[], integer[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.release_capacity(p_workspace_id text, p_freed jsonb) RETURNS void
+CREATE FUNCTION autopost.release_capacity(p_workspace_id text, p_channel_ids text[], p_counts integer[], p_posts text[]) RETURNS void
     LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
--- Purpose: lowers the counts in flight of locked gates and keeps the newest post of each channel. A
---          gate that was full opens for its next due row, with a wake-up. The gate of any other
---          channel already has the time of its next due row. p_freed: {channel_id: [ended
---          deliveries, provider_message_id]}.
+-- Purpose: lowers the counts in flight of these channels, which are in order, and keeps the newest
+--          post of each. A gate that was full opens for its next due row, with a wake-up. The gate of
+--          any other channel already has the time of its next due row. The channels are locked.
+-- Locks:   channel_gates (channel_id).
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
-	v_now timestamptz := autopost.now_ts();
-	v_channels text[] := array(select k.key from jsonb_object_keys(p_freed) k (key));
-	v_ready jsonb;
-	v_opened boolean;
+	v_now timestamptz;
+	v_ready timestamptz[];
+	v_full int[]; -- index of each full channel
+	v_place int;
+	v_due timestamptz;
+	v_opened boolean := false;
 begin
-	select jsonb_object_agg(r.channel_id, least(r.due_at, r.ready_at)), bool_or(r.due_at < r.ready_at) into v_ready,
-		v_opened
-	from (
-		select g.channel_id, g.ready_at, case when g.ready_at > v_now
-			and g.inflight >= c.max_parallel then autopost.next_due(p_workspace_id, g.channel_id) end as due_at
-		from unnest(v_channels) u (channel_id)
-		cross join lateral (select g.* from autopost.channel_gates g
-			where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-		cross join lateral (select c.max_parallel from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c) r;
+	select array_agg(g.ready_at order by u.n),
+		array_agg(u.n::int order by u.n) filter (where g.inflight >= c.max_parallel)
+	into v_ready, v_full
+	from unnest(p_channel_ids) with ordinality u (channel_id, n)
+	cross join lateral (
+		select c.max_parallel from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	cross join lateral (
+		select g.inflight, g.ready_at from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1
+		for no key update of g) g;
+	v_now := autopost.now_ts();
+	foreach v_place in array coalesce(v_full, '{}') loop
+		continue when v_ready[v_place] <= v_now;
+		v_due := autopost.next_due(p_workspace_id, p_channel_ids[v_place]);
+		continue when v_due >= v_ready[v_place];
+		v_ready[v_place] := v_due;
+		v_opened := true;
+	end loop;
 	update autopost.channel_gates g
-	set inflight = g.inflight - (p_freed -> g.channel_id ->> 0)::int,
-		ready_at = (v_ready ->> g.channel_id)::timestamptz,
-		last_provider_message_id = p_freed -> g.channel_id ->> 1
-	where g.workspace_id = p_workspace_id and g.channel_id = any (v_channels);
+	set inflight = g.inflight - u.places, ready_at = u.ready_at, last_provider_message_id = u.post
+	from autopost.gate_changes(p_channel_ids, p_counts, v_ready, p_posts) u
+	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
 	if v_opened then
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
@@ -32658,13 +34161,16 @@ CREATE FUNCTION autopost.release_lost(p_workspace_id text, p_run_id text, p_know
 --          claim can commit and its answer be lost; while the run is alive, its lease would have to
 --          expire first. p_known: the tokens of all claims in flight of the run in this workspace.
 --          Call it only while no claim of the run is running there, because the tokens of a running
---          claim are not known yet. A delivery with a started call stays: its outcome is unknown.
--- Returns: {"applied": true, "released": n}, at most 1000 of each kind. It stops if it would wait
---          for a lock longer than its caller waits for the answer.
+--          claim are not known yet. A delivery with a started call stays: this request may be
+--          late, and the call running.
+-- Returns: {"applied": true, "released": n, "started": [{"delivery_id", "claim_token"}]}, at most 1000
+--          of each kind. The caller commits each started one that it still does not know as not
+--          called. It stops if it would wait for a lock longer than its caller waits for the answer.
 -- Locks:   channels, deliveries, channel_gates; post_acts with skip locked.
 -- Writes:  deliveries, channel_gates, post_acts, events (released).
 declare
 	v_deliveries int;
+	v_started jsonb;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('run_id', p_run_id <> ''),
@@ -32675,7 +34181,13 @@ begin
 			and d.claim_token <> all (p_known)
 		order by d.claimed_at
 		limit 1000), 'answer_lost') ->> 'released';
-	return jsonb_build_object('applied', true, 'released',
+	select coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token)), '[]')
+	into v_started
+	from (select d.delivery_id, d.claim_token from autopost.in_flight(p_workspace_id) d
+		where d.status = 'sending' and d.claimed_by = p_run_id and d.call_begun_at is not null
+			and d.claim_token <> all (p_known)
+		limit 1000) d;
+	return jsonb_build_object('applied', true, 'started', v_started, 'released',
 		v_deliveries + autopost.release_lost_acts(p_workspace_id, p_run_id, p_known));
 end
 $$;
@@ -33388,7 +34900,7 @@ begin
 	v_payload := autopost.normalize_payload(autopost.edited_payload(v_payload, p_changes));
 	select array_agg(w.way::text), coalesce(jsonb_agg(autopost.rendering_choice(w.way)), '[]') into v_keys, v_choices
 	from (
-		select distinct autopost.rendering_of(v_payload, c) as way from autopost.deliveries d
+		select distinct autopost.rendering_of(v_payload, row(c.*)::autopost.channels) as way from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids)) w;
 	select s.* into v_show from autopost.show_post(p_workspace_id, v_payload, v_tags, v_choices) s;
@@ -33399,7 +34911,7 @@ begin
 			when p.takes = 'videos' and x.meta @? '$.steps[*] ? (@.comment == true)' and p_changes ? 'first_comment'
 				then jsonb_build_object('refusal', format('%s takes no edit of a first comment: edit it there by hand',
 					p.platform))
-			when autopost.delivery_layout(x.meta, p) <> autopost.delivery_layout(d.render_meta, p)
+			when autopost.delivery_layout(x.meta, row(p.*)::autopost.platforms) <> autopost.delivery_layout(d.render_meta, row(p.*)::autopost.platforms)
 				then '{"refusal": "the new text does not fit the sent messages: keep their number and form, or delete the post and send it again"}'
 			when not x.meta @? '$.steps[*] ? (@.text == true)'
 				then '{"refusal": "the post has no text to edit: delete it and send it again"}'
@@ -33411,7 +34923,7 @@ begin
 		from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		join autopost.platforms p on p.platform = c.platform
-		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, c)::text) as n) n
+		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, row(c.*)::autopost.channels)::text) as n) n
 		cross join lateral (select case when d.render_meta ? 'comment_failed'
 			then autopost.without_comment(v_show.metas[n.n]) else v_show.metas[n.n] end as meta) x
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
@@ -33808,6 +35320,48 @@ $$;
 
 
 --
+-- Name: replace_late_slots(text, uuid[], jsonb, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.replace_late_slots(p_workspace_id text, p_ids uuid[], p_tokens jsonb, p_before timestamp with time zone, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: gives the late ones of these claims their next slots: those with a slot before p_before, started
+--          or not, and unstarted ones with a slot beyond the horizon of any claim, because the clock was
+--          put back since. A started call waits for a slot at any distance. All rows are locked.
+-- Writes:  deliveries, channels, platform_limits.
+declare
+	v_horizon interval := autopost.slot_horizon();
+	v_late record;
+	v_slots jsonb := '{}';
+begin
+	for v_late in
+		select l.begun, array_agg(l.delivery_id order by l.send_at, l.delivery_id) as ids
+		from (
+			select u.id as delivery_id, d.send_at, d.call_begun_at is not null as begun
+			from unnest(p_ids) u (id)
+			cross join lateral (
+				select d.send_at, d.call_begun_at, d.status, d.claim_token, d.sending_lease_until from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			where (d.send_at < p_before or d.send_at > p_now + v_horizon) and d.status = 'sending'
+				and d.claim_token = p_tokens ->> u.id::text
+			and d.sending_lease_until > p_now) l
+		where l.send_at < p_before or not l.begun
+		group by l.begun
+		order by l.begun desc
+	loop
+		v_slots := v_slots || autopost.retake_slots(p_workspace_id, v_late.ids, p_now, not v_late.begun,
+			case when v_late.begun then 315360000000000 else extract(epoch from v_horizon) * 1000000 end::bigint);
+	end loop;
+	update autopost.deliveries d
+	set send_at = autopost.instant_of(v_slots ->> d.delivery_id::text)
+	where d.workspace_id = p_workspace_id
+		and d.delivery_id = any (array(select k.key::uuid from jsonb_object_keys(v_slots) k (key)));
+end
+$$;
+
+
+--
 -- Name: replace_obstacle(text, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -33958,6 +35512,7 @@ declare
 	v_old autopost.submissions;
 	v_id uuid;
 	v_results jsonb := '[]';
+	v_now timestamptz;
 begin
 	for v_old in
 		select s.* from autopost.submissions s
@@ -33968,8 +35523,9 @@ begin
 			autopost.timestamp_of(v_old.raw_payload ->> 'scheduled_for'),
 				autopost.timestamp_of(v_old.raw_payload ->> 'remove_at')),
 			v_old.channels, p_meta ->> 'operator', p_run_id);
+		v_now := autopost.now_ts();
 		update autopost.submissions s
-		set status = 'skipped', updated_at = autopost.now_ts()
+		set status = 'skipped', updated_at = v_now
 		where s.workspace_id = p_workspace_id and s.submission_id = v_old.submission_id;
 		perform autopost.note_submission(v_old, 'submission_skipped', p_meta || jsonb_build_object('replaced_by',
 			v_id));
@@ -34153,10 +35709,10 @@ CREATE FUNCTION autopost.replaceable(p_workspace_id text, p_message_id uuid) RET
 -- Reads:   deliveries, channels, post_acts.
 begin
 	return query
-	select d, c, autopost.move_obstacle(d), (
+	select row(d.*)::autopost.deliveries, row(c.*)::autopost.channels, autopost.move_obstacle(row(d.*)::autopost.deliveries), (
 		select a.due_at from autopost.post_acts a
 		where a.workspace_id = p_workspace_id and a.delivery_id = d.delivery_id and a.status = 'queued'
-			and autopost.came_with_its_post(a)
+			and autopost.came_with_its_post(row(a.*)::autopost.post_acts)
 		limit 1)
 	from autopost.deliveries d
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
@@ -34189,7 +35745,7 @@ declare
 begin
 	if p_ids is null and not p_failed_only then
 		v_events := array(
-			select e from autopost.events e
+			select row(e.*)::autopost.events from autopost.events e
 			where e.workspace_id = p_workspace_id and e.ts >= lower(p_when) and e.ts < upper(p_when)
 			order by e.ts, e.id
 			limit 5000);
@@ -34528,16 +36084,16 @@ begin
 				where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 			where not v_refused ? u.id::text
 			order by u.n
-			returning act_id, delivery_id, message_id, channel_id, (select x.attempt from autopost.deliveries x
-				where x.workspace_id = p_workspace_id and x.delivery_id = post_acts.delivery_id) as attempt
+			returning act_id, delivery_id, message_id, channel_id
 		), logged as (
 			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt,
 				result, meta)
 			select p_workspace_id, autopost.new_id(), m.delivery_id, m.message_id, m.channel_id, v_now, 'act_requested',
-				m.attempt, 'ok',
+				d.attempt, 'ok',
 				autopost.redact(jsonb_strip_nulls(v_meta || jsonb_build_object('act_id', m.act_id, 'kind', p_kind, 'at',
 					p_at)))
 			from made m
+			join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = m.delivery_id
 		)
 		select coalesce(jsonb_object_agg(m.delivery_id, m.act_id), '{}') into v_acts from made m;
 		perform pg_notify('autopost_wake', 'acts') where v_acts <> '{}' and v_due <= v_now;
@@ -34695,12 +36251,12 @@ begin
 			d.delivery_id)), '[]'))
 		from autopost.deliveries d
 		cross join lateral (
-			select c from autopost.channels c
+			select row(c.*)::autopost.channels as channel from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) x
 		cross join lateral (
-			select autopost.requeue_obstacle(p_workspace_id, d,
-				case when d.channel_id = any (p_resumed) then jsonb_populate_record(x.c, autopost.resumed())
-					else x.c end) as reason) o
+			select autopost.requeue_obstacle(p_workspace_id, row(d.*)::autopost.deliveries,
+				case when d.channel_id = any (p_resumed) then jsonb_populate_record(x.channel, autopost.resumed())
+					else x.channel end) as reason) o
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
 end
 $$;
@@ -34917,6 +36473,8 @@ CREATE FUNCTION autopost.reset_credential(p_workspace_id text, p_auth_ref text) 
 --          running renewal comes too late.
 -- Locks:   credential_health.
 -- Writes:  credential_health, sealed_secrets, alerts.
+declare
+	v_now timestamptz;
 begin
 	update autopost.credential_health h
 	set last_version = h.last_version + 1, valid_until = null, refreshed_at = null, next_refresh_at = null,
@@ -34924,7 +36482,8 @@ begin
 		checked_at = null, account = null, rights = '[]', error = null, lost_at = null, lost_version = null,
 			lost_source = null, warned_until = null
 	where h.workspace_id = p_workspace_id and h.auth_ref = p_auth_ref;
-	update autopost.sealed_secrets s set retired_at = autopost.now_ts()
+	v_now := autopost.now_ts();
+	update autopost.sealed_secrets s set retired_at = v_now
 	where s.workspace_id = p_workspace_id and s.auth_ref = p_auth_ref and s.retired_at is null;
 	perform autopost.end_alert(p_workspace_id, 'auth_lost', 'credential:' || p_auth_ref);
 end
@@ -34944,18 +36503,23 @@ CREATE FUNCTION autopost.resolve_api_key(p_secret_hash text) RETURNS jsonb
 --          should record the use}; null without such a key.
 -- Reads:   secret_lookup, api_keys.
 declare
-	v_answer jsonb;
+	v_of record;
+	v_key autopost.api_keys;
 begin
 	perform autopost.enter_all_workspaces();
-	select jsonb_build_object('workspace_id', k.workspace_id, 'key_id', k.key_id, 'name', k.name, 'role', k.role,
-		'scopes', k.scopes,
-		'unseen', autopost.is_unseen(k)) into v_answer
-	from autopost.secret_lookup l
-	join autopost.api_keys k on k.workspace_id = l.workspace_id and k.key_id = l.subject_id::uuid
-	where l.kind = 'api_key' and l.secret_hash = p_secret_hash and k.enabled
-	and (k.expires_at is null or k.expires_at > autopost.now_ts())
-	and autopost.may_access(l.workspace_id);
-	return v_answer;
+	select l.workspace_id, l.subject_id::uuid as key_id into v_of from autopost.secret_lookup l
+	where l.kind = 'api_key' and l.secret_hash = p_secret_hash;
+	if not found or not autopost.may_access(v_of.workspace_id) then
+		return null;
+	end if;
+	select k.* into v_key from autopost.api_keys k
+	where k.workspace_id = v_of.workspace_id and k.key_id = v_of.key_id and k.enabled
+	and (k.expires_at is null or k.expires_at > autopost.now_ts());
+	if not found then
+		return null;
+	end if;
+	return jsonb_build_object('workspace_id', v_key.workspace_id, 'key_id', v_key.key_id, 'name', v_key.name, 'role',
+		v_key.role, 'scopes', v_key.scopes, 'unseen', autopost.is_unseen(v_key));
 end
 $$;
 
@@ -34975,21 +36539,25 @@ CREATE FUNCTION autopost.resolve_endpoint(p_kind text, p_secret_hash text) RETUR
 --          without a bot.
 -- Reads:   secret_lookup, workspace_endpoints, workspaces, credential_bindings.
 declare
+	v_of record;
 	v_answer jsonb;
 begin
 	perform autopost.enter_all_workspaces();
+	select l.workspace_id, l.subject_id into v_of from autopost.secret_lookup l
+	where l.kind = p_kind and l.secret_hash = p_secret_hash;
+	if not found or not autopost.may_access(v_of.workspace_id) then
+		return null;
+	end if;
 	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes',
 		e.max_payload_bytes)
 		|| case when p_kind = 'bot_webhook' then jsonb_build_object('platform', b.platform) else '{}' end
 	into v_answer
-	from autopost.secret_lookup l
-	join autopost.workspace_endpoints e on e.workspace_id = l.workspace_id and e.endpoint_id = l.subject_id
-	join autopost.workspaces w on w.workspace_id = l.workspace_id
-	left join autopost.credential_bindings b on b.workspace_id = l.workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
+	from autopost.workspace_endpoints e
+	join autopost.workspaces w on w.workspace_id = v_of.workspace_id
+	left join autopost.credential_bindings b on b.workspace_id = v_of.workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
 		and b.platform in ('telegram', 'max')
-	where l.kind = p_kind and l.secret_hash = p_secret_hash
-	and e.enabled and w.status <> 'disabled' and (p_kind <> 'bot_webhook' or b.platform is not null)
-	and autopost.may_access(l.workspace_id);
+	where e.workspace_id = v_of.workspace_id and e.endpoint_id = v_of.subject_id
+	and e.enabled and w.status <> 'disabled' and (p_kind <> 'bot_webhook' or b.platform is not null);
 	return v_answer;
 end
 $$;
@@ -35014,8 +36582,10 @@ declare
 	v_session autopost.sessions;
 	v_user autopost.users;
 	v_now timestamptz := autopost.now_ts();
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	select s.* into v_session from autopost.sessions s
 	where s.token_hash = p_token_hash and s.expires_at > v_now
 		and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > v_now
@@ -35036,7 +36606,7 @@ begin
 				coalesce(nullif(w.name, ''), w.workspace_id), 'role', m.role) order by m.workspace_id), '[]')
 			from autopost.memberships m
 			join autopost.workspaces w on w.workspace_id = m.workspace_id
-			where m.user_id = v_user.user_id and autopost.may_access(m.workspace_id)));
+			where m.user_id = v_user.user_id and (v_mine is null or m.workspace_id = any (v_mine))));
 end
 $$;
 
@@ -35066,6 +36636,9 @@ begin
 	perform autopost.require_argument('signed_at', isfinite(p_signed_at)),
 		autopost.require_argument('workspace_id', p_workspace_id is not null),
 		autopost.require_argument('endpoint_id', p_endpoint_id is not null);
+	if not autopost.may_access(p_workspace_id) then
+		return null;
+	end if;
 	select jsonb_build_object('workspace_id', e.workspace_id, 'endpoint_id', e.endpoint_id, 'max_payload_bytes',
 		e.max_payload_bytes,
 		'skew_seconds', round(extract(epoch from v_now - p_signed_at)), 'tolerance_seconds',
@@ -35074,16 +36647,15 @@ begin
 		'auth_refs', coalesce(k.auth_refs, '[]'), 'bound', coalesce(k.bound, '[]'))
 	into v_answer
 	from autopost.workspace_endpoints e
-	join autopost.workspaces w on w.workspace_id = e.workspace_id
+	join autopost.workspaces w on w.workspace_id = p_workspace_id
 	cross join lateral (
 		select jsonb_agg(b.auth_ref order by b.auth_ref <> e.signing_ref) as auth_refs,
-			jsonb_agg(autopost.credential_of(e.workspace_id, b.auth_ref) order by b.auth_ref <> e.signing_ref) as bound
+			jsonb_agg(autopost.credential_of(p_workspace_id, b.auth_ref) order by b.auth_ref <> e.signing_ref) as bound
 		from autopost.credential_bindings b
-		where b.workspace_id = e.workspace_id and b.platform = 'webhook'
+		where b.workspace_id = p_workspace_id and b.platform = 'webhook'
 		and (b.auth_ref = e.signing_ref or (b.auth_ref = e.old_signing_ref and e.old_signing_until > v_now))) k
 	where e.workspace_id = p_workspace_id and e.endpoint_id = p_endpoint_id and e.kind = 'webhook_push' and e.enabled
-	and e.signing_ref is not null and w.status <> 'disabled'
-	and autopost.may_access(e.workspace_id);
+	and e.signing_ref is not null and w.status <> 'disabled';
 	return v_answer;
 end
 $$;
@@ -35109,6 +36681,7 @@ declare
 	v_delivery autopost.deliveries;
 	v_missing jsonb;
 	v_meta jsonb := jsonb_build_object('operator', p_operator, 'reason', p_reason, 'verdict', p_verdict);
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('delivery_id', p_delivery_id is not null),
@@ -35145,8 +36718,9 @@ begin
 		perform set_config('autopost.manual_act', '', true);
 		return '{"applied": true, "status": "sent"}';
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.deliveries d
-	set next_retry_at = autopost.now_ts(), updated_at = autopost.now_ts()
+	set next_retry_at = v_now, updated_at = v_now
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id;
 	perform autopost.rearm_gate(p_workspace_id, v_delivery.channel_id, 0);
 	return '{"applied": true, "status": "retry"}';
@@ -35452,7 +37026,7 @@ CREATE FUNCTION autopost.retire_item(p_workspace_id text, p_kind text, p_id text
     LANGUAGE plpgsql
     AS $$
 -- Purpose: disables an item and keeps its row. A rate group gets the limit of its platform, a
---          template loses all enabled versions, a retry policy becomes the inherited one. The endpoint in use by a source gets default fields. Quotas, budgets and
+--          template or rule of the bot loses its enabled versions, a retry policy becomes the inherited one. The endpoint in use by a source gets default fields. Quotas, budgets and
 --          credentials cannot be disabled and stay unchanged.
 -- Returns: as the function of the kind.
 -- Reads:   templates, list_sources (view).
@@ -35480,6 +37054,10 @@ begin
 		return v_answer;
 	when 'quota', 'budget', 'credential' then
 		return v_answer;
+	when 'bot_rule' then
+		v_answer := autopost.enable_bot_rule(p_workspace_id, p_id, 0, p_operator, p_reason, false);
+		return v_answer || case when v_answer -> 'applied' = 'true'
+			then '{"created": false, "before": {"enabled": true}, "after": {"enabled": false}}'::jsonb else '{}' end;
 	when 'retry_policy' then
 		v_fields := (select jsonb_object_agg(r.key, null) from jsonb_each(autopost.retry_policy_rules(null)) r);
 	when 'endpoint' then
@@ -35555,23 +37133,35 @@ $$;
 
 
 --
--- Name: retry_policy(text, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: retry_policy(text, text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.retry_policy(p_workspace_id text, p_platform text, p_code text) RETURNS autopost.retry_policies
+CREATE FUNCTION autopost.retry_policy(p_workspace_id text, p_platform text, p_code text, p_inherited boolean DEFAULT false) RETURNS autopost.retry_policies
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the most specific policy for a platform and an error code. For the same platform and
---          code, the policy of the workspace replaces that of the installation.
--- Reads:   retry_policies.
+--          code, the policy of the workspace replaces that of the installation. p_inherited: the policy
+--          that applies while the workspace has none for exactly this platform and code.
+-- Reads:   retry_policies, own_retry_policies.
 declare
+	v_own autopost.retry_policies;
 	v_policy autopost.retry_policies;
 begin
-	select r.* into v_policy from autopost.retry_policies r
-	where r.workspace_id in (p_workspace_id, '*') and r.platform in (p_platform, '*')
-	and r.code in (p_code, '*')
-	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
+	select o.platform, o.code, o.kind, o.base_ms, o.factor, o.cap_ms, o.ladder_ms,
+		o.jitter, o.max_attempts, o.costs_attempt
+	into v_own
+	from autopost.own_retry_policies o
+	where o.workspace_id = p_workspace_id and o.platform in (p_platform, '*') and o.code in (p_code, '*')
+	and (not p_inherited or (o.platform, o.code) <> (p_platform, p_code))
+	order by o.platform = '*', o.code = '*'
 	limit 1;
+	select r.* into v_policy from autopost.retry_policies r
+	where r.platform in (p_platform, '*') and r.code in (p_code, '*')
+	order by r.platform = '*', r.code = '*'
+	limit 1;
+	if (v_own.platform = '*', v_own.code = '*') <= (v_policy.platform = '*', v_policy.code = '*') then
+		return v_own;
+	end if;
 	return v_policy;
 end
 $$;
@@ -35650,6 +37240,7 @@ declare
 	v_answer jsonb;
 	v_unsent boolean; -- an event that was enqueued, but made no delivery
 	v_after constant jsonb := '{"status": "fetching", "attempt": 0}';
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -35682,9 +37273,10 @@ begin
 	end if;
 	v_before := jsonb_build_object('status', v_submission.status, 'attempt', v_submission.attempt);
 	if not p_dry_run then
+		v_now := autopost.now_ts();
 		update autopost.submissions s
-		set status = 'fetching', attempt = 0, next_attempt_at = autopost.now_ts(), last_error = null,
-			updated_at = autopost.now_ts(), digest = null, answer = null, message_id = case when not v_unsent
+		set status = 'fetching', attempt = 0, next_attempt_at = v_now, last_error = null,
+			updated_at = v_now, digest = null, answer = null, message_id = case when not v_unsent
 			then s.message_id end
 		where s.workspace_id = p_workspace_id and s.submission_id = p_submission_id
 		returning s.* into v_submission;
@@ -35856,6 +37448,7 @@ declare
 	v_old autopost.api_keys;
 	v_new autopost.api_keys;
 	v_reason text;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -35878,8 +37471,9 @@ begin
 	v_new.expires_at := least(v_old.expires_at, autopost.now_ts() + make_interval(secs => p_overlap_seconds));
 	if not p_dry_run then
 		v_new.replaced_by := autopost.add_key(v_old, p_secret_hash);
+		v_now := autopost.now_ts();
 		update autopost.api_keys k
-		set expires_at = v_new.expires_at, replaced_by = v_new.replaced_by, updated_at = autopost.now_ts()
+		set expires_at = v_new.expires_at, replaced_by = v_new.replaced_by, updated_at = v_now
 		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
 		perform autopost.audit(p_workspace_id, 'rotate_api_key', 'api_key:' || p_key_id, v_act,
 			autopost.api_key_shown(v_old), autopost.api_key_shown(v_new));
@@ -36156,13 +37750,13 @@ begin
 	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
 		order by c.channel_id desc limit 1));
 	with routed as materialized (
-		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl, autopost.rendering_of(v_payload, c) as rendering
+		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl, autopost.rendering_of(v_payload, row(c.*)::autopost.channels) as rendering
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id
 		and c.channel_id > p_after
 		and c.channel_id between coalesce(v_first, '') and v_last
 		and case when v_fixed then c.channel_id = any (v_include)
-			else autopost.is_routed(c, v_tags, v_include, v_exclude) end
+			else autopost.is_routed(row(c.*)::autopost.channels, v_tags, v_include, v_exclude) end
 		and (v_decided or not c.moderated)
 		order by c.channel_id
 		limit p_limit
@@ -36215,18 +37809,21 @@ $$;
 --
 
 CREATE FUNCTION autopost.routing_warnings(p_workspace_id text, p_routing jsonb) RETURNS SETOF text
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: unknown fields of a post's routing, and unknown channels in it. One lookup each, for any
 --          number of channels.
 -- Reads:   channels.
-select 'routing.' || f.key from jsonb_object_keys(p_routing) f (key)
-	where f.key not in ('include_channels', 'exclude_channels')
-union
-select 'routing.' || f.key || '.' || n.id
-from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
-where f.key in ('include_channels', 'exclude_channels')
-and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id) is null
+begin
+	return query
+	select 'routing.' || f.key from jsonb_object_keys(p_routing) f (key)
+		where f.key not in ('include_channels', 'exclude_channels')
+	union
+	select 'routing.' || f.key || '.' || n.id
+	from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
+	where f.key in ('include_channels', 'exclude_channels')
+	and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id) is null;
+end
 $$;
 
 
@@ -36267,6 +37864,7 @@ declare
 	v_limit int;
 	v_message text;
 	v_state text;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('limit', p_limit > 0);
@@ -36288,11 +37886,12 @@ begin
 	exception when others then
 		-- No error may stop the posts after this one. last_error keeps it.
 		get stacked diagnostics v_state = returned_sqlstate, v_message = message_text;
+		v_now := autopost.now_ts();
 		update autopost.fanout_jobs j
-		set attempt = j.attempt + 1, next_attempt_at = autopost.now_ts() + least(300,
+		set attempt = j.attempt + 1, next_attempt_at = v_now + least(300,
 			2 ^ least(j.attempt, 10)) * interval '1 second',
 			last_error = autopost.redact(jsonb_build_object('code', v_state, 'message', v_message)),
-				updated_at = autopost.now_ts()
+				updated_at = v_now
 		where j.workspace_id = p_workspace_id and j.job_id = v_id
 		returning j.* into v_job;
 	end;
@@ -36350,6 +37949,7 @@ declare
 	v_error jsonb;
 	v_state text;
 	v_message text;
+	v_now timestamptz;
 begin
 	begin
 		v_answer := autopost.take_request(autopost.known_endpoint(p_recurrence.workspace_id, p_recurrence.endpoint_id),
@@ -36360,10 +37960,11 @@ begin
 		get stacked diagnostics v_state = returned_sqlstate, v_message = message_text;
 		v_error := jsonb_build_object('code', v_state, 'message', v_message);
 	end;
+	v_now := autopost.now_ts();
 	update autopost.occurrences o
 	set status = case when v_error is null then 'enqueued' else 'skipped' end, error = autopost.redact(v_error),
 		reason = case when v_error is not null then 'rejected' end, message_id = (v_answer ->> 'message_id')::uuid,
-		submission_id = (v_answer ->> 'submission_id')::uuid, updated_at = autopost.now_ts()
+		submission_id = (v_answer ->> 'submission_id')::uuid, updated_at = v_now
 	where o.workspace_id = p_recurrence.workspace_id and o.occurrence_id = p_occurrence.occurrence_id;
 	update autopost.recurrences r
 	set taken = r.taken + 1
@@ -36627,6 +38228,98 @@ $$;
 
 
 --
+-- Name: search_key(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_key(p_workspace_id text, p_period integer) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the beginning of all words of a workspace and a period in the index. Periods are read from the
+--          newest, so that a frequent word costs no more than a rare one.
+select left(md5(p_workspace_id), 4) || lpad(to_hex(p_period), 4, '0')
+$$;
+
+
+--
+-- Name: search_lexemes(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_lexemes(p_key text, p_words text[]) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: words as the index has them: with their key, cut to 100 characters.
+select array(select left(p_key || w.word, 108) from unnest(p_words) w (word))
+$$;
+
+
+--
+-- Name: search_period(uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_period(p_id uuid) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the number of the 12.4 days (2^30 ms) of an id.
+select (('x' || left(replace(p_id::text, '-', ''), 12))::bit(48)::bigint >> 30)::int
+$$;
+
+
+--
+-- Name: search_query(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_query(p_key text, p_words text[]) RETURNS tsquery
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the condition that a message has all words, or words that begin with them.
+select string_agg('''' || replace(replace(w.word, '\', '\\'), '''', '''''') || ''':*', ' & ')::tsquery
+from unnest(autopost.search_lexemes(p_key, p_words)) w (word)
+$$;
+
+
+--
+-- Name: search_tag(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_tag(p_tag text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the word that a tag has in the index, so that #tag does not find texts with the word.
+select '#' || translate(autopost.fold(left(p_tag, 100)), 'ё', 'е')
+$$;
+
+
+--
+-- Name: search_terms(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_terms(p_text text) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the words that a person searches for: of at most 200 characters, the first 16. "#tag" is a tag.
+declare
+	v_text text := left(p_text, 200);
+	v_tags text[] := array(select autopost.search_tag(t[1]) from regexp_matches(v_text, '#([^\s#]+)', 'g') t);
+begin
+	return (v_tags || autopost.search_words(regexp_replace(v_text, '#[^\s#]+', ' ', 'g')))[1:16];
+end
+$$;
+
+
+--
+-- Name: search_words(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.search_words(p_text text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the words of a text for the search: without markup, case folded, ё as е. What joins words, as in
+--          addresses and names with hyphens, parts them.
+select tsvector_to_array(to_tsvector('simple', translate(autopost.fold(p_text), 'ё/.:@-+', 'е      ')))
+$$;
+
+
+--
 -- Name: seen_until(text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -36679,6 +38372,27 @@ begin
 	return null;
 end
 $_$;
+
+
+--
+-- Name: served_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.served_workspaces() RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: own_workspaces of workspaces_here: those that a daemon at this node serves for the caller; null for all.
+-- Reads:   as own_workspaces and workspaces_here.
+declare
+	v_mine text[] := autopost.own_workspaces();
+	v_here text[] := autopost.workspaces_here();
+begin
+	if v_mine is null or v_here is null then
+		return coalesce(v_mine, v_here);
+	end if;
+	return array(select m.id from unnest(v_mine) m (id) where m.id = any (v_here));
+end
+$$;
 
 
 --
@@ -36752,6 +38466,9 @@ CREATE FUNCTION autopost.set_pull_cursor(p_workspace_id text, p_source_id text, 
 declare
 	v_before jsonb;
 	v_now timestamptz;
+	v_more boolean := p_cursor -> 'more' = 'true';
+	v_leased_until timestamptz;
+	v_next timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('source_id', p_source_id <> ''),
@@ -36769,16 +38486,16 @@ begin
 		return '{"applied": false, "reason": "unknown_source"}';
 	end if;
 	v_now := autopost.now_ts();
+	if v_more then
+		v_leased_until := v_now + autopost.setting_interval('pull_lease_seconds');
+		v_next := v_leased_until;
+	else
+		v_next := v_now + autopost.poll_interval(p_workspace_id, p_source_id,
+			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end);
+	end if;
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
-		leased_by = case when p_cursor -> 'more' = 'true' then c.leased_by end,
-		leased_until = case when p_cursor -> 'more' = 'true'
-			then v_now + autopost.setting_interval('pull_lease_seconds') end,
-		next_poll_at = v_now + case when p_cursor -> 'more' = 'true'
-			then autopost.setting_interval('pull_lease_seconds')
-			else autopost.poll_interval(p_workspace_id, p_source_id,
-				case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number'
-					then (p_cursor ->> 'wait_seconds')::numeric end) end
+		leased_by = case when v_more then c.leased_by end, leased_until = v_leased_until, next_poll_at = v_next
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	if p_cursor ->> 'moved_to' is distinct from v_before ->> 'moved_to' and p_cursor ->> 'moved_to' is not null then
 		-- The query and the fragment may hold a key.
@@ -36803,9 +38520,11 @@ CREATE FUNCTION autopost.set_schedule(p_workspace_id text, p_delivery_id uuid, p
 -- Purpose: the only change of the time of a delivery that waits. due_at follows; the caller opens
 --          the gate. p_not_before: of the delivery that it replaces; null keeps its own.
 -- Writes:  deliveries.
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.deliveries d
-	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = autopost.now_ts()
+	set scheduled_for = p_at, not_before = coalesce(p_not_before, d.not_before), updated_at = v_now
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery_id
 		and d.phase in ('active', 'retry') and d.status <> 'sending';
 end
@@ -36922,10 +38641,12 @@ $$;
 --
 
 CREATE FUNCTION autopost.setting_is_on(p_key text) RETURNS boolean
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the value of a boolean setting.
-select s.value = 'true' from autopost.settings s where s.key = p_key
+begin
+	return (select s.value = 'true' from autopost.settings s where s.key = p_key);
+end
 $$;
 
 
@@ -36950,6 +38671,7 @@ declare
 	-- the integrity check runs once a day
 	v_calm interval := case when p_look <> 'integrity'
 		then autopost.setting_interval('alert_calm_seconds') else '0' end;
+	v_calm_from timestamptz := v_now - v_calm;
 begin
 	p_findings := array_remove(p_findings, null);
 	perform 1 from autopost.alerts a
@@ -36970,7 +38692,7 @@ begin
 	end loop;
 	update autopost.alerts a
 	set calm_since = coalesce(a.calm_since, v_now),
-		ended_at = case when coalesce(a.calm_since, v_now) <= v_now - v_calm then v_now end
+		ended_at = case when coalesce(a.calm_since, v_now) <= v_calm_from then v_now end
 	where a.workspace_id = p_workspace_id and a.look = p_look and a.ended_at is null
 	and not exists (select 1 from unnest(p_findings) f (value) where f.value ->> 'kind' = a.kind
 		and f.value ->> 'subject' = a.subject);
@@ -37006,7 +38728,7 @@ declare
 	v_prefix text;
 	v_salt text := gen_random_uuid();
 	v_answers jsonb;
-	v_freed jsonb;
+	v_freed record;
 begin
 	select jsonb_object_agg(i.value ->> 'delivery_id', i.value || jsonb_build_object('place', i.ordinality)),
 		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'),
@@ -37038,22 +38760,23 @@ begin
 					case when jsonb_typeof(o.outcome -> 'raw' -> 'steps') = 'object'
 						then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
-			settled = jsonb_build_object('token', d.claim_token)
+			settled = jsonb_set('{"token": null}', '{token}', v_tokens -> d.delivery_id::text)
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
+		select w.workspace_id, (v_begun || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, d.last_call_at, 'send_attempt', d.attempt, 'ok',
 			autopost.late_start(d.delivery_id, d.trace_id)
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		where d.call_begun_at is null
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
+		select w.workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id, 'trace_id', d.trace_id,
 				'raw', case when d.item -> 'outcome' ?| '{raw,sent_at}'
@@ -37061,18 +38784,23 @@ begin
 						'raw', d.item -> 'outcome' -> 'raw'))
 					else '{}' end))
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
-		select d.channel_id,
-			jsonb_build_array(count(*), (array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1])
-			as places
+		select d.channel_id, count(*)::int as places,
+			(array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1] as post
 		from done d
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
-	select (select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt))
-		from done d), (select jsonb_object_agg(f.channel_id, f.places) from freed f)
-	into v_answers, v_freed;
-	perform autopost.speed_up(p_workspace_id, v_freed);
-	perform autopost.release_capacity(p_workspace_id, v_freed);
+	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
+		array_agg(f.post order by f.channel_id) as posts,
+		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
+	into v_freed
+	from freed f
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
+	v_answers := v_freed.answers;
+	perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
+	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
 	return v_answers;
 end
 $$;
@@ -37120,7 +38848,7 @@ begin
 	set status = 'closed', closed_at = p_now
 	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
 	and (m.status = 'pending' or m.status = 'open' and m.provider_ids = '{}')
-	and not autopost.is_asked(m, p_chat.enabled);
+	and not autopost.is_asked(row(m.*)::autopost.moderation_messages, p_chat.enabled);
 end
 $$;
 
@@ -37254,15 +38982,17 @@ declare
 	v_job autopost.publish_jobs := p_job;
 	v_rejection autopost.approvals;
 	v_given int;
+	v_now timestamptz;
 begin
 	if v_job.digest is null or v_job.status <> 'waiting' then
 		return v_job;
 	end if;
+	v_now := autopost.now_ts();
 	update autopost.approvals a
 	set digest = v_job.digest
 	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
 		and a.digest is null and a.voided_at is null and coalesce(a.payload_digest = v_job.payload_digest, true)
-		and coalesce(a.expires_at > autopost.now_ts(), true);
+		and coalesce(a.expires_at > v_now, true);
 	select a.* into v_rejection from autopost.approvals a
 	where a.workspace_id = v_job.workspace_id and a.subject = 'job:' || v_job.job_id and a.platform = v_job.platform
 		and a.digest = v_job.digest and a.voided_at is null and a.decision = 'reject'
@@ -37414,7 +39144,7 @@ CREATE FUNCTION autopost.settle_sent(p_workspace_id text, p_delivery autopost.de
 declare
 	v_answer jsonb;
 begin
-	perform autopost.speed_up(p_workspace_id, jsonb_build_object(p_delivery.channel_id, '[1]'::jsonb));
+	perform autopost.speed_up(p_workspace_id, array[p_delivery.channel_id], '{1}');
 	update autopost.quota_uses u
 	set posts = 0
 	where u.workspace_id = p_workspace_id and u.delivery_id = p_delivery.delivery_id and u.attempt = p_delivery.attempt
@@ -37510,6 +39240,7 @@ declare
 	v_on_unknown text := p_channel.on_unknown;
 	v_next timestamptz;
 	v_answer jsonb;
+	v_now timestamptz;
 begin
 	select f.* into v_platform from autopost.platforms f where f.platform = p_channel.platform;
 	if v_on_unknown = 'reconcile' and v_platform.idempotent then
@@ -37522,8 +39253,9 @@ begin
 		p_delivery.call_begun_at := p_delivery.claimed_at;
 	end if;
 	v_delivery.unknown_outcomes := p_delivery.unknown_outcomes + 1;
+	v_now := autopost.now_ts();
 	update autopost.deliveries d
-	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = autopost.now_ts()
+	set unknown_outcomes = v_delivery.unknown_outcomes, outcome_unknown_at = v_now
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 	perform autopost.emit_event(p_workspace_id, 'unknown_outcome', 'error', v_delivery, v_error,
 		jsonb_build_object('policy', v_on_unknown));
@@ -37575,6 +39307,21 @@ begin
 		select 1 from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
 		for share of c) c;
+end
+$$;
+
+
+--
+-- Name: share_heartbeat(text, text, boolean); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.share_heartbeat(p_run_id text, p_host text, p_ended boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: records the heartbeat of a daemon at the coordinator of a Citus cluster on each node that
+--          answers, because each node judges the leases of its workspaces. Does nothing elsewhere.
+begin
+	perform p_run_id, p_host, p_ended;
 end
 $$;
 
@@ -37689,7 +39436,7 @@ begin
 	where o.workspace_id = p_workspace_id
 	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) m);
 	for v_n in 1 .. coalesce(jsonb_array_length(p_renderings), 0) loop
-		select autopost.render(p_payload || jsonb_strip_nulls(jsonb_build_object('tags', p_tags)), p,
+		select autopost.render(p_payload || jsonb_strip_nulls(jsonb_build_object('tags', p_tags)), row(p.*)::autopost.platforms,
 			autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
 		from autopost.platforms p where p.platform = p_renderings -> v_n - 1 ->> 'platform';
 		verdicts[v_n] := v_shown ->> 'verdict';
@@ -37762,46 +39509,63 @@ $$;
 
 
 --
--- Name: silent_leases(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: silent_leases(timestamp with time zone, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.silent_leases(p_at timestamp with time zone) RETURNS TABLE(workspace_id text, kind text, id text)
+CREATE FUNCTION autopost.silent_leases(p_at timestamp with time zone, p_mine text[]) RETURNS TABLE(workspace_id text, kind text, id text)
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: leases, except those of deliveries, that go on at p_at although their daemon is silent:
 --          of sources, submissions, post changes, renewals of credentials and messages of alerts.
+--          p_mine: of these workspaces; null: of all.
 -- Reads:   pull_cursors, submissions, post_acts, credential_health, alert_messages, dispatch_runs.
 declare
-	v_silent timestamptz := p_at - autopost.run_silence();
+	v_silent text[] := autopost.silent_runs(p_at);
 begin
-	if not exists (select 1 from autopost.dispatch_runs r where r.seen_at <= v_silent) then
+	if v_silent = '{}' then
 		return;
 	end if;
 	return query
 	select c.workspace_id, 'source', c.source_id
 	from autopost.pull_cursors c
-	join autopost.dispatch_runs r on r.run_id = c.leased_by and r.seen_at <= v_silent
-	where c.leased_by is not null and c.next_poll_at = c.leased_until and c.next_poll_at > p_at
-	union all
+	where c.leased_by = any (v_silent) and c.next_poll_at = c.leased_until and c.next_poll_at > p_at
+	and (p_mine is null or c.workspace_id = any (p_mine));
+	return query
 	select s.workspace_id, 'submission', s.submission_id::text
 	from autopost.submissions s
-	join autopost.dispatch_runs r on r.run_id = s.claimed_by and r.seen_at <= v_silent
-	where s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at
-	union all
+	where s.claimed_by = any (v_silent) and s.claim_token is not null and s.status = 'fetching' and s.lease_until > p_at
+	and (p_mine is null or s.workspace_id = any (p_mine));
+	return query
 	select a.workspace_id, 'act', a.act_id::text
 	from autopost.post_acts a
-	join autopost.dispatch_runs r on r.run_id = a.claimed_by and r.seen_at <= v_silent
-	where a.status = 'sending' and a.next_at > p_at
-	union all
+	where a.claimed_by = any (v_silent) and a.status = 'sending' and a.next_at > p_at
+	and (p_mine is null or a.workspace_id = any (p_mine));
+	return query
 	select h.workspace_id, 'credential', h.auth_ref
 	from autopost.credential_health h
-	join autopost.dispatch_runs r on r.run_id = h.leased_by and r.seen_at <= v_silent
-	where h.lease_token is not null and h.lease_until > p_at
-	union all
+	where h.leased_by = any (v_silent) and h.lease_token is not null and h.lease_until > p_at
+	and (p_mine is null or h.workspace_id = any (p_mine));
+	return query
 	select m.workspace_id, 'message', m.message_id::text
 	from autopost.alert_messages m
-	join autopost.dispatch_runs r on r.run_id = m.leased_by and r.seen_at <= v_silent
-	where m.status = 'sending' and m.lease_until > p_at;
+	where m.leased_by = any (v_silent) and m.status = 'sending' and m.lease_until > p_at
+	and (p_mine is null or m.workspace_id = any (p_mine));
+end
+$$;
+
+
+--
+-- Name: silent_runs(timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.silent_runs(p_at timestamp with time zone) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the daemons that were silent at p_at for run_silence. Read them before a statement over
+--          tables of a workspace, because each node of a cluster has its own dispatch_runs.
+-- Reads:   dispatch_runs.
+begin
+	return array(select r.run_id from autopost.dispatch_runs r where r.seen_at <= p_at - autopost.run_silence());
 end
 $$;
 
@@ -37829,6 +39593,7 @@ declare
 	v_reason text;
 	v_results jsonb := '[]';
 	v_skipped jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_meta := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -37840,8 +39605,9 @@ begin
 		v_reason := case when v_delivery.delivery_id is null then 'unknown_delivery'
 			when v_delivery.status not in ('queued', 'retry') then 'not_waiting' end;
 		if v_reason is null and not p_dry_run then
+			v_now := autopost.now_ts();
 			update autopost.deliveries d
-			set status = 'dead', next_retry_at = null, finished_at = autopost.now_ts(), updated_at = autopost.now_ts(),
+			set status = 'dead', next_retry_at = null, finished_at = v_now, updated_at = v_now,
 				last_error = autopost.normalised_error(jsonb_build_object('category', 'PERMANENT', 'scope', 'delivery',
 					'code', 'manual_skip', 'known', true, 'message', p_reason))
 			where d.workspace_id = p_workspace_id and d.delivery_id = v_id;
@@ -37875,10 +39641,11 @@ CREATE FUNCTION autopost.skip_expected(p_recurrence autopost.recurrences, p_unti
 -- Writes:  occurrences, events (occurrence_skipped).
 declare
 	v_meta jsonb;
+	v_now timestamptz := autopost.now_ts();
 begin
 	with skipped as (
 		update autopost.occurrences o
-		set status = 'skipped', reason = p_reason, updated_at = autopost.now_ts()
+		set status = 'skipped', reason = p_reason, updated_at = v_now
 		where o.workspace_id = p_recurrence.workspace_id and o.recurrence_id = p_recurrence.recurrence_id
 			and o.status = 'expected' and o.at < p_until
 		returning o.at
@@ -37960,10 +39727,10 @@ select case
 	when p_raw ->> 'slot' <> 'next_free'
 		then autopost.field_error('slot', format('must be next_free, got %s', p_raw ->> 'slot'), 'write "next_free"')
 	when p_raw ? 'scheduled_for' then autopost.field_error('slot', 'must not stand beside scheduled_for',
-		'give a time or a slot')
+		'give a time or a slot', 'conflicting')
 	when p_raw ? 'remove_at' then autopost.field_error('slot',
 		'must not stand beside remove_at, because it may be later',
-		'give a time, or ask for the removal after the post was sent')
+		'give a time, or ask for the removal after the post was sent', 'conflicting')
 	else '[]' end
 $$;
 
@@ -38037,7 +39804,7 @@ begin
 	where c.workspace_id = p_delivery.workspace_id and c.channel_id = p_delivery.channel_id;
 	return autopost.free_slot(v_channel, case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		autopost.posts_claimed(p_delivery.render_meta), (
-			select autopost.post_price(f, p_delivery.rendered_text, p_delivery.render_meta) from autopost.platforms f
+			select autopost.post_price(row(f.*)::autopost.platforms, p_delivery.rendered_text, p_delivery.render_meta) from autopost.platforms f
 			where f.platform = v_channel.platform), p_without || p_delivery.delivery_id);
 end
 $$;
@@ -38124,14 +39891,18 @@ declare
 	v_wait numeric := greatest(0.001, extract(epoch from p_until - v_now));
 	v_allowed numeric := autopost.allowed_rate(p_workspace_id, p_channel, p_until);
 	v_rate numeric := coalesce(nullif(p_channel.effective_rps, 0), greatest(1, 2 * v_allowed));
+	v_next timestamptz;
 begin
 	if p_channel.cooldown_until > v_now then
 		return;
 	end if;
+	select case when c.next_allowed_at is not null then least(c.next_allowed_at, greatest(p_until,
+		v_now + autopost.slot_horizon() + coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end
+	into v_next
+	from autopost.channels c
+	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 	update autopost.channels c
-	set next_allowed_at = case when c.next_allowed_at is not null
-			then least(c.next_allowed_at, greatest(p_until, v_now + autopost.slot_horizon()
-				+ coalesce(autopost.slot_step(c.rate_rps, 1), interval '0'))) end,
+	set next_allowed_at = v_next,
 		limited_sends = 0, limited_rps = round(greatest(0.000001, least(v_rate, greatest(0.95 * v_allowed,
 		case when v_wait > 600 and (p_channel.limited_rps is null or p_channel.limited_sends > 2) then v_rate / 2
 			when p_channel.limited_rps > 0 and p_channel.limited_sends = 0
@@ -38231,16 +40002,18 @@ $$;
 --
 
 CREATE FUNCTION autopost.source_fields(p_source autopost.pull_sources) RETURNS jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the fields of a stored source; null without a source. endpoint_id is null without an
 --          endpoint.
 -- Reads:   list_sources (view).
-select case when p_source.source_id is not null then
-	jsonb_build_object('kind', p_source.kind, 'config_json', p_source.config_json, 'enabled', p_source.enabled,
-		'endpoint_id', (
-		select v.endpoint_id from autopost.list_sources_rows v
-			where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end
+begin
+	return case when p_source.source_id is not null then
+		jsonb_build_object('kind', p_source.kind, 'config_json', p_source.config_json, 'enabled', p_source.enabled,
+			'endpoint_id', (
+			select v.endpoint_id from autopost.list_sources_rows v
+				where v.workspace_id = p_source.workspace_id and v.source_id = p_source.source_id)) end;
+end
 $$;
 
 
@@ -38302,22 +40075,24 @@ $$;
 --
 
 CREATE FUNCTION autopost.source_host_errors(p_workspace_id text, p_after jsonb) RETURNS jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: checks that the credential of a source may be sent to its address. The fetcher checks it
 --          again before each poll, as the credential may change.
 -- Returns: an array of {field, reason, remedy}.
 -- Reads:   credential_bindings.
-select coalesce(jsonb_agg(e.value), '[]')
-from autopost.credential_bindings b
-cross join lateral (select substring(lower(p_after #>> '{config_json,url}') from
-	'^https?://(?:[^/?#]*@)?([^/?#]+)') as host) u
-cross join lateral jsonb_array_elements(autopost.field_error('config_json.auth_ref',
-	format('%s must not be sent to %s', b.auth_ref, u.host),
-	format('use an address of %s; an operator of the installation adds hosts: autopost credential set %s --host %s',
-		array_to_string(b.hosts, ', '), b.auth_ref, u.host))) e
-where b.workspace_id = p_workspace_id and p_after ->> 'kind' = 'api' and b.platform = 'http'
-and b.auth_ref = p_after #>> '{config_json,auth_ref}' and u.host <> all (b.hosts)
+begin
+	return (select coalesce(jsonb_agg(e.value), '[]')
+	from autopost.credential_bindings b
+	cross join lateral (select substring(lower(p_after #>> '{config_json,url}') from
+		'^https?://(?:[^/?#]*@)?([^/?#]+)') as host) u
+	cross join lateral jsonb_array_elements(autopost.field_error('config_json.auth_ref',
+		format('%s must not be sent to %s', b.auth_ref, u.host),
+		format('use an address of %s; an operator of the installation adds hosts: autopost credential set %s --host %s',
+			array_to_string(b.hosts, ', '), b.auth_ref, u.host))) e
+	where b.workspace_id = p_workspace_id and p_after ->> 'kind' = 'api' and b.platform = 'http'
+	and b.auth_ref = p_after #>> '{config_json,auth_ref}' and u.host <> all (b.hosts));
+end
 $$;
 
 
@@ -38374,15 +40149,17 @@ $_$;
 --
 
 CREATE FUNCTION autopost.source_of(p_workspace_id text, p_run_id uuid, p_fields jsonb) RETURNS jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: messages.source: {"kind", "endpoint_id", "source_id"} of the run, and "fields": the
 --          unknown fields of the post, if it has any.
 -- Reads:   ingest_runs.
-select jsonb_build_object('kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id)
-	|| case when jsonb_typeof(p_fields) = 'object' then jsonb_build_object('fields', p_fields) else '{}' end
-from autopost.ingest_runs r
-where r.workspace_id = p_workspace_id and r.run_id = p_run_id
+begin
+	return (select jsonb_build_object('kind', r.kind, 'endpoint_id', r.endpoint_id, 'source_id', r.source_id)
+		|| case when jsonb_typeof(p_fields) = 'object' then jsonb_build_object('fields', p_fields) else '{}' end
+	from autopost.ingest_runs r
+	where r.workspace_id = p_workspace_id and r.run_id = p_run_id);
+end
 $$;
 
 
@@ -38397,14 +40174,16 @@ CREATE FUNCTION autopost.source_polls() RETURNS TABLE(workspace_id text, due_at 
 --          since its creation. The cost grows with the number of sources.
 -- Reads:   pull_sources, pull_cursors, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.served_workspaces();
 begin
 	return query
 	select s.workspace_id, coalesce(c.next_poll_at, '-infinity')
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
+		and (v_mine is null or w.workspace_id = any (v_mine))
 	left join autopost.pull_cursors c on c.workspace_id = s.workspace_id and c.source_id = s.source_id
-	where s.enabled and s.kind <> 'filebus' and (v_all or autopost.may_access(s.workspace_id));
+		and (v_mine is null or c.workspace_id = any (v_mine))
+	where s.enabled and s.kind <> 'filebus' and (v_mine is null or s.workspace_id = any (v_mine));
 end
 $$;
 
@@ -38470,18 +40249,20 @@ $$;
 --
 
 CREATE FUNCTION autopost.source_urls(p_raw jsonb) RETURNS jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $_$
 -- Purpose: the source URLs of the media of a post that platforms may fetch: {"urls": {blob_ref:
 --          url}}; {} if the upload policy of every platform requires uploads.
 -- Reads:   platforms.
-select case when p_raw -> 'media' @? '$[*] ? (exists (@.url) && exists (@.blob_ref))'
-	and exists (select 1 from autopost.platforms p where p.upload_policy @? '$.* ? (@ == "url_allowed")')
-	then (
-		select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')), '{}')
-		from jsonb_array_elements(p_raw -> 'media') m
-		where m.value ?& '{url,blob_ref}' and length(m.value ->> 'url') <= 2048)
-	else '{}' end
+begin
+	return case when p_raw -> 'media' @? '$[*] ? (exists (@.url) && exists (@.blob_ref))'
+		and exists (select 1 from autopost.platforms p where p.upload_policy @? '$.* ? (@ == "url_allowed")')
+		then (
+			select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')), '{}')
+			from jsonb_array_elements(p_raw -> 'media') m
+			where m.value ?& '{url,blob_ref}' and length(m.value ->> 'url') <= 2048)
+		else '{}' end;
+end
 $_$;
 
 
@@ -38568,38 +40349,35 @@ $$;
 
 
 --
--- Name: speed_up(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: speed_up(text, text[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.speed_up(p_workspace_id text, p_sent jsonb) RETURNS void
+CREATE FUNCTION autopost.speed_up(p_workspace_id text, p_channel_ids text[], p_counts integer[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: counts sent posts for the state of their channels: the error_streak ends, the credential
+-- Purpose: counts p_counts sent posts for the state of each channel: the error_streak ends, the credential
 --          is not missing, and a channel that a limit slowed down gets faster (effective_rps) until it
---          has its own rate again.
---          p_sent: {channel_id: [posts, …]}. The channels are locked.
+--          has its own rate again. Most posts change nothing. The channels are locked.
 -- Writes:  channels.
 declare
-	-- Most posts change nothing: this read by key is all that they cost.
-	v_changed text[] := array(
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = any (array(select jsonb_object_keys(p_sent)))
-		and (c.error_streak <> 0 or c.limited_rps is not null or c.credential_missing_at is not null));
+	v_channel record;
 begin
-	if v_changed = '{}' then
-		return;
-	end if;
-	update autopost.channels c
-	set error_streak = 0, credential_missing_at = null, credential_until = null,
-		limited_sends = case when n.over then 0 else n.sends end,
-		limited_rps = case when n.over then null else c.limited_rps end
-	from (
-		select x.channel_id, s.sends, s.sends > 60 or x.effective_rps >= x.rate_rps and x.rate_rps > 0 as over
-		from autopost.channels x
-		cross join lateral (select case when x.limited_rps is null then 0
-			else x.limited_sends + (p_sent -> x.channel_id ->> 0)::int end as sends) s
-		where x.workspace_id = p_workspace_id and x.channel_id = any (v_changed)) n
-	where c.workspace_id = p_workspace_id and c.channel_id = n.channel_id;
+	for v_channel in
+		select u.channel_id, c.limited_rps, case when c.limited_rps is null then 0 else c.limited_sends + u.count end as sends,
+			c.effective_rps >= c.rate_rps and c.rate_rps > 0 as recovered
+		from unnest(p_channel_ids, p_counts) u (channel_id, count)
+		cross join lateral (
+			select c.limited_rps, c.limited_sends, c.effective_rps, c.rate_rps, c.error_streak, c.credential_missing_at
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+		where autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at)
+	loop
+		update autopost.channels c
+		set error_streak = 0, credential_missing_at = null, credential_until = null,
+			limited_sends = case when v_channel.sends > 60 or v_channel.recovered then 0 else v_channel.sends end,
+			limited_rps = case when v_channel.sends > 60 or v_channel.recovered then null else v_channel.limited_rps end
+		where c.workspace_id = p_workspace_id and c.channel_id = v_channel.channel_id;
+	end loop;
 end
 $$;
 
@@ -38659,6 +40437,8 @@ declare
 	v_group text := autopost.group_subject(p_platform, p_rate_group);
 	v_until timestamptz;
 	v_held uuid[];
+	v_limited text[];
+	v_instants timestamptz[];
 begin
 	with used as (
 		insert into autopost.quota_uses (workspace_id, delivery_id, attempt, subject, used_at, posts)
@@ -38671,16 +40451,22 @@ begin
 	update autopost.deliveries d
 	set quota_held = true
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_held);
+	select array_agg(w.subject), array_agg(v_now - make_interval(secs => w.seconds)) into v_limited, v_instants
+	from (select q.subject, max(q.window_seconds) as seconds from autopost.quotas q
+		where q.workspace_id = p_workspace_id and q.subject = any (p_subjects)
+		group by q.subject) w;
 	delete from autopost.quota_uses u
-	where u.workspace_id = p_workspace_id and u.subject = any (p_subjects)
-	and u.used_at <= v_now - (select max(make_interval(secs => q.window_seconds)) from autopost.quotas q
-		where q.workspace_id = p_workspace_id and q.subject = u.subject);
+	using unnest(v_limited, v_instants) w (subject, since)
+	where u.workspace_id = p_workspace_id and u.subject = w.subject and u.used_at <= w.since;
+	select array_agg(c.channel_id), array_agg(least(v_latest, c.until)) into v_limited, v_instants
+	from (select v.channel_id, autopost.channel_quota_until(p_workspace_id, v.channel_id, 1, v_now) as until
+		from unnest(p_visited) v (channel_id)
+		where 'channel:' || v.channel_id = any (p_subjects)) c
+	where c.until is not null;
 	update autopost.channel_gates g
-	set ready_at = greatest(g.ready_at, least(v_latest,
-		autopost.channel_quota_until(p_workspace_id, g.channel_id, 1, v_now)))
-	where g.workspace_id = p_workspace_id and g.channel_id = any (p_visited)
-	and 'channel:' || g.channel_id = any (p_subjects)
-	and autopost.channel_quota_until(p_workspace_id, g.channel_id, 1, v_now) is not null;
+	set ready_at = greatest(g.ready_at, c.until)
+	from unnest(v_limited, v_instants) c (channel_id, until)
+	where g.workspace_id = p_workspace_id and g.channel_id = c.channel_id;
 	v_until := autopost.quota_free_at(p_workspace_id, v_group, coalesce(p_denied, 1), v_now);
 	if v_until is not null then
 		perform autopost.hold_group(p_workspace_id, p_platform, p_rate_group, least(v_latest, v_until));
@@ -39049,6 +40835,18 @@ $$;
 
 
 --
+-- Name: start_lead(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_lead() RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: how long before its slot a claim may already start a call. The caller waits for the slot.
+select interval '5 milliseconds'
+$$;
+
+
+--
 -- Name: start_obstacle(text, autopost.channels, autopost.platform_limits, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -39180,6 +40978,7 @@ declare
 	v_begun_at timestamptz;
 	v_status text;
 	v_doubtful jsonb;
+	v_stopped uuid[] := '{}'; -- calls with an obstacle
 	v_answer jsonb;
 	v_answers jsonb;
 	v_done int[];
@@ -39222,10 +41021,17 @@ begin
 		v_slots := array(select case when v_passed ? u.id::text then (v_passed ->> u.id::text)::timestamptz else u.slot end
 			from unnest(v_ids, v_slots) with ordinality u (id, slot, n) order by u.n);
 	end if;
-	v_doubtful := autopost.doubtful_channels(p_workspace_id, v_status, v_channels, v_now);
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, v_status, v_channels, v_now,
+		autopost.windows_of(p_workspace_id, v_channels, v_now));
 	if v_doubtful <> '{}' or v_now > v_asked + v_tolerance then -- some may be released: lock all in order
 		v_before := greatest(v_before, v_now - v_tolerance);
 		perform autopost.lock_deliveries(p_workspace_id, v_ids);
+		v_stopped := array(
+			select u.id from unnest(v_ids, v_slots) u (id, slot)
+			cross join lateral (select d.channel_id from autopost.deliveries d
+				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+			where v_doubtful ? d.channel_id
+			and autopost.call_obstacle(p_workspace_id, v_status, u.id, d.channel_id, u.slot, v_now) is not null);
 	end if;
 	v_answer := jsonb_build_object('applied', true, 'now', v_now, 'deadline',
 		autopost.call_deadline(v_lease, v_claimed, autopost.setting_interval('lease_margin_seconds')));
@@ -39237,22 +41043,23 @@ begin
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 		and d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null and d.sending_lease_until > v_now
 		and coalesce(u.slot >= v_before, true)
-		and (not v_doubtful ? d.channel_id
-			or autopost.call_obstacle(p_workspace_id, v_status, u.id, d.channel_id, u.slot, v_now) is null)
+		and u.id <> all (v_stopped)
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.claimed_by, d.send_at, u.place
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select p_workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+		select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
 			v_begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
 		from begun b
+		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
 	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place),
 		array_agg(b.place order by b.place)
 	into v_answers, v_done
-	from begun b;
+	from begun b
+	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	if coalesce(cardinality(v_done), 0) < v_size then
 		perform autopost.lock_gates(p_workspace_id, v_channels);
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
@@ -39260,6 +41067,48 @@ begin
 			from jsonb_array_elements(p_items) with ordinality i);
 	end if;
 	return v_answers;
+end
+$$;
+
+
+--
+-- Name: startable(text, text[], integer[], text[], jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.startable(p_workspace_id text, p_channel_ids text[], p_taken integer[], p_auth_refs text[], p_windows jsonb, p_windows_at timestamp with time zone, OUT o_now timestamp with time zone, OUT o_open boolean[]) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    AS $$
+-- Purpose: which of these channels may start calls at o_now, as start_call would find: their credential
+--          is in p_auth_refs, and they have no obstacle and no window that closes soon. They stay shared
+--          until the end of the transaction, so that no pause comes between. A channel that another
+--          transaction is changing may not start, nor one with p_taken 0. p_windows: their windows_of at
+--          p_windows_at or later.
+-- Returns: o_open, true, false or null for each of p_channel_ids.
+-- Locks:   channels, shared, with skip locked.
+-- Reads:   channel_auth, workspaces, channels, platform_limits.
+declare
+	v_doubtful jsonb;
+begin
+	select array_agg(c.channel_id is not null order by u.n) into o_open
+	from unnest(p_channel_ids, p_taken) with ordinality u (channel_id, taken, n)
+	left join lateral (
+		select a.auth_ref from autopost.channel_auth a
+		where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true
+	left join lateral (
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
+			and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
+		for share of c skip locked) c on true;
+	o_now := autopost.now_ts();
+	v_doubtful := autopost.doubtful_channels(p_workspace_id, (
+		select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id), p_channel_ids, o_now,
+		case when o_now < p_windows_at + autopost.slot_horizon() and o_now >= p_windows_at then p_windows
+			else autopost.windows_of(p_workspace_id, p_channel_ids, o_now) end);
+	if v_doubtful <> '{}' then
+		o_open := array(select u.open and not v_doubtful ? u.channel_id
+			from unnest(p_channel_ids, o_open) with ordinality u (channel_id, open, n) order by u.n);
+	end if;
 end
 $$;
 
@@ -39352,12 +41201,14 @@ CREATE FUNCTION autopost.store_plan(p_submission autopost.submissions, p_plan js
 -- Writes:  submissions, approvals.
 declare
 	v_digest text := autopost.plan_digest(p_plan);
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.submissions s
-	set plan = p_plan, digest = v_digest, updated_at = autopost.now_ts()
+	set plan = p_plan, digest = v_digest, updated_at = v_now
 	where s.workspace_id = p_submission.workspace_id and s.submission_id = p_submission.submission_id;
+	v_now := autopost.now_ts();
 	update autopost.approvals a
-	set voided_at = autopost.now_ts()
+	set voided_at = v_now
 	where a.workspace_id = p_submission.workspace_id and a.subject = 'submission:' || p_submission.submission_id
 		and a.voided_at is null and a.digest is distinct from v_digest;
 	return v_digest;
@@ -39405,9 +41256,7 @@ begin
 		select distinct w.value ->> 'workspace_id' from jsonb_array_elements(p_watched) w order by 1
 	loop
 		continue when not autopost.may_access(v_workspace_id);
-		v_events := array(select e from autopost.events e
-			where e.workspace_id = v_workspace_id and e.ts > v_from
-			order by e.ts, e.id limit v_most + 1);
+		v_events := autopost.events_since(v_workspace_id, v_from, v_most + 1);
 		v_items := array(select i.item from autopost.submission_items(v_workspace_id, v_from, v_most + 1) i);
 		if greatest(cardinality(v_events), cardinality(v_items)) > v_most
 			or (v_position ? 'new' and p_position is not null) then
@@ -39441,14 +41290,14 @@ begin
 		select case
 			when not p_payload ? p_field then '[]'::jsonb
 			when jsonb_typeof(p_payload -> p_field) <> 'array'
-				then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]')
+				then autopost.field_error(p_field, 'must be an array of strings', 'write ["…"]', 'wrong_type')
 			when jsonb_array_length(p_payload -> p_field) > p_max
-				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer')
+				then autopost.field_error(p_field, format('has more than %s entries', p_max), 'send fewer', 'too_many')
 			when exists (select 1 from jsonb_array_elements(p_payload -> p_field) e
 				where jsonb_typeof(e.value) <> 'string' or btrim(e.value #>> '{}') = ''
 					or length(e.value #>> '{}') > 2048)
 				then autopost.field_error(p_field, 'must contain only strings of 1 to 2048 characters',
-					'remove or correct it')
+					'remove or correct it', 'wrong_type')
 			else '[]' end);
 end
 $$;
@@ -39508,17 +41357,20 @@ $$;
 --
 
 CREATE FUNCTION autopost.submission_items(p_workspace_id text, p_from timestamp with time zone, p_most integer) RETURNS TABLE(item jsonb)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the submissions that changed after an instant, at most p_most, the oldest change first.
 -- Reads:   submissions.
-select jsonb_build_object('kind', 'submission', 'id', s.submission_id, 'at', s.updated_at, 'data', jsonb_build_object(
-	'submission_id', s.submission_id, 'kind', s.kind, 'status', s.status, 'message_id', s.message_id, 'decision',
-	s.decision, 'decided_by', s.decided_by, 'event_type', s.event_type))
-from autopost.submissions s
-where s.workspace_id = p_workspace_id and s.updated_at > p_from
-order by s.updated_at
-limit p_most
+begin
+	return query
+	select jsonb_build_object('kind', 'submission', 'id', s.submission_id, 'at', s.updated_at, 'data', jsonb_build_object(
+		'submission_id', s.submission_id, 'kind', s.kind, 'status', s.status, 'message_id', s.message_id, 'decision',
+		s.decision, 'decided_by', s.decided_by, 'event_type', s.event_type))
+	from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.updated_at > p_from
+	order by s.updated_at
+	limit p_most;
+end
 $$;
 
 
@@ -39577,28 +41429,25 @@ CREATE FUNCTION autopost.submission_workspaces(p_by timestamp with time zone, p_
 --          ended lease.
 -- Reads:   submissions, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.served_workspaces();
+	v_id text := '';
+	v_found int := 0;
 begin
-	return query
-	with recursive w as (
-		(select s.workspace_id from autopost.submissions s
-		where s.status = 'fetching'
-		order by s.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select s.workspace_id from autopost.submissions s
-			where s.status = 'fetching' and s.workspace_id > w.workspace_id
-			order by s.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where exists (
-		select 1 from autopost.submissions s
-		where s.workspace_id = w.workspace_id and s.status = 'fetching' and s.next_attempt_at <= p_by
-			and coalesce(s.lease_until, p_by) <= p_by)
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+	loop
+		select s.workspace_id into v_id from autopost.submissions s
+		where s.status = 'fetching' and s.workspace_id > v_id
+		and (v_mine is null or s.workspace_id = any (v_mine))
+		order by s.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if exists (
+				select 1 from autopost.submissions s
+				where s.workspace_id = v_id and s.status = 'fetching' and s.next_attempt_at <= p_by
+				and (s.lease_until is null or s.lease_until <= p_by))
+			and autopost.is_open(v_id, false) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
 end
 $$;
 
@@ -39617,16 +41466,17 @@ CREATE FUNCTION autopost.submit(p_workspace_id text, p_endpoint_id text, p_kind 
 declare
 	v_id uuid := autopost.new_id();
 	v_moderated boolean := coalesce((p_item -> 'moderated')::boolean, false);
+	v_tags text[] := array(select jsonb_array_elements_text(coalesce(p_item -> 'route_tags', '[]')));
+	v_submission autopost.submissions;
 begin
 	insert into autopost.submissions (workspace_id, submission_id, endpoint_id, kind, status, raw_payload, route_tags,
 		source_ref, run_id, trace_id, next_attempt_at, created_at, updated_at, moderated, author)
-	values (p_workspace_id, v_id, p_endpoint_id, p_kind, 'fetching', p_item -> 'raw',
-		array(select jsonb_array_elements_text(coalesce(p_item -> 'route_tags', '[]'))),
-			p_item -> 'raw' ->> 'source_ref', p_run_id,
-		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now, v_moderated, p_item ->> 'author');
+	values (p_workspace_id, v_id, p_endpoint_id, p_kind, 'fetching', p_item -> 'raw', v_tags,
+		p_item -> 'raw' ->> 'source_ref', p_run_id,
+		(p_item ->> 'trace_id')::uuid, p_now, p_now, p_now, v_moderated, p_item ->> 'author')
+	returning * into v_submission;
 	if v_moderated and autopost.unfetched_media(p_item -> 'raw') then
-		perform autopost.store_plan(s, autopost.submission_plan(s)) from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.submission_id = v_id;
+		perform autopost.store_plan(v_submission, autopost.submission_plan(v_submission));
 	elsif v_moderated then
 		perform autopost.await_decision(p_workspace_id, v_id, p_item -> 'raw');
 	end if;
@@ -39656,6 +41506,7 @@ CREATE FUNCTION autopost.submit_draft(p_workspace_id text, p_draft_id uuid, p_ki
 declare
 	v_draft autopost.drafts;
 	v_answer jsonb;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_draft := autopost.own_draft(p_workspace_id, p_draft_id, p_author);
@@ -39667,8 +41518,9 @@ begin
 	v_answer := autopost.submit_post(p_workspace_id, v_draft.endpoint_id, p_kind, v_draft.payload, p_author)
 		|| jsonb_build_object('draft_id', p_draft_id);
 	if v_answer ->> 'status' <> 'rejected' then
+		v_now := autopost.now_ts();
 		update autopost.drafts d
-		set submitted_at = autopost.now_ts(), answer = v_answer
+		set submitted_at = v_now, answer = v_answer
 		where d.workspace_id = p_workspace_id and d.draft_id = p_draft_id;
 	end if;
 	return v_answer;
@@ -39720,17 +41572,20 @@ $$;
 --
 
 CREATE FUNCTION autopost.subscribed_bots(p_workspace_id text) RETURNS TABLE(endpoint_id text, platform text, auth_ref text)
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the endpoints that must have a subscription: enabled ones, and those that await a secret
 --          from it.
 -- Reads:   workspace_endpoints, credential_bindings.
-select distinct on (b.auth_ref) e.endpoint_id, b.platform, b.auth_ref
-from autopost.workspace_endpoints e
-join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
-	and b.platform in ('telegram', 'max')
-where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
-order by b.auth_ref, e.created_at desc, e.endpoint_id desc
+begin
+	return query
+	select distinct on (b.auth_ref) e.endpoint_id, b.platform, b.auth_ref
+	from autopost.workspace_endpoints e
+	join autopost.credential_bindings b on b.workspace_id = p_workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
+		and b.platform in ('telegram', 'max')
+	where e.workspace_id = p_workspace_id and e.kind = 'bot_webhook' and (e.enabled or e.awaits_secret)
+	order by b.auth_ref, e.created_at desc, e.endpoint_id desc;
+end
 $$;
 
 
@@ -39786,7 +41641,7 @@ CREATE FUNCTION autopost.summary_of(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the object of get_summary.
--- Reads:   submissions, alerts, x_post_config, bot_rules.
+-- Reads:   submissions, alerts, x_post_config, bot_rules, bot_inbox.
 declare
 	v_most constant int := 1000;
 begin
@@ -39803,7 +41658,8 @@ begin
 				where a.workspace_id = p_workspace_id and a.ended_at is null and a.kind = 'auth_lost'
 				order by a.raised_at limit 20) l),
 		'x_posts', exists (select 1 from autopost.x_post_config x where x.workspace_id = p_workspace_id),
-		'bot', exists (select 1 from autopost.bot_rules b where b.workspace_id = p_workspace_id));
+		'bot', exists (select 1 from autopost.bot_rules b where b.workspace_id = p_workspace_id and b.enabled)
+			or exists (select 1 from autopost.bot_inbox i where i.workspace_id = p_workspace_id));
 end
 $$;
 
@@ -39929,6 +41785,7 @@ declare
 	v_delivery autopost.deliveries;
 	v_now timestamptz;
 	v_slot timestamptz;
+	v_token text := gen_random_uuid();
 	v_later timestamptz;
 	v_cost int;
 begin
@@ -40004,7 +41861,7 @@ begin
 	where l.workspace_id = p_workspace_id and l.platform = v_channel.platform and l.rate_group = v_channel.rate_group
 		and v_limit.rate_rps > 0;
 	update autopost.post_acts a
-	set status = 'sending', attempt = a.attempt + 1, claim_token = gen_random_uuid()::text, claimed_by = p_run_id,
+	set status = 'sending', attempt = a.attempt + 1, claim_token = v_token, claimed_by = p_run_id,
 		updated_at = v_now, started_at = null,
 		next_at = v_now + autopost.setting_interval('sending_lease_seconds'),
 		send_at = case when v_channel.effective_rps > 0 or v_limit.rate_rps > 0 then v_slot end
@@ -40032,12 +41889,13 @@ declare
 	v_leases jsonb := (
 		select jsonb_object_agg(w.webhook_id, w.timeout_seconds + 15) from autopost.result_webhooks w
 		where w.workspace_id = p_workspace_id);
+	v_tokens text[] := array(select autopost.new_id()::text from unnest(p_event_ids));
 begin
 	return query
 	update autopost.webhook_sends s
-	set status = 'sending', attempt = s.attempt + 1, claim_token = autopost.new_id(), attempted_at = p_now,
-		due_at = p_now + make_interval(secs => (v_leases -> s.webhook_id)::int)
-	from unnest(p_webhook_ids, p_event_ids) k (webhook_id, event_id)
+	set status = 'sending', attempt = s.attempt + 1, claim_token = k.token, attempted_at = p_now,
+		due_at = autopost.later(p_now, make_interval(secs => (v_leases -> s.webhook_id)::int))
+	from unnest(p_webhook_ids, p_event_ids, v_tokens) k (webhook_id, event_id, token)
 	where s.workspace_id = p_workspace_id and s.webhook_id = k.webhook_id and s.event_id = k.event_id
 	returning s.webhook_id, s.event_at, s.event_id, s.claim_token, s.body;
 end
@@ -40060,14 +41918,18 @@ CREATE FUNCTION autopost.take_credential_link(p_state_hash text, p_operator text
 -- Raises:  AP001 for a malformed hash.
 -- Writes:  credential_links.
 declare
+	v_mine text[];
 	v_link autopost.credential_links;
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.own_workspaces();
 	perform autopost.check_token_hash(p_state_hash);
+	select l.* into v_link from autopost.credential_links l
+	where l.state_hash = p_state_hash and l.expires_at > autopost.now_ts()
+	and (v_mine is null or l.workspace_id = any (v_mine)) and (l.operator not like 'user:%' or l.operator = p_operator);
 	delete from autopost.credential_links l
-	where l.state_hash = p_state_hash and l.expires_at > autopost.now_ts() and autopost.may_access(l.workspace_id)
-	and (l.operator not like 'user:%' or l.operator = p_operator)
-	returning l.* into v_link;
+	where l.workspace_id = v_link.workspace_id and l.state_hash = p_state_hash
+	returning l.* into v_link; -- none if another call took it
 	return case when v_link.state_hash is not null then
 		to_jsonb(v_link) - '{state_hash,expires_at}'::text[] end;
 end
@@ -40150,7 +42012,7 @@ begin
 	where h.workspace_id = p_workspace_id and h.event_type = p_type and h.hash = p_hash
 	for no key update of h;
 	if v_holder <> p_submission_id and not exists (select 1 from autopost.submissions s
-			where s.workspace_id = p_workspace_id and s.submission_id = v_holder and autopost.has_failed(s))
+			where s.workspace_id = p_workspace_id and s.submission_id = v_holder and autopost.has_failed(row(s.*)::autopost.submissions))
 		and not exists (select 1 from autopost.event_hashes h where h.workspace_id = p_workspace_id
 			and h.event_type = p_type and h.hash = p_hash and h.expires_at <= autopost.now_ts()) then
 		return v_holder;
@@ -40206,9 +42068,11 @@ CREATE FUNCTION autopost.take_job_decision(p_job autopost.publish_jobs, p_approv
 -- Writes:  approvals; as settle_job.
 declare
 	v_job autopost.publish_jobs := p_job;
+	v_now timestamptz;
 begin
 	if v_job.status = 'failed' then
-		update autopost.approvals a set voided_at = autopost.now_ts()
+		v_now := autopost.now_ts();
+		update autopost.approvals a set voided_at = v_now
 		where a.workspace_id = p_approval.workspace_id and a.subject = p_approval.subject
 			and a.platform = p_approval.platform and a.voided_at is null;
 		v_job.status := 'waiting';
@@ -40469,7 +42333,7 @@ CREATE FUNCTION autopost.take_slots(p_workspace_id text, p_first uuid, p_last uu
 -- Writes:  deliveries.
 declare
 	v_new autopost.deliveries[] := array(
-		select d from autopost.deliveries d
+		select row(d.*)::autopost.deliveries from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.delivery_id between p_first and p_last and d.status = 'queued'
 		order by d.delivery_id);
 	v_rest uuid[] := array(select n.delivery_id from unnest(v_new) n);
@@ -40688,13 +42552,15 @@ begin
 	if p_template is null then
 		return '[]';
 	elsif coalesce(jsonb_typeof(p_template -> 'name') <> 'string' or btrim(p_template ->> 'name') = '', true) then
-		return autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}');
+		return autopost.field_error('template.name', 'is missing', 'write {"name": "…", "vars": {"…": "…"}}',
+			'missing');
 	elsif jsonb_typeof(coalesce(p_template -> 'vars', '{}')) <> 'object' then
-		return autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}');
+		return autopost.field_error('template.vars', 'must be an object', 'write {"title": "…"}', 'wrong_type');
 	end if;
 	return (
 		select coalesce(jsonb_agg(autopost.field_error('template.vars.' || e.key,
-			'must be a text of at most 20000 characters', 'give a string or a number') -> 0 order by e.key), '[]')
+			'must be a text of at most 20000 characters', 'give a string or a number',
+				'too_long') -> 0 order by e.key), '[]')
 		from jsonb_each(coalesce(p_template -> 'vars', '{}')) e
 		where jsonb_typeof(e.value) not in ('string', 'number', 'boolean', 'null') or length(e.value #>> '{}') > 20000);
 end
@@ -40842,6 +42708,7 @@ declare
 	v_target autopost.alert_targets;
 	v_message autopost.alert_messages;
 	v_id uuid;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_act := autopost.manual_act(p_operator, p_reason, p_dry_run);
@@ -40875,7 +42742,8 @@ begin
 	if v_id is null then
 		return '{"applied": false, "dry_run": false, "reason": "busy"}';
 	end if;
-	update autopost.alert_targets t set next_try_at = autopost.now_ts()
+	v_now := autopost.now_ts();
+	update autopost.alert_targets t set next_try_at = v_now
 		where t.workspace_id = p_workspace_id and t.target_id = p_target_id;
 	perform autopost.audit(p_workspace_id, 'test_alert_target', 'alert_target:' || p_target_id, v_act, '{}', '{}');
 	return jsonb_build_object('applied', true, 'dry_run', false, 'message_id', v_id);
@@ -41200,7 +43068,7 @@ begin
 		when exists (
 			select 1 from autopost.post_acts a
 			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery.delivery_id and a.status = 'queued'
-				and a.due_at <= p_at and autopost.came_with_its_post(a)) then 'after_removal' end;
+				and a.due_at <= p_at and autopost.came_with_its_post(row(a.*)::autopost.post_acts)) then 'after_removal' end;
 end
 $$;
 
@@ -41240,16 +43108,18 @@ CREATE FUNCTION autopost.touch_api_key(p_workspace_id text, p_key_id uuid) RETUR
 -- Writes:  api_keys.
 declare
 	v_found boolean;
+	v_now timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('key_id', p_key_id is not null);
 	perform 1 from autopost.api_keys k
-	where k.workspace_id = p_workspace_id and k.key_id = p_key_id and autopost.is_unseen(k)
+	where k.workspace_id = p_workspace_id and k.key_id = p_key_id and autopost.is_unseen(row(k.*)::autopost.api_keys)
 	for no key update of k skip locked;
 	v_found := found;
 	if v_found then
+		v_now := autopost.now_ts();
 		update autopost.api_keys k
-		set last_used_at = autopost.now_ts()
+		set last_used_at = v_now
 		where k.workspace_id = p_workspace_id and k.key_id = p_key_id;
 	end if;
 	return jsonb_build_object('applied', v_found);
@@ -41268,7 +43138,7 @@ CREATE FUNCTION autopost.touch_run(p_run_id text, p_host text DEFAULT NULL::text
 -- Purpose: records the heartbeat of a daemon on the machine p_host; p_ended: the last one of an
 --          orderly stop. The leases of a run without a heartbeat for run_silence are over. A run
 --          that never had a heartbeat keeps its full leases.
--- Writes:  dispatch_runs.
+-- Writes:  dispatch_runs; share_heartbeat.
 declare
 	v_now timestamptz := autopost.now_ts();
 begin
@@ -41278,6 +43148,7 @@ begin
 	values (p_run_id, v_now, v_now, left(p_host, 100), case when p_ended then v_now end)
 	on conflict (run_id) do update set seen_at = excluded.seen_at, host = coalesce(excluded.host, r.host),
 		ended_at = excluded.ended_at;
+	perform autopost.share_heartbeat(p_run_id, p_host, p_ended);
 	return '{"applied": true}';
 end
 $$;
@@ -41382,7 +43253,7 @@ begin
 			select 1 from autopost.moderation_messages m
 			where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
 			and m.submission_id = s.submission_id and m.digest = s.digest and m.status <> 'closed'
-			and (m.status = 'pending' or autopost.is_of_chat(m, p_chat)))
+			and (m.status = 'pending' or autopost.is_of_chat(row(m.*)::autopost.moderation_messages, p_chat)))
 		order by s.submission_id
 		limit 1;
 	end if;
@@ -41432,10 +43303,12 @@ CREATE FUNCTION autopost.unheard_workspaces() RETURNS SETOF jsonb
     AS $$
 -- Purpose: finds workspaces whose enabled alert targets all fail.
 -- Reads:   alert_targets.
+declare
+	v_mine text[] := autopost.served_workspaces();
 begin
 	return query select f.* from (
 		select t.workspace_id, min(t.last_error ->> 'message') as error from autopost.alert_targets t
-		where t.enabled
+		where t.enabled and (v_mine is null or t.workspace_id = any (v_mine))
 		group by t.workspace_id
 		having bool_and(t.failures >= 3 or t.failures > 0 and coalesce(t.last_error ->> 'category' = 'PERMANENT', false))
 		order by t.workspace_id limit 100) w
@@ -41465,50 +43338,60 @@ $$;
 
 
 --
--- Name: update_gates(text, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: update_gates(text, text[], integer[], timestamp with time zone[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited jsonb, p_windows jsonb) RETURNS void
+CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_taken integer[], p_next timestamp with time zone[], p_windows jsonb) RETURNS void
     LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
 --          rows to the count in flight and sets the next visit. A full or disabled channel is not
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
 --          no credential or slots, is visited when that ends; any other when its next row is due. No visit is before
---          the posting window opens. p_visited: {channel_id: [rows taken, the group's next slot if
---          it has a limit]}; p_windows: their windows_of.
+--          the posting window opens. p_taken: the rows taken of each channel of p_visited; p_next: the
+--          next slot of its group if that has a limit; p_windows: windows_of.
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_ahead interval := autopost.slot_horizon();
-	v_channels text[] := array(select k.key from jsonb_object_keys(p_visited) k (key));
-	v_ready jsonb;
+	v_ready timestamptz[];
 begin
-	select coalesce(jsonb_object_agg(u.channel_id, case
-		when not c.enabled or g.inflight + (p_visited -> u.channel_id ->> 0)::int >= c.max_parallel
-			then 'infinity'::timestamptz
+	select array_agg(case
+		when c.full_or_disabled then 'infinity'::timestamptz
 		when c.window_mode = 'windowed' and (p_windows ? u.channel_id or w.wish > v_now + v_ahead)
 			then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
-			greatest(case when c.effective_rps > 0 then c.next_allowed_at end,
-				(p_visited -> u.channel_id ->> 1)::timestamptz))
-		else w.wish end), '{}')
+			greatest(c.next_allowed_at, u.next))
+		else w.wish end order by u.n)
 	into v_ready
-	from unnest(v_channels) u (channel_id)
-	cross join lateral (select c.* from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-	cross join lateral (select g.inflight from autopost.channel_gates g
+	from unnest(p_visited, p_taken, p_next) with ordinality u (channel_id, taken, next, n)
+	cross join lateral (
+		select g.inflight from autopost.channel_gates g
 		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
+	cross join lateral (
+		select not c.enabled or g.inflight + u.taken >= c.max_parallel as full_or_disabled, c.window_mode, c.timezone,
+			c.posting_window, greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits_until,
+			case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
+		from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	left join lateral (
+		select d.due_at from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
+			and not c.full_or_disabled and coalesce(c.waits_until <= v_now, true)
+		order by d.due_at
+		limit 1) n on true
 	cross join lateral (select case
-		when coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) > v_now
-			then greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until)
-		else greatest(v_now, autopost.next_due(p_workspace_id, u.channel_id), case
-			when c.effective_rps > 0 then c.next_allowed_at - v_ahead end) end as wish) w;
+		when c.waits_until > v_now then c.waits_until
+		else greatest(v_now, coalesce(n.due_at, 'infinity'), c.next_allowed_at - v_ahead) end as wish) w;
 	update autopost.channel_gates g
-	set inflight = g.inflight + (p_visited -> g.channel_id ->> 0)::int,
-		ready_at = (v_ready ->> g.channel_id)::timestamptz
-	where g.workspace_id = p_workspace_id
-	and g.channel_id = any (v_channels);
+	set inflight = g.inflight + u.places, ready_at = u.ready_at
+	from autopost.gate_changes(p_visited, p_taken, v_ready, null) u
+	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
 end
 $$;
 
@@ -41850,24 +43733,27 @@ $$;
 --
 
 CREATE FUNCTION autopost.variant_warnings(p_workspace_id text, p_variants jsonb) RETURNS SETOF text
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: variants for unknown platforms and channels, and unknown fields of variants. One lookup
 --          each, for any number of channels.
 -- Reads:   platforms, channels.
-select 'variants.' || v.key from jsonb_object_keys(p_variants) v (key)
-where not exists (select 1 from autopost.platforms p where p.platform = v.key)
-and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
-	and c.channel_id = v.key) is null
-union all
-select 'variants.' || v.key || '.' || f.key
-from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
-where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview', 'thread', 'first_comment')
-and not exists (
-	select 1 from autopost.platforms p
-	where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end)
-		and p.platform in (v.key, (
-		select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)))
+begin
+	return query
+	select 'variants.' || v.key from jsonb_object_keys(p_variants) v (key)
+	where not exists (select 1 from autopost.platforms p where p.platform = v.key)
+	and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
+		and c.channel_id = v.key) is null
+	union all
+	select 'variants.' || v.key || '.' || f.key
+	from jsonb_each(p_variants) v, jsonb_object_keys(autopost.parts_of(v.value, 'object')) f (key)
+	where f.key not in ('text', 'parse_mode', 'link', 'media', 'buttons', 'disable_preview', 'thread', 'first_comment')
+	and not exists (
+		select 1 from autopost.platforms p
+		where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end)
+			and p.platform in (v.key, (
+			select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)));
+end
 $$;
 
 
@@ -41888,7 +43774,8 @@ begin
 	for v_variant in select v.key, v.value from jsonb_each(p_raw -> 'variants') v order by v.key loop
 		v_at := 'variants.' || v_variant.key;
 		if jsonb_typeof(v_variant.value) <> 'object' then
-			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}');
+			v_errors := v_errors || autopost.field_error(v_at, 'must be an object', 'write {"text": "…"}',
+				'wrong_type');
 			continue;
 		elsif not v_variant.value ?| (array['text', 'parse_mode', 'link', 'media', 'buttons',
 			'disable_preview'] || autopost.thread_fields() || autopost.post_fields() || autopost.video_fields()) then
@@ -41903,16 +43790,16 @@ begin
 			where jsonb_typeof(f.value) <> w.kind)
 		then
 			v_errors := v_errors || autopost.field_error(v_at, 'has a field of a wrong type',
-				'text, parse_mode and link are strings, media is an array, disable_preview true or false');
+				'text, parse_mode and link are strings, media is an array, disable_preview true or false', 'wrong_type');
 			continue;
 		end if;
 		if v_variant.value ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
 			v_errors := v_errors || autopost.field_error(v_at || '.parse_mode', 'is unknown',
-				'use HTML, Markdown or None');
+				'use HTML, Markdown or None', 'unknown_value');
 		end if;
 		if btrim(v_variant.value ->> 'link') <> '' and autopost.canonical_url(v_variant.value ->> 'link') is null then
 			v_errors := v_errors || autopost.field_error(v_at || '.link', 'must be an http or https URL',
-				'give an absolute URL without spaces, or "" for none');
+				'give an absolute URL without spaces, or "" for none', 'not_url');
 		end if;
 		v_media := v_variant.value -> 'media';
 		if exists (select 1 from jsonb_array_elements(v_media) m group by m.value having count(*) > 1
@@ -41920,7 +43807,7 @@ begin
 				coalesce(jsonb_array_length(p_raw -> 'media'), 0) - 1) g))
 		then
 			v_errors := v_errors || autopost.field_error(v_at || '.media', 'must select media of the post',
-				'give their places, each once, beginning with 0');
+				'give their places, each once, beginning with 0', 'unknown_value');
 		end if;
 		v_errors := v_errors || (select coalesce(jsonb_agg(e.value || jsonb_build_object('field', v_at || '.buttons')),
 			'[]')
@@ -42092,9 +43979,6 @@ begin
 	return query select 'I49', 'a moved post has the time of its event, a replaced one its successor', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i49(p_workspace_id) with ordinality v (found, n);
-	return query select 'I50', 'no link of an account keeps sealed data after its end', count(*),
-		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
-		from autopost.verify_i50(p_workspace_id) with ordinality v (found, n);
 end
 $$;
 
@@ -42140,37 +44024,40 @@ $_$;
 --
 
 CREATE FUNCTION autopost.verify_i01(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I1. A delivery without a run was inserted by hand as sent and has no
 --          history.
-with logged as (
-	select e.delivery_id, e.ts, e.action, autopost.verify_status_after(e.action) as after,
-		lag(autopost.verify_status_after(e.action)) over (partition by e.delivery_id order by e.ts, e.id) as before,
-		row_number() over (partition by e.delivery_id order by e.ts desc, e.id desc) as from_end
-	from autopost.events e
-	where e.workspace_id = p_workspace_id and e.delivery_id is not null
-		and autopost.verify_status_after(e.action) is not null
-)
-select jsonb_build_object('delivery_id', d.delivery_id, 'before', t.before, 'event', t.action, 'ts', t.ts)
-from autopost.deliveries d
-join logged t on t.delivery_id = d.delivery_id
-where d.workspace_id = p_workspace_id
-and not autopost.verify_may_follow(coalesce(t.before, case
-	when d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) then 'new' end), t.action)
-union all
-select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'last_event', t.action)
-from autopost.deliveries d
-left join logged t on t.delivery_id = d.delivery_id and t.from_end = 1
-cross join lateral (select coalesce(t.after, case
-	when d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) then 'new' end) as after) l
-where d.workspace_id = p_workspace_id and d.ingest_run_id is not null
-and not case d.status
-	when 'queued' then l.after in ('new', 'queued')
-	when 'deduped' then l.after in ('new', 'deduped')
-	when 'claimed' then l.after in ('new', 'queued', 'retry')
-	when 'sending' then l.after in ('new', 'queued', 'retry', 'sending')
-	else l.after = d.status end
+begin
+	return query
+	with logged as (
+		select e.delivery_id, e.ts, e.action, autopost.verify_status_after(e.action) as after,
+			lag(autopost.verify_status_after(e.action)) over (partition by e.delivery_id order by e.ts, e.id) as before,
+			row_number() over (partition by e.delivery_id order by e.ts desc, e.id desc) as from_end
+		from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id is not null
+			and autopost.verify_status_after(e.action) is not null
+	)
+	select jsonb_build_object('delivery_id', d.delivery_id, 'before', t.before, 'event', t.action, 'ts', t.ts)
+	from autopost.deliveries d
+	join logged t on t.delivery_id = d.delivery_id
+	where d.workspace_id = p_workspace_id
+	and not autopost.verify_may_follow(coalesce(t.before, case
+		when d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) then 'new' end), t.action)
+	union all
+	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'last_event', t.action)
+	from autopost.deliveries d
+	left join logged t on t.delivery_id = d.delivery_id and t.from_end = 1
+	cross join lateral (select coalesce(t.after, case
+		when d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) then 'new' end) as after) l
+	where d.workspace_id = p_workspace_id and d.ingest_run_id is not null
+	and not case d.status
+		when 'queued' then l.after in ('new', 'queued')
+		when 'deduped' then l.after in ('new', 'deduped')
+		when 'claimed' then l.after in ('new', 'queued', 'retry')
+		when 'sending' then l.after in ('new', 'queued', 'retry', 'sending')
+		else l.after = d.status end;
+end
 $$;
 
 
@@ -42179,31 +44066,34 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i02(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I2. A delivery in flight has the mark of its start exactly if the
 --          event of the start exists.
-select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'send_attempts', s.attempts)
-from (
-	select e.delivery_id, count(*) as n, count(distinct e.attempt) as apart,
-		jsonb_agg(e.attempt order by e.ts) as attempts
-	from autopost.events e
-	where e.workspace_id = p_workspace_id and e.action = 'send_attempt'
-	group by e.delivery_id
-) s
-join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = s.delivery_id
-where s.n > d.attempt or s.n > s.apart
-union all
-select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'call_begun_at', d.call_begun_at,
-	'event_at', b.ts)
-from autopost.deliveries d
-left join lateral (
-	select e.ts from autopost.events e
-	where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt'
-		and e.attempt = d.attempt
-	order by e.ts limit 1) b on true
-where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status = 'sending'
-and d.call_begun_at is distinct from b.ts
+begin
+	return query
+	select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'send_attempts', s.attempts)
+	from (
+		select e.delivery_id, count(*) as n, count(distinct e.attempt) as apart,
+			jsonb_agg(e.attempt order by e.ts) as attempts
+		from autopost.events e
+		where e.workspace_id = p_workspace_id and e.action = 'send_attempt'
+		group by e.delivery_id
+	) s
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = s.delivery_id
+	where s.n > d.attempt or s.n > s.apart
+	union all
+	select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'call_begun_at', d.call_begun_at,
+		'event_at', b.ts)
+	from autopost.deliveries d
+	left join lateral (
+		select e.ts from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt'
+			and e.attempt = d.attempt
+		order by e.ts limit 1) b on true
+	where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status = 'sending'
+	and d.call_begun_at is distinct from b.ts;
+end
 $$;
 
 
@@ -42212,23 +44102,27 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i03(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I3. A claim cannot know the next error, so the largest number of any
 --          policy of the platform counts. Deliveries before the last change of the setting or of a
 --          policy may have had more.
-select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
-	'max_attempts', m.most)
-from autopost.channels c
-cross join lateral (
-	select greatest(autopost.setting('max_attempts'), max(r.max_attempts) filter (where r.costs_attempt)) as most
-		from autopost.retry_policies r
-	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
-join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
-where c.workspace_id = p_workspace_id
-and d.attempt > m.most + d.granted_attempts
-and d.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
-and d.created_at >= (select autopost.policies_changed_at(p_workspace_id))
+begin
+	return query
+	with policies as materialized (
+		select r.platform, r.max_attempts from autopost.policies_of(p_workspace_id) r where r.costs_attempt)
+	select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
+		'max_attempts', m.most)
+	from autopost.channels c
+	cross join lateral (
+		select greatest(autopost.setting('max_attempts'), max(r.max_attempts)) as most
+		from policies r where r.platform in (c.platform, '*')) m
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+	where c.workspace_id = p_workspace_id
+	and d.attempt > m.most + d.granted_attempts
+	and d.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
+	and d.created_at >= (select autopost.policies_changed_at(p_workspace_id));
+end
 $$;
 
 
@@ -42237,14 +44131,17 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i04(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
-select jsonb_build_object('channel_id', d.channel_id, 'content_hash', d.content_hash, 'delivery_ids',
-	jsonb_agg(d.delivery_id order by d.delivery_id))
-from autopost.deliveries d
-where d.workspace_id = p_workspace_id and d.phase in ('active', 'claimed', 'retry')
-group by d.channel_id, d.hash_version, d.content_hash
-having count(*) > 1
+begin
+	return query
+	select jsonb_build_object('channel_id', d.channel_id, 'content_hash', d.content_hash, 'delivery_ids',
+		jsonb_agg(d.delivery_id order by d.delivery_id))
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.phase in ('active', 'claimed', 'retry')
+	group by d.channel_id, d.hash_version, d.content_hash
+	having count(*) > 1;
+end
 $$;
 
 
@@ -42253,25 +44150,28 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i05(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I5. Uses the channel's present window, so only deliveries since the
 --          last change of its row count. Refused and suppressed posts were never enqueued; rows
 --          inserted by hand have no run.
-select jsonb_build_object('delivery_id', d.delivery_id, 'channel_id', d.channel_id, 'created_at', d.created_at,
-	'sent_already', d.sent_before)
-from (
-	select x.delivery_id, x.channel_id, x.status, x.attempt, x.ingest_run_id, x.created_at,
-		max(case when x.status = 'sent' then x.sent_at end) over (
-			partition by x.channel_id, x.hash_version, x.content_hash order by x.created_at, x.delivery_id
-			rows between unbounded preceding and 1 preceding) as sent_before
-	from autopost.deliveries x
-	where x.workspace_id = p_workspace_id) d
-join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-where d.sent_before <= d.created_at
-	and d.sent_before > d.created_at - make_interval(hours => coalesce(c.dedup_ttl_hours, 168))
-and d.ingest_run_id is not null and d.created_at >= c.updated_at
-and d.status <> 'deduped' and (d.attempt > 0 or d.status <> 'failed_permanent')
+begin
+	return query
+	select jsonb_build_object('delivery_id', d.delivery_id, 'channel_id', d.channel_id, 'created_at', d.created_at,
+		'sent_already', d.sent_before)
+	from (
+		select x.delivery_id, x.channel_id, x.status, x.attempt, x.ingest_run_id, x.created_at,
+			max(case when x.status = 'sent' then x.sent_at end) over (
+				partition by x.channel_id, x.hash_version, x.content_hash order by x.created_at, x.delivery_id
+				rows between unbounded preceding and 1 preceding) as sent_before
+		from autopost.deliveries x
+		where x.workspace_id = p_workspace_id) d
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+	where d.sent_before <= d.created_at
+		and d.sent_before > d.created_at - make_interval(hours => coalesce(c.dedup_ttl_hours, 168))
+	and d.ingest_run_id is not null and d.created_at >= c.updated_at
+	and d.status <> 'deduped' and (d.attempt > 0 or d.status <> 'failed_permanent');
+end
 $$;
 
 
@@ -42280,13 +44180,16 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i06(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
-select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'sent_at', d.sent_at, 'provider_message_id',
-	d.provider_message_id)
-from autopost.deliveries d
-where d.workspace_id = p_workspace_id
-and ((d.status = 'sent') <> (d.sent_at is not null) or (d.status = 'sent' and d.provider_message_id is null))
+begin
+	return query
+	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'sent_at', d.sent_at, 'provider_message_id',
+		d.provider_message_id)
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id
+	and ((d.status = 'sent') <> (d.sent_at is not null) or (d.status = 'sent' and d.provider_message_id is null));
+end
 $$;
 
 
@@ -42295,15 +44198,18 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i07(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I7. The finding has no token: a reader could commit with it.
-select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'has_token', d.claim_token is not null,
-	'lease_until', d.sending_lease_until)
-from autopost.deliveries d
-where d.workspace_id = p_workspace_id
-and ((d.status in ('claimed', 'sending')) <> (d.claim_token is not null)
-	or (d.status = 'sending') <> (d.sending_lease_until is not null))
+begin
+	return query
+	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'has_token', d.claim_token is not null,
+		'lease_until', d.sending_lease_until)
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id
+	and ((d.status in ('claimed', 'sending')) <> (d.claim_token is not null)
+		or (d.status = 'sending') <> (d.sending_lease_until is not null));
+end
 $$;
 
 
@@ -42312,20 +44218,23 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i08(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I8. Compares open claims and the last settled claim of each
 --          delivery; older ones are not stored.
-select jsonb_build_object('delivery_ids', jsonb_agg(t.delivery_id order by t.delivery_id))
-from (
-	select d.delivery_id, d.claim_token as token from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending') and d.claim_token is not null
-	union all
-	select d.delivery_id, d.settled ->> 'token' from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.settled is not null
-) t
-group by t.token
-having count(*) > 1
+begin
+	return query
+	select jsonb_build_object('delivery_ids', jsonb_agg(t.delivery_id order by t.delivery_id))
+	from (
+		select d.delivery_id, d.claim_token as token from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending') and d.claim_token is not null
+		union all
+		select d.delivery_id, d.settled ->> 'token' from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.settled is not null
+	) t
+	group by t.token
+	having count(*) > 1;
+end
 $$;
 
 
@@ -42334,24 +44243,27 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i10(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I10. Claims before the last change of the channel's row count for
 --          the counter, not for max_parallel, which may have been higher.
-with flight as (
-	select d.channel_id, count(*) as sending, count(*) filter (where d.claimed_at >= c.updated_at) as under_ceiling
-	from autopost.deliveries d
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-	where d.workspace_id = p_workspace_id and d.status = 'sending'
-	group by d.channel_id
-)
-select jsonb_build_object('channel_id', c.channel_id, 'sending', coalesce(f.sending, 0), 'inflight', g.inflight,
-	'max_parallel', c.max_parallel)
-from autopost.channels c
-join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
-left join flight f on f.channel_id = c.channel_id
-where c.workspace_id = p_workspace_id
-and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel)
+begin
+	return query
+	with flight as (
+		select d.channel_id, count(*) as sending, count(*) filter (where d.claimed_at >= c.updated_at) as under_ceiling
+		from autopost.deliveries d
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+		where d.workspace_id = p_workspace_id and d.status = 'sending'
+		group by d.channel_id
+	)
+	select jsonb_build_object('channel_id', c.channel_id, 'sending', coalesce(f.sending, 0), 'inflight', g.inflight,
+		'max_parallel', c.max_parallel)
+	from autopost.channels c
+	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
+	left join flight f on f.channel_id = c.channel_id
+	where c.workspace_id = p_workspace_id
+	and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel);
+end
 $$;
 
 
@@ -42360,23 +44272,26 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i11(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I11. Uses the reserved slots, and only since the last change of the
 --          channel's row plus a second. The platform's view is in its own log. A later step of a
 --          series has no event.
-select jsonb_build_object('channel_id', s.channel_id, 'delivery_id', s.delivery_id, 'send_at', s.send_at, 'before',
-	s.before, 'rate_rps', s.rate_rps)
-from (
-	select e.channel_id, e.delivery_id, t.send_at, c.rate_rps,
-		lag(t.send_at) over (partition by e.channel_id order by t.send_at) as before
-	from autopost.channels c
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
-		and e.action = 'send_attempt' and e.ts > c.updated_at
-	cross join lateral (select (e.meta ->> 'send_at')::timestamptz as send_at) t
-	where c.workspace_id = p_workspace_id and c.rate_rps > 0 and t.send_at > c.updated_at + interval '1 second'
-) s
-where s.send_at < s.before + make_interval(secs => (1 / s.rate_rps)::float8) - interval '1 millisecond'
+begin
+	return query
+	select jsonb_build_object('channel_id', s.channel_id, 'delivery_id', s.delivery_id, 'send_at', s.send_at, 'before',
+		s.before, 'rate_rps', s.rate_rps)
+	from (
+		select e.channel_id, e.delivery_id, t.send_at, c.rate_rps,
+			lag(t.send_at) over (partition by e.channel_id order by t.send_at) as before
+		from autopost.channels c
+		join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
+			and e.action = 'send_attempt' and e.ts > c.updated_at
+		cross join lateral (select (e.meta ->> 'send_at')::timestamptz as send_at) t
+		where c.workspace_id = p_workspace_id and c.rate_rps > 0 and t.send_at > c.updated_at + interval '1 second'
+	) s
+	where s.send_at < s.before + make_interval(secs => (1 / s.rate_rps)::float8) - interval '1 millisecond';
+end
 $$;
 
 
@@ -42385,25 +44300,28 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i13(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I13. Uses events, and only while channel or group still have the
 --          cooldown: a manual change of the row leaves no event. The second of grace covers a call
 --          that read the group just before the cooldown.
-select jsonb_build_object('channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt,
-	'scope', x.meta -> 'scope',
-	'since', x.ts, 'until', x.meta -> 'until')
-from autopost.events x
-join autopost.channels o on o.workspace_id = p_workspace_id and o.channel_id = x.channel_id
-join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = o.platform and c.rate_group = o.rate_group
-left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = c.platform
-	and l.rate_group = c.rate_group
-join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
-where x.workspace_id = p_workspace_id and x.action = 'cooldown'
-and e.ts > x.ts + interval '1 second' and e.ts < (x.meta ->> 'until')::timestamptz
-and case x.meta ->> 'scope' when 'channel' then c.channel_id = x.channel_id
-	and c.cooldown_until >= (x.meta ->> 'until')::timestamptz
-	else l.cooldown_until >= (x.meta ->> 'until')::timestamptz end
+begin
+	return query
+	select jsonb_build_object('channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt,
+		'scope', x.meta -> 'scope',
+		'since', x.ts, 'until', x.meta -> 'until')
+	from autopost.events x
+	join autopost.channels o on o.workspace_id = p_workspace_id and o.channel_id = x.channel_id
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = o.platform and c.rate_group = o.rate_group
+	left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = c.platform
+		and l.rate_group = c.rate_group
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+	where x.workspace_id = p_workspace_id and x.action = 'cooldown'
+	and e.ts > x.ts + interval '1 second' and e.ts < (x.meta ->> 'until')::timestamptz
+	and case x.meta ->> 'scope' when 'channel' then c.channel_id = x.channel_id
+		and c.cooldown_until >= (x.meta ->> 'until')::timestamptz
+		else l.cooldown_until >= (x.meta ->> 'until')::timestamptz end;
+end
 $$;
 
 
@@ -42412,33 +44330,39 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i14(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I14. Calculates waits from the policy's row, not with the functions
 --          that set them. The second of grace covers the time between the event and the wait. A
 --          caller may ask for a longer wait. Waits of our own policy count only if the policy is
 --          older than the event.
-select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'next_retry_at',
-	e.meta -> 'next_retry_at',
-	'retry_after_ms', e.error -> 'retry_after_ms', 'least_ms', w.least_ms)
-from autopost.events e
-join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = e.channel_id
-cross join lateral (
-	select r.xmin as version, r.jitter, case r.kind
-		when 'ladder' then r.ladder_ms[least(e.attempt, cardinality(r.ladder_ms))]
-		else least(r.cap_ms, r.base_ms * r.factor ^ least(e.attempt - 1, 60)) end as wait_ms
-	from autopost.retry_policies r
-	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
-		else e.error ->> 'code' end, '*')
-	order by r.platform = '*', r.code = '*', r.workspace_id = '*'
-	limit 1) p
-cross join lateral (
-	select (e.error ->> 'retry_after_ms')::numeric > 0 as given,
-		case when (e.error ->> 'retry_after_ms')::numeric > 0 then (e.error ->> 'retry_after_ms')::numeric
-			else p.wait_ms * (1 - p.jitter) end as least_ms) w
-where e.workspace_id = p_workspace_id and e.action = 'retry_scheduled'
-and (w.given or (age(e.xmin) <= age(p.version) and e.ts >= (select autopost.policies_changed_at(p_workspace_id))))
-and (e.meta ->> 'next_retry_at')::timestamptz < e.ts + w.least_ms * interval '1 millisecond' - interval '1 second'
+begin
+	return query
+	with policies as materialized (
+		select r.own, r.version, r.platform, r.code, r.kind, r.base_ms, r.factor, r.cap_ms, r.ladder_ms, r.jitter
+		from autopost.policies_of(p_workspace_id) r)
+	select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'next_retry_at',
+		e.meta -> 'next_retry_at',
+		'retry_after_ms', e.error -> 'retry_after_ms', 'least_ms', w.least_ms)
+	from autopost.events e
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = e.channel_id
+	cross join lateral (
+		select r.version, r.jitter, case r.kind
+			when 'ladder' then r.ladder_ms[least(e.attempt, cardinality(r.ladder_ms))]
+			else least(r.cap_ms, r.base_ms * r.factor ^ least(e.attempt - 1, 60)) end as wait_ms
+		from policies r
+		where r.platform in (c.platform, '*') and r.code in (case when e.error ? 'moved' then 'chat_moved'
+			else e.error ->> 'code' end, '*')
+		order by r.platform = '*', r.code = '*', not r.own
+		limit 1) p
+	cross join lateral (
+		select (e.error ->> 'retry_after_ms')::numeric > 0 as given,
+			case when (e.error ->> 'retry_after_ms')::numeric > 0 then (e.error ->> 'retry_after_ms')::numeric
+				else p.wait_ms * (1 - p.jitter) end as least_ms) w
+	where e.workspace_id = p_workspace_id and e.action = 'retry_scheduled'
+	and (w.given or (age(e.xmin) <= age(p.version) and e.ts >= (select autopost.policies_changed_at(p_workspace_id))))
+	and (e.meta ->> 'next_retry_at')::timestamptz < e.ts + w.least_ms * interval '1 millisecond' - interval '1 second';
+end
 $$;
 
 
@@ -42447,41 +44371,44 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i15(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I15. Checks the latest pause of each channel while its row has it,
 --          the latest disabling while no sent post or operator ended its streak, and calls since an
 --          open breaker opened (probes). Changes by plain SQL and the status of a workspace leave
 --          no event. A call that starts at the same moment is allowed.
-with shut as (
-	select distinct on (e.channel_id, e.action) e.channel_id, e.action, e.ts, e.meta from autopost.events e
-	where e.workspace_id = p_workspace_id and e.action in ('channel_paused', 'channel_disabled')
-	order by e.channel_id, e.action, e.ts desc, e.id desc
-)
-select jsonb_build_object('channel_id', c.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt,
-	'shut_by', s.action, 'since', s.ts)
-from shut s
-join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = s.channel_id
-join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = s.channel_id and e.action = 'send_attempt'
-	and e.ts > s.ts
-where case s.action
-	when 'channel_paused' then e.ts < c.paused_until and c.paused_until = (s.meta ->> 'until')::timestamptz
-	else not c.enabled and c.error_streak >= (s.meta ->> 'streak')::int end
-and not exists (
-	select 1 from autopost.events o
-	where o.workspace_id = p_workspace_id and o.channel_id = s.channel_id and o.action = 'channel_enabled'
-		and o.ts between s.ts and e.ts)
-union all
-select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'breaker_opened_at', l.breaker_opened_at,
-	'probes', l.probes, 'calls', n.calls)
-from autopost.platform_limits l
-cross join lateral (
-	select count(*) as calls from autopost.channels c
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
-		and e.action = 'send_attempt'
-		and e.ts > greatest(l.breaker_opened_at, c.updated_at) + interval '1 second'
-	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group) n
-where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null and n.calls > l.probes
+begin
+	return query
+	with shut as (
+		select distinct on (e.channel_id, e.action) e.channel_id, e.action, e.ts, e.meta from autopost.events e
+		where e.workspace_id = p_workspace_id and e.action in ('channel_paused', 'channel_disabled')
+		order by e.channel_id, e.action, e.ts desc, e.id desc
+	)
+	select jsonb_build_object('channel_id', c.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt,
+		'shut_by', s.action, 'since', s.ts)
+	from shut s
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = s.channel_id
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = s.channel_id and e.action = 'send_attempt'
+		and e.ts > s.ts
+	where case s.action
+		when 'channel_paused' then e.ts < c.paused_until and c.paused_until = (s.meta ->> 'until')::timestamptz
+		else not c.enabled and c.error_streak >= (s.meta ->> 'streak')::int end
+	and not exists (
+		select 1 from autopost.events o
+		where o.workspace_id = p_workspace_id and o.channel_id = s.channel_id and o.action = 'channel_enabled'
+			and o.ts between s.ts and e.ts)
+	union all
+	select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'breaker_opened_at', l.breaker_opened_at,
+		'probes', l.probes, 'calls', n.calls)
+	from autopost.platform_limits l
+	cross join lateral (
+		select count(*) as calls from autopost.channels c
+		join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
+			and e.action = 'send_attempt'
+			and e.ts > greatest(l.breaker_opened_at, c.updated_at) + interval '1 second'
+		where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group) n
+	where l.workspace_id = p_workspace_id and l.breaker_opened_at is not null and n.calls > l.probes;
+end
 $$;
 
 
@@ -42490,49 +44417,52 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i16(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I16. Finds calls before a deferred time, calls of the present
 --          attempt before the time of the row, and calls outside the posting window. A waiting row
 --          is not checked: it may have been deferred since its last call. The window counts only if
 --          the channel's row did not change; the second of grace covers the time until the event is
 --          written.
-select jsonb_build_object('delivery_id', s.delivery_id, 'ts', s.ts, 'attempt', s.attempt, 'put_off_until',
-	s.put_off_until)
-from (
-	select e.delivery_id, e.ts, e.attempt, e.action,
-		lag(case when e.action in ('retry_scheduled', 'released')
-			then coalesce(e.meta ->> 'next_retry_at', e.meta ->> 'until')::timestamptz end)
-			over (partition by e.delivery_id order by e.ts, e.id) as put_off_until,
-		lag(e.attempt) over (partition by e.delivery_id order by e.ts, e.id) as put_off_attempt
-	from autopost.events e
-	where e.workspace_id = p_workspace_id and e.delivery_id is not null
-	and e.action in ('send_attempt', 'retry_scheduled', 'released', 'unknown_resolved', 'manual_requeue')
-) s
-where s.action = 'send_attempt' and s.ts < s.put_off_until
-and s.attempt > s.put_off_attempt -- else the clock was put back between them, and their order is not known
-union all
-select jsonb_build_object('delivery_id', d.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'not_before', d.not_before,
-	'scheduled_for', d.scheduled_for)
-from autopost.deliveries d
-join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id
-	and e.action = 'send_attempt' and e.attempt = d.attempt
-where d.workspace_id = p_workspace_id and d.status not in ('queued', 'claimed', 'retry')
-and e.ts < greatest(d.not_before, d.scheduled_for)
-and not exists (
-	select 1 from autopost.events m where m.workspace_id = p_workspace_id and m.delivery_id = d.delivery_id
-		and m.action = 'rescheduled' and m.ts >= e.ts)
-union all
-select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'send_at',
-	e.meta -> 'send_at', 'timezone', c.timezone, 'posting_window', c.posting_window)
-from autopost.channels c
-join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
-	and e.ts > c.updated_at
-cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
-where c.workspace_id = p_workspace_id and c.window_mode = 'windowed'
-and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, b.began_at) > b.began_at
-and autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
-	b.began_at - interval '1 second') > b.began_at - interval '1 second'
+begin
+	return query
+	select jsonb_build_object('delivery_id', s.delivery_id, 'ts', s.ts, 'attempt', s.attempt, 'put_off_until',
+		s.put_off_until)
+	from (
+		select e.delivery_id, e.ts, e.attempt, e.action,
+			lag(case when e.action in ('retry_scheduled', 'released')
+				then coalesce(e.meta ->> 'next_retry_at', e.meta ->> 'until')::timestamptz end)
+				over (partition by e.delivery_id order by e.ts, e.id) as put_off_until,
+			lag(e.attempt) over (partition by e.delivery_id order by e.ts, e.id) as put_off_attempt
+		from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id is not null
+		and e.action in ('send_attempt', 'retry_scheduled', 'released', 'unknown_resolved', 'manual_requeue')
+	) s
+	where s.action = 'send_attempt' and s.ts < s.put_off_until
+	and s.attempt > s.put_off_attempt -- else the clock was put back between them, and their order is not known
+	union all
+	select jsonb_build_object('delivery_id', d.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'not_before', d.not_before,
+		'scheduled_for', d.scheduled_for)
+	from autopost.deliveries d
+	join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id
+		and e.action = 'send_attempt' and e.attempt = d.attempt
+	where d.workspace_id = p_workspace_id and d.status not in ('queued', 'claimed', 'retry')
+	and e.ts < greatest(d.not_before, d.scheduled_for)
+	and not exists (
+		select 1 from autopost.events m where m.workspace_id = p_workspace_id and m.delivery_id = d.delivery_id
+			and m.action = 'rescheduled' and m.ts >= e.ts)
+	union all
+	select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'send_at',
+		e.meta -> 'send_at', 'timezone', c.timezone, 'posting_window', c.posting_window)
+	from autopost.channels c
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+		and e.ts > c.updated_at
+	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
+	where c.workspace_id = p_workspace_id and c.window_mode = 'windowed'
+	and autopost.opens_at(c.window_mode, c.timezone, c.posting_window, b.began_at) > b.began_at
+	and autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
+		b.began_at - interval '1 second') > b.began_at - interval '1 second';
+end
 $$;
 
 
@@ -42541,81 +44471,84 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i17(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I17. Each acknowledged post of a run is a message or a submission,
 --          with a fan-out if one was promised. Each enqueued submission has its message. Each
 --          enqueue event, or the running job, counts the rows and drops of its post. A suppressed
 --          repeat has an earlier delivery. Grouped drops have equal counts in the run and its
 --          event.
-with logged as (
-	select e.message_id, e.meta ->> 'trace_id' as trace_id, e.meta as said from autopost.events e
-	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
+begin
+	return query
+	with logged as (
+		select e.message_id, e.meta ->> 'trace_id' as trace_id, e.meta as said from autopost.events e
+		where e.workspace_id = p_workspace_id and e.action = 'enqueue'
+		union all
+		select j.message_id, j.trace_id::text, autopost.fanout_counts(row(j.*)::autopost.fanout_jobs) from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.status = 'running'
+	)
+	select jsonb_build_object('what', 'answered, but lost', 'run_id', r.run_id, 'item', i.value - 'deliveries')
+	from autopost.ingest_runs r
+	cross join lateral jsonb_array_elements(r.items) i
+	where r.workspace_id = p_workspace_id
+	and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
+	and case replace(replace(i.value ->> 'status', 'pending', 'accepted'), 'approved', 'accepted')
+		when 'enqueued' then not exists (
+				select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+					and m.message_id = (i.value ->> 'message_id')::uuid)
+			or (i.value ->> 'fanout' = 'running' and not exists (
+				select 1 from autopost.fanout_jobs j
+				where j.workspace_id = p_workspace_id and j.run_id = (i.value ->> 'run_id')::uuid
+					and j.trace_id = (i.value ->> 'trace_id')::uuid))
+		when 'accepted' then not exists (
+			select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
+				and s.submission_id = (i.value ->> 'submission_id')::uuid) end
 	union all
-	select j.message_id, j.trace_id::text, autopost.fanout_counts(j) from autopost.fanout_jobs j
-	where j.workspace_id = p_workspace_id and j.status = 'running'
-)
-select jsonb_build_object('what', 'answered, but lost', 'run_id', r.run_id, 'item', i.value - 'deliveries')
-from autopost.ingest_runs r
-cross join lateral jsonb_array_elements(r.items) i
-where r.workspace_id = p_workspace_id
-and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
-and case replace(replace(i.value ->> 'status', 'pending', 'accepted'), 'approved', 'accepted')
-	when 'enqueued' then not exists (
-			select 1 from autopost.messages m where m.workspace_id = p_workspace_id
-				and m.message_id = (i.value ->> 'message_id')::uuid)
-		or (i.value ->> 'fanout' = 'running' and not exists (
-			select 1 from autopost.fanout_jobs j
-			where j.workspace_id = p_workspace_id and j.run_id = (i.value ->> 'run_id')::uuid
-				and j.trace_id = (i.value ->> 'trace_id')::uuid))
-	when 'accepted' then not exists (
-		select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
-			and s.submission_id = (i.value ->> 'submission_id')::uuid) end
-union all
-select jsonb_build_object('what', 'submission without a message', 'submission_id', s.submission_id, 'message_id',
-	s.message_id, 'answer', s.answer)
-from autopost.submissions s
-where s.workspace_id = p_workspace_id and s.status = 'enqueued'
-and not exists (
-	select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = s.message_id)
-union all
-select jsonb_build_object('what', 'miscounted', 'message_id', e.message_id, 'said', e.said, 'deliveries',
-	coalesce(d.n, 0), 'dropped', coalesce(x.n, 0))
-from logged e
-left join (
-	select d.message_id, d.trace_id::text as trace_id, count(*) as n,
-		count(*) filter (where d.status <> 'deduped') as passed
-	from autopost.deliveries d
-	where d.workspace_id = p_workspace_id
-	group by d.message_id, d.trace_id) d on d.message_id = e.message_id and d.trace_id = e.trace_id
-left join (
-	select s.message_id, s.meta ->> 'trace_id' as trace_id,
-		sum(coalesce(jsonb_array_length(s.meta -> 'channels'), 1)) as n
-	from autopost.events s
-	where s.workspace_id = p_workspace_id and s.action = 'dedup_suppressed' and s.delivery_id is null
-	group by s.message_id, s.meta ->> 'trace_id') x on x.message_id = e.message_id and x.trace_id = e.trace_id
-where (e.said ->> 'enqueued')::int + (e.said ->> 'invalid')::int not between coalesce(d.passed, 0) and coalesce(d.n, 0)
-or (e.said ->> 'deduped')::int <> coalesce(x.n, 0)
-union all
-select jsonb_build_object('what', 'dropped, but no repeat', 'message_id', e.message_id, 'channel_id', e.channel_id,
-	'ts', e.ts)
-from autopost.events e
-where e.workspace_id = p_workspace_id and e.action = 'dedup_suppressed' and e.delivery_id is null
-	and e.channel_id is not null
-and not exists (
-	select 1 from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.message_id = e.message_id and d.channel_id = e.channel_id
-	and d.created_at <= e.ts and d.trace_id::text <> e.meta ->> 'trace_id')
-union all
-select jsonb_build_object('what', 'drops miscounted', 'run_id', r.run_id, 'stats', r.stats_json, 'said', e.meta)
-from autopost.ingest_runs r
-left join autopost.events e on e.workspace_id = p_workspace_id and e.meta ->> 'run_id' = r.run_id::text
-	and e.meta ? 'requests'
-	and e.action in ('ingress_rate_limited', 'ingress_payload_rejected', 'ingress_dedup_dropped')
-where r.workspace_id = p_workspace_id and r.stats_json ? 'requests' and r.finished_at is not null
-and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
-and (e.meta -> 'requests', e.meta -> 'items') is distinct from (r.stats_json -> 'requests',
-	r.stats_json -> autopost.drop_counter(e.action))
+	select jsonb_build_object('what', 'submission without a message', 'submission_id', s.submission_id, 'message_id',
+		s.message_id, 'answer', s.answer)
+	from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.status = 'enqueued'
+	and not exists (
+		select 1 from autopost.messages m where m.workspace_id = p_workspace_id and m.message_id = s.message_id)
+	union all
+	select jsonb_build_object('what', 'miscounted', 'message_id', e.message_id, 'said', e.said, 'deliveries',
+		coalesce(d.n, 0), 'dropped', coalesce(x.n, 0))
+	from logged e
+	left join (
+		select d.message_id, d.trace_id::text as trace_id, count(*) as n,
+			count(*) filter (where d.status <> 'deduped') as passed
+		from autopost.deliveries d
+		where d.workspace_id = p_workspace_id
+		group by d.message_id, d.trace_id) d on d.message_id = e.message_id and d.trace_id = e.trace_id
+	left join (
+		select s.message_id, s.meta ->> 'trace_id' as trace_id,
+			sum(coalesce(jsonb_array_length(s.meta -> 'channels'), 1)) as n
+		from autopost.events s
+		where s.workspace_id = p_workspace_id and s.action = 'dedup_suppressed' and s.delivery_id is null
+		group by s.message_id, s.meta ->> 'trace_id') x on x.message_id = e.message_id and x.trace_id = e.trace_id
+	where (e.said ->> 'enqueued')::int + (e.said ->> 'invalid')::int not between coalesce(d.passed, 0) and coalesce(d.n, 0)
+	or (e.said ->> 'deduped')::int <> coalesce(x.n, 0)
+	union all
+	select jsonb_build_object('what', 'dropped, but no repeat', 'message_id', e.message_id, 'channel_id', e.channel_id,
+		'ts', e.ts)
+	from autopost.events e
+	where e.workspace_id = p_workspace_id and e.action = 'dedup_suppressed' and e.delivery_id is null
+		and e.channel_id is not null
+	and not exists (
+		select 1 from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.message_id = e.message_id and d.channel_id = e.channel_id
+		and d.created_at <= e.ts and d.trace_id::text <> e.meta ->> 'trace_id')
+	union all
+	select jsonb_build_object('what', 'drops miscounted', 'run_id', r.run_id, 'stats', r.stats_json, 'said', e.meta)
+	from autopost.ingest_runs r
+	left join autopost.events e on e.workspace_id = p_workspace_id and e.meta ->> 'run_id' = r.run_id::text
+		and e.meta ? 'requests'
+		and e.action in ('ingress_rate_limited', 'ingress_payload_rejected', 'ingress_dedup_dropped')
+	where r.workspace_id = p_workspace_id and r.stats_json ? 'requests' and r.finished_at is not null
+	and r.started_at >= (select autopost.verify_kept_since(p_workspace_id))
+	and (e.meta -> 'requests', e.meta -> 'items') is distinct from (r.stats_json -> 'requests',
+		r.stats_json -> autopost.drop_counter(e.action));
+end
 $$;
 
 
@@ -42624,52 +44557,56 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i18(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I18. Finds deliveries that could start, now or at the opening of the
 --          posting window, while the gate is closed, and expired leases: of deliveries, of post
 --          changes and of submissions. The last two have no sweep: a later claim takes them over,
 --          so they count only if a daemon ran since. So does other work that no stage takes.
-select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
-from autopost.channels c
-join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
-join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
-cross join lateral (
-	select min(d.due_at) as due_at from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
-		and d.phase in ('active', 'retry') and d.status <> 'sending') f
-cross join lateral (select autopost.now_ts() as at) n
-where c.workspace_id = p_workspace_id
-and c.enabled and g.inflight < c.max_parallel
-and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until, c.credential_until) <= n.at - autopost.verify_patience()
-and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
-	greatest(n.at, case when c.effective_rps > 0 then c.next_allowed_at end))
-and g.ready_at > coalesce(autopost.channel_quota_until(p_workspace_id, c.channel_id, 1, n.at), '-infinity')
-union all
-select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until',
-	coalesce(d.sending_lease_until, d.claimed_at))
-from autopost.deliveries d
-where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
-and case d.status when 'sending' then d.sending_lease_until
-	else greatest(d.not_before,
-		d.claimed_at + autopost.setting_interval('claimed_lease_seconds')) end
-	<= autopost.now_ts() - autopost.verify_patience()
-union all
-select jsonb_build_object('what', 'expired lease', 'act_id', a.act_id, 'lease_until', a.next_at)
-from autopost.post_acts a
-join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
-where a.workspace_id = p_workspace_id and a.status = 'sending'
-	and exists (select 1 from autopost.dispatch_runs r where r.seen_at > autopost.verify_patience()
-		+ greatest(a.next_at, c.paused_until, c.cooldown_until, c.credential_until))
-union all
-select jsonb_build_object('what', 'expired lease', 'submission_id', s.submission_id, 'lease_until', s.lease_until)
-from autopost.submissions s
-where s.workspace_id = p_workspace_id and s.status = 'fetching'
-	and exists (select 1 from autopost.dispatch_runs r
-		where r.seen_at > s.lease_until + autopost.verify_patience())
-union all
-select l.work from autopost.left_work(p_workspace_id, autopost.verify_patience()) l
-where exists (select 1 from autopost.dispatch_runs r where r.seen_at > l.since + autopost.verify_patience())
+declare
+	v_seen_at timestamptz := (select max(r.seen_at) from autopost.dispatch_runs r); -- the last heartbeat
+begin
+	return query
+	select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
+	from autopost.channels c
+	join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
+	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
+	cross join lateral (
+		select min(d.due_at) as due_at from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+			and d.phase in ('active', 'retry') and d.status <> 'sending') f
+	cross join lateral (select autopost.now_ts() as at) n
+	where c.workspace_id = p_workspace_id
+	and c.enabled and g.inflight < c.max_parallel
+	and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until, c.credential_until) <= n.at - autopost.verify_patience()
+	and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
+		greatest(n.at, case when c.effective_rps > 0 then c.next_allowed_at end))
+	and g.ready_at > coalesce(autopost.channel_quota_until(p_workspace_id, c.channel_id, 1, n.at), '-infinity')
+	union all
+	select jsonb_build_object('what', 'expired lease', 'delivery_id', d.delivery_id, 'status', d.status, 'lease_until',
+		coalesce(d.sending_lease_until, d.claimed_at))
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.status in ('claimed', 'sending')
+	and case d.status when 'sending' then d.sending_lease_until
+		else greatest(d.not_before,
+			d.claimed_at + autopost.setting_interval('claimed_lease_seconds')) end
+		<= autopost.now_ts() - autopost.verify_patience()
+	union all
+	select jsonb_build_object('what', 'expired lease', 'act_id', a.act_id, 'lease_until', a.next_at)
+	from autopost.post_acts a
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = a.channel_id and c.enabled
+	where a.workspace_id = p_workspace_id and a.status = 'sending'
+		and v_seen_at > autopost.verify_patience()
+			+ greatest(a.next_at, c.paused_until, c.cooldown_until, c.credential_until)
+	union all
+	select jsonb_build_object('what', 'expired lease', 'submission_id', s.submission_id, 'lease_until', s.lease_until)
+	from autopost.submissions s
+	where s.workspace_id = p_workspace_id and s.status = 'fetching'
+		and v_seen_at > s.lease_until + autopost.verify_patience()
+	union all
+	select l.work from autopost.left_work(p_workspace_id, autopost.verify_patience()) l
+	where v_seen_at > l.since + autopost.verify_patience();
+end
 $$;
 
 
@@ -42678,58 +44615,61 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i20(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I20. After an unknown outcome under 'reconcile' one call is allowed,
 --          and one more per manual requeue; under 'hold' only after a decision of an operator. A
 --          lease that expired after the start of a call is an unknown outcome, except if the
 --          platform can resume it.
-select jsonb_build_object('what', 'sent again', 'delivery_id', s.delivery_id, 'ts', s.ts, 'attempt', s.attempt,
-	'unknown_outcomes', u.n, 'policy', l.policy, 'put_back_at', u.at_requeue)
-from autopost.events s
-cross join lateral (
-	select max(e.ts) filter (where e.action = 'manual_requeue') as requeued_at from autopost.events e
-	where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts < s.ts) r
-cross join lateral (
-	select count(*) as n, count(*) filter (where e.ts < r.requeued_at) as at_requeue, max(e.ts) as latest
-	from autopost.events e
-	where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts < s.ts
-		and e.action = 'unknown_outcome') u
-join lateral (
-	select e.meta ->> 'policy' as policy from autopost.events e
-	where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts = u.latest
-		and e.action = 'unknown_outcome' limit 1) l on true
-where s.workspace_id = p_workspace_id and s.action = 'send_attempt' and s.delivery_id in (
-	select d.delivery_id from autopost.events d where d.workspace_id = p_workspace_id and d.action = 'unknown_outcome')
-and case l.policy
-	when 'reconcile' then u.n > greatest(1, u.at_requeue + 1)
-	when 'hold' then not exists (
-		select 1 from autopost.events e
-		where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts between u.latest and s.ts
-		and e.action in ('unknown_resolved', 'manual_requeue')) end
-union all
-select jsonb_build_object('what', 'not counted', 'delivery_id', d.delivery_id, 'unknown_outcomes', d.unknown_outcomes,
-	'events', coalesce(t.n, 0))
-from autopost.deliveries d
-left join (
-	select e.delivery_id, count(*) as n from autopost.events e
-	where e.workspace_id = p_workspace_id and e.action = 'unknown_outcome'
-	group by e.delivery_id) t on t.delivery_id = d.delivery_id
-where d.workspace_id = p_workspace_id and d.created_at >= (select autopost.verify_kept_since(p_workspace_id))
-and d.unknown_outcomes <> coalesce(t.n, 0)
-union all
-select jsonb_build_object('what', 'taken for a definite failure', 'delivery_id', x.delivery_id, 'ts', x.ts, 'attempt',
-	x.attempt)
-from autopost.events x
-join autopost.events s on s.workspace_id = p_workspace_id and s.delivery_id = x.delivery_id
-	and s.action = 'send_attempt' and s.attempt = x.attempt
-join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = x.channel_id
-join autopost.platforms f on f.platform = c.platform and not f.resumes
-where x.workspace_id = p_workspace_id and x.action = 'sending_lease_expired'
-and not exists (
-	select 1 from autopost.events u
-	where u.workspace_id = p_workspace_id and u.delivery_id = x.delivery_id and u.action = 'unknown_outcome'
-		and u.attempt = x.attempt)
+begin
+	return query
+	select jsonb_build_object('what', 'sent again', 'delivery_id', s.delivery_id, 'ts', s.ts, 'attempt', s.attempt,
+		'unknown_outcomes', u.n, 'policy', l.policy, 'put_back_at', u.at_requeue)
+	from autopost.events s
+	cross join lateral (
+		select max(e.ts) filter (where e.action = 'manual_requeue') as requeued_at from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts < s.ts) r
+	cross join lateral (
+		select count(*) as n, count(*) filter (where e.ts < r.requeued_at) as at_requeue, max(e.ts) as latest
+		from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts < s.ts
+			and e.action = 'unknown_outcome') u
+	join lateral (
+		select e.meta ->> 'policy' as policy from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts = u.latest
+			and e.action = 'unknown_outcome' limit 1) l on true
+	where s.workspace_id = p_workspace_id and s.action = 'send_attempt' and s.delivery_id in (
+		select d.delivery_id from autopost.events d where d.workspace_id = p_workspace_id and d.action = 'unknown_outcome')
+	and case l.policy
+		when 'reconcile' then u.n > greatest(1, u.at_requeue + 1)
+		when 'hold' then not exists (
+			select 1 from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts between u.latest and s.ts
+			and e.action in ('unknown_resolved', 'manual_requeue')) end
+	union all
+	select jsonb_build_object('what', 'not counted', 'delivery_id', d.delivery_id, 'unknown_outcomes', d.unknown_outcomes,
+		'events', coalesce(t.n, 0))
+	from autopost.deliveries d
+	left join (
+		select e.delivery_id, count(*) as n from autopost.events e
+		where e.workspace_id = p_workspace_id and e.action = 'unknown_outcome'
+		group by e.delivery_id) t on t.delivery_id = d.delivery_id
+	where d.workspace_id = p_workspace_id and d.created_at >= (select autopost.verify_kept_since(p_workspace_id))
+	and d.unknown_outcomes <> coalesce(t.n, 0)
+	union all
+	select jsonb_build_object('what', 'taken for a definite failure', 'delivery_id', x.delivery_id, 'ts', x.ts, 'attempt',
+		x.attempt)
+	from autopost.events x
+	join autopost.events s on s.workspace_id = p_workspace_id and s.delivery_id = x.delivery_id
+		and s.action = 'send_attempt' and s.attempt = x.attempt
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = x.channel_id
+	join autopost.platforms f on f.platform = c.platform and not f.resumes
+	where x.workspace_id = p_workspace_id and x.action = 'sending_lease_expired'
+	and not exists (
+		select 1 from autopost.events u
+		where u.workspace_id = p_workspace_id and u.delivery_id = x.delivery_id and u.action = 'unknown_outcome'
+			and u.attempt = x.attempt);
+end
 $$;
 
 
@@ -42738,30 +44678,33 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i21(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I21. A sent post was called in that attempt, or in an earlier one
 --          that an operator confirmed; no call follows the end. Rows inserted by hand as sent have
 --          no run.
-select jsonb_build_object('what', 'sent without a call', 'delivery_id', d.delivery_id, 'attempt', d.attempt, 'sent_at',
-	d.sent_at)
-from autopost.deliveries d
-where d.workspace_id = p_workspace_id and d.status = 'sent' and d.ingest_run_id is not null
-and d.created_at >= (select autopost.verify_kept_since(p_workspace_id))
-and not exists (
-	select 1 from autopost.events e
-	where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt'
-	and (e.attempt = d.attempt or exists (
-		select 1 from autopost.events u
-		where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved'
-			and u.attempt >= e.attempt)))
-union all
-select jsonb_build_object('what', 'called after the end', 'delivery_id', d.delivery_id, 'status', d.status,
-	'finished_at', d.finished_at, 'ts', e.ts)
-from autopost.deliveries d
-join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id
-	and e.action = 'send_attempt' and e.ts > d.finished_at
-where d.workspace_id = p_workspace_id and d.status in ('sent', 'failed_permanent', 'dead')
+begin
+	return query
+	select jsonb_build_object('what', 'sent without a call', 'delivery_id', d.delivery_id, 'attempt', d.attempt, 'sent_at',
+		d.sent_at)
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.status = 'sent' and d.ingest_run_id is not null
+	and d.created_at >= (select autopost.verify_kept_since(p_workspace_id))
+	and not exists (
+		select 1 from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'send_attempt'
+		and (e.attempt = d.attempt or exists (
+			select 1 from autopost.events u
+			where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved'
+				and u.attempt >= e.attempt)))
+	union all
+	select jsonb_build_object('what', 'called after the end', 'delivery_id', d.delivery_id, 'status', d.status,
+		'finished_at', d.finished_at, 'ts', e.ts)
+	from autopost.deliveries d
+	join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id
+		and e.action = 'send_attempt' and e.ts > d.finished_at
+	where d.workspace_id = p_workspace_id and d.status in ('sent', 'failed_permanent', 'dead');
+end
 $$;
 
 
@@ -42770,56 +44713,59 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i22(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $_$
 -- Purpose: finds violations of I22. The commit acknowledges the last step. Posts that an operator
 --          confirmed may lack steps. Messages are acknowledged in their order, each with its own id. Only a
 --          sent post may lose its first comment, with an event.
-select jsonb_build_object('delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps', 'progress',
-	d.render_meta -> 'series_progress')
-from autopost.deliveries d
-where d.workspace_id = p_workspace_id and d.status = 'sent'
-	and jsonb_array_length(coalesce(d.render_meta -> 'steps', '[]')) > 1
-and exists (
-	select 1 from jsonb_array_elements(d.render_meta -> 'steps') with ordinality s (step, n)
-	where s.n < jsonb_array_length(d.render_meta -> 'steps')
-	and not coalesce(d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step'), false))
-and not exists (
-	select 1 from autopost.events u
-	where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved')
-union all
-select jsonb_build_object('delivery_id', d.delivery_id, 'sent_items',
-	d.render_meta -> 'series_progress' -> 'sent_items')
-from autopost.deliveries d
-where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
-and (select count(*) > count(distinct i.value)
-	from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'sent_items', '[]')) i)
-union all
-select jsonb_build_object('what', 'order or ids', 'delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps',
-	'progress', d.render_meta -> 'series_progress')
-from autopost.deliveries d
-where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
-and (exists (
-	select 1 from (
-		select d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step') as done,
-			lag(d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step')) over (order by s.n) as before
-		from jsonb_array_elements(d.render_meta -> 'steps') with ordinality s (step, n)
-		where coalesce(s.step -> 'aside', 'false') = 'false') o
-	where o.done and not o.before)
-	or (select count(*) > count(distinct i.value)
-		from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'provider_message_ids', '[]')) i))
-and not exists (
-	select 1 from autopost.events u
-	where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved')
-union all
-select jsonb_build_object('what', 'first comment', 'delivery_id', d.delivery_id, 'status', d.status, 'comment_failed',
-	d.render_meta -> 'comment_failed')
-from autopost.deliveries d
-where d.workspace_id = p_workspace_id and d.render_meta ? 'comment_failed'
-and (d.status <> 'sent' or d.render_meta @? '$.steps[*] ? (@.comment == true)'
-	or d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) and not exists (
-		select 1 from autopost.events e
-		where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'comment_failed'))
+begin
+	return query
+	select jsonb_build_object('delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps', 'progress',
+		d.render_meta -> 'series_progress')
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.status = 'sent'
+		and jsonb_array_length(coalesce(d.render_meta -> 'steps', '[]')) > 1
+	and exists (
+		select 1 from jsonb_array_elements(d.render_meta -> 'steps') with ordinality s (step, n)
+		where s.n < jsonb_array_length(d.render_meta -> 'steps')
+		and not coalesce(d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step'), false))
+	and not exists (
+		select 1 from autopost.events u
+		where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved')
+	union all
+	select jsonb_build_object('delivery_id', d.delivery_id, 'sent_items',
+		d.render_meta -> 'series_progress' -> 'sent_items')
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
+	and (select count(*) > count(distinct i.value)
+		from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'sent_items', '[]')) i)
+	union all
+	select jsonb_build_object('what', 'order or ids', 'delivery_id', d.delivery_id, 'steps', d.render_meta -> 'steps',
+		'progress', d.render_meta -> 'series_progress')
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.render_meta ? 'series_progress'
+	and (exists (
+		select 1 from (
+			select d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step') as done,
+				lag(d.render_meta -> 'series_progress' -> 'steps' ? (s.step ->> 'step')) over (order by s.n) as before
+			from jsonb_array_elements(d.render_meta -> 'steps') with ordinality s (step, n)
+			where coalesce(s.step -> 'aside', 'false') = 'false') o
+		where o.done and not o.before)
+		or (select count(*) > count(distinct i.value)
+			from jsonb_array_elements(coalesce(d.render_meta -> 'series_progress' -> 'provider_message_ids', '[]')) i))
+	and not exists (
+		select 1 from autopost.events u
+		where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved')
+	union all
+	select jsonb_build_object('what', 'first comment', 'delivery_id', d.delivery_id, 'status', d.status, 'comment_failed',
+		d.render_meta -> 'comment_failed')
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id and d.render_meta ? 'comment_failed'
+	and (d.status <> 'sent' or d.render_meta @? '$.steps[*] ? (@.comment == true)'
+		or d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) and not exists (
+			select 1 from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id and e.action = 'comment_failed'));
+end
 $_$;
 
 
@@ -42828,48 +44774,51 @@ $_$;
 --
 
 CREATE FUNCTION autopost.verify_i24(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I24. Counts, so that lost and doubled events are found. One event
 --          ended each finished claim; each end that was not undone by an operator is final; one
 --          event granted each attempt; each post has one enqueue event, or its fan-out job.
-with logged as (
-	select e.delivery_id,
-		count(distinct e.attempt) filter (where e.attempt > 0
-			and e.action in ('retry_scheduled', 'released', 'claimed_lease_expired', 'sent', 'failed_permanent',
-				'dead_letter')) as claims_ended,
-		count(*) filter (where e.action in ('retry_scheduled', 'released')) as returns,
-		count(distinct e.attempt) filter (where e.action in ('retry_scheduled', 'released')) as returns_apart,
-		count(*) filter (where e.action in ('sent', 'failed_permanent', 'validation_failed', 'dead_letter',
-			'manual_skip')) as ends,
-		count(*) filter (where e.action = 'manual_requeue') as requeues,
-		count(*) filter (where e.action in ('manual_requeue', 'released') or e.meta -> 'granted' = 'true') as grants
-	from autopost.events e
-	where e.workspace_id = p_workspace_id and e.delivery_id is not null
-	group by e.delivery_id
-),
-posts as (
-	select e.message_id, e.meta ->> 'trace_id' as trace_id, count(*) as n from autopost.events e
-	where e.workspace_id = p_workspace_id and e.action = 'enqueue'
-	group by e.message_id, e.meta ->> 'trace_id'
-	union all
-	select j.message_id, j.trace_id::text, 1 from autopost.fanout_jobs j
-	where j.workspace_id = p_workspace_id and j.status = 'running'
-)
-select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt, 'granted_attempts',
-	d.granted_attempts,
-	'told', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))
-from autopost.deliveries d
-left join logged t on t.delivery_id = d.delivery_id
-left join posts p on p.message_id = d.message_id and p.trace_id = d.trace_id::text
-where d.workspace_id = p_workspace_id and d.ingest_run_id is not null
-and d.created_at >= (select autopost.verify_kept_since(p_workspace_id))
-and (p.n is distinct from 1
-	or t.returns <> t.returns_apart
-	or coalesce(t.grants, 0) <> d.granted_attempts
-	or coalesce(t.ends, 0) <> coalesce(t.requeues, 0) + (d.status in ('sent', 'failed_permanent', 'dead'))::int
-	or coalesce(t.claims_ended, 0) not between d.attempt - (d.status in ('claimed', 'sending'))::int
-		and d.attempt - (d.status = 'sending')::int)
+begin
+	return query
+	with logged as (
+		select e.delivery_id,
+			count(distinct e.attempt) filter (where e.attempt > 0
+				and e.action in ('retry_scheduled', 'released', 'claimed_lease_expired', 'sent', 'failed_permanent',
+					'dead_letter')) as claims_ended,
+			count(*) filter (where e.action in ('retry_scheduled', 'released')) as returns,
+			count(distinct e.attempt) filter (where e.action in ('retry_scheduled', 'released')) as returns_apart,
+			count(*) filter (where e.action in ('sent', 'failed_permanent', 'validation_failed', 'dead_letter',
+				'manual_skip')) as ends,
+			count(*) filter (where e.action = 'manual_requeue') as requeues,
+			count(*) filter (where e.action in ('manual_requeue', 'released') or e.meta -> 'granted' = 'true') as grants
+		from autopost.events e
+		where e.workspace_id = p_workspace_id and e.delivery_id is not null
+		group by e.delivery_id
+	),
+	posts as (
+		select e.message_id, e.meta ->> 'trace_id' as trace_id, count(*) as n from autopost.events e
+		where e.workspace_id = p_workspace_id and e.action = 'enqueue'
+		group by e.message_id, e.meta ->> 'trace_id'
+		union all
+		select j.message_id, j.trace_id::text, 1 from autopost.fanout_jobs j
+		where j.workspace_id = p_workspace_id and j.status = 'running'
+	)
+	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt, 'granted_attempts',
+		d.granted_attempts,
+		'told', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))
+	from autopost.deliveries d
+	left join logged t on t.delivery_id = d.delivery_id
+	left join posts p on p.message_id = d.message_id and p.trace_id = d.trace_id::text
+	where d.workspace_id = p_workspace_id and d.ingest_run_id is not null
+	and d.created_at >= (select autopost.verify_kept_since(p_workspace_id))
+	and (p.n is distinct from 1
+		or t.returns <> t.returns_apart
+		or coalesce(t.grants, 0) <> d.granted_attempts
+		or coalesce(t.ends, 0) <> coalesce(t.requeues, 0) + (d.status in ('sent', 'failed_permanent', 'dead'))::int
+		or coalesce(t.claims_ended, 0) not between d.attempt - (d.status in ('claimed', 'sending'))::int
+			and d.attempt - (d.status = 'sending')::int);
+end
 $$;
 
 
@@ -42878,21 +44827,24 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i25(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I25. Attempts never decrease and never exceed the row's. Each claim
 --          leaves an event, so attempts increase by at most one per event.
-select jsonb_build_object('delivery_id', s.delivery_id, 'event', s.action, 'ts', s.ts, 'event_attempt', s.attempt,
-	'before', s.before, 'attempt', s.row_attempt)
-from (
-	select e.delivery_id, e.action, e.ts, e.attempt, d.attempt as row_attempt,
-		coalesce(lag(e.attempt) over (partition by e.delivery_id order by e.ts, e.id),
-			case when d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) then 0 end) as before
-	from autopost.events e
-	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id
-	where e.workspace_id = p_workspace_id and d.ingest_run_id is not null
-) s
-where s.attempt > s.row_attempt or s.attempt not between s.before and s.before + 1
+begin
+	return query
+	select jsonb_build_object('delivery_id', s.delivery_id, 'event', s.action, 'ts', s.ts, 'event_attempt', s.attempt,
+		'before', s.before, 'attempt', s.row_attempt)
+	from (
+		select e.delivery_id, e.action, e.ts, e.attempt, d.attempt as row_attempt,
+			coalesce(lag(e.attempt) over (partition by e.delivery_id order by e.ts, e.id),
+				case when d.created_at >= (select autopost.verify_kept_since(p_workspace_id)) then 0 end) as before
+		from autopost.events e
+		join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id
+		where e.workspace_id = p_workspace_id and d.ingest_run_id is not null
+	) s
+	where s.attempt > s.row_attempt or s.attempt not between s.before and s.before + 1;
+end
 $$;
 
 
@@ -42901,48 +44853,51 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i26(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I26. Rows of other workspaces are not visible, so a reference to a
 --          missing row may lead to another workspace. Also checks the catalogue: forced row-level
 --          security with a policy on each table with workspace_id, and owners and runtime roles
 --          that it binds.
-select jsonb_build_object('table', 'deliveries', 'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id',
-	d.channel_id)
-from autopost.deliveries d
-where d.workspace_id = p_workspace_id
-and (not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id
-	and m.message_id = d.message_id)
-	or not exists (select 1 from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id))
-union all
-select jsonb_build_object('table', 'events', 'id', e.id, 'action', e.action, 'delivery_id', e.delivery_id, 'message_id',
-	e.message_id, 'channel_id', e.channel_id)
-from autopost.events e
-left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id
-where e.workspace_id = p_workspace_id and e.delivery_id is not null
-and (d.message_id is distinct from e.message_id or d.channel_id is distinct from e.channel_id)
-union all
-select jsonb_build_object('table', 'workspace_endpoints', 'endpoint_id', e.endpoint_id)
-from autopost.workspace_endpoints e
-where e.workspace_id = p_workspace_id and e.enabled and e.secret_hash is not null
-and not exists (
-	select 1 from autopost.secret_lookup l
-	where l.workspace_id = p_workspace_id and l.kind = e.kind and l.secret_hash = e.secret_hash
-		and l.subject_id = e.endpoint_id)
-union all
-select jsonb_build_object('catalogue', 'table', 'name', c.relname, 'owner', c.relowner::regrole,
-	'row_security', c.relrowsecurity, 'forced', c.relforcerowsecurity)
-from pg_catalog.pg_class c
-join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' and not a.attisdropped
-where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p')
-and not (c.relrowsecurity and c.relforcerowsecurity and c.relowner = 'autopost_owner'::regrole
-	and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid))
-union all
-select jsonb_build_object('catalogue', 'role', 'name', r.rolname)
-from pg_catalog.pg_roles r
-where r.rolname in ('autopost_owner', 'autopost_engine', 'autopost_caller', 'autopost_reader')
-	and (r.rolsuper or r.rolbypassrls)
+begin
+	return query
+	select jsonb_build_object('table', 'deliveries', 'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id',
+		d.channel_id)
+	from autopost.deliveries d
+	where d.workspace_id = p_workspace_id
+	and (not exists (select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+		and m.message_id = d.message_id)
+		or not exists (select 1 from autopost.channel_gates g
+			where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id))
+	union all
+	select jsonb_build_object('table', 'events', 'id', e.id, 'action', e.action, 'delivery_id', e.delivery_id, 'message_id',
+		e.message_id, 'channel_id', e.channel_id)
+	from autopost.events e
+	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id
+	where e.workspace_id = p_workspace_id and e.delivery_id is not null
+	and (d.message_id is distinct from e.message_id or d.channel_id is distinct from e.channel_id)
+	union all
+	select jsonb_build_object('table', 'workspace_endpoints', 'endpoint_id', e.endpoint_id)
+	from autopost.workspace_endpoints e
+	where e.workspace_id = p_workspace_id and e.enabled and e.secret_hash is not null
+	and not exists (
+		select 1 from autopost.secret_lookup l
+		where l.workspace_id = p_workspace_id and l.kind = e.kind and l.secret_hash = e.secret_hash
+			and l.subject_id = e.endpoint_id);
+	return query
+	select jsonb_build_object('catalogue', 'table', 'name', c.relname, 'owner', c.relowner::regrole,
+		'row_security', c.relrowsecurity, 'forced', c.relforcerowsecurity)
+	from pg_catalog.pg_class c
+	join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' and not a.attisdropped
+	where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p')
+	and not (c.relrowsecurity and c.relforcerowsecurity and c.relowner = 'autopost_owner'::regrole
+		and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid))
+	union all
+	select jsonb_build_object('catalogue', 'role', 'name', r.rolname)
+	from pg_catalog.pg_roles r
+	where r.rolname in ('autopost_owner', 'autopost_engine', 'autopost_caller', 'autopost_reader')
+		and (r.rolsuper or r.rolbypassrls);
+end
 $$;
 
 
@@ -42951,41 +44906,44 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i27(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I27. The channel_paused event of a permanent failure has the length
 --          of the streak. A sent post or an enabling ends it. A row set to 0 by hand starts a new
 --          streak without an event.
-with logged as (
-	select e.channel_id, e.ts, e.action, (e.meta ->> 'streak')::int as streak,
-		lag(case e.action when 'channel_paused' then (e.meta ->> 'streak')::int
-			else 0 end) over (partition by e.channel_id order by e.ts, e.id) as before,
-		row_number() over (partition by e.channel_id order by e.ts desc, e.id desc) as from_end
+begin
+	return query
+	with logged as (
+		select e.channel_id, e.ts, e.action, (e.meta ->> 'streak')::int as streak,
+			lag(case e.action when 'channel_paused' then (e.meta ->> 'streak')::int
+				else 0 end) over (partition by e.channel_id order by e.ts, e.id) as before,
+			row_number() over (partition by e.channel_id order by e.ts desc, e.id desc) as from_end
+		from autopost.events e
+		where e.workspace_id = p_workspace_id
+		and (e.action in ('sent', 'channel_enabled') or (e.action = 'channel_paused' and e.meta ? 'streak'))
+	)
+	select jsonb_build_object('channel_id', t.channel_id, 'ts', t.ts, 'streak', t.streak, 'before', t.before)
+	from logged t
+	where t.action = 'channel_paused' and (t.streak < 1 or (t.streak > 1 and t.streak <> t.before + 1))
+	union all
+	select jsonb_build_object('channel_id', c.channel_id, 'error_streak', c.error_streak, 'last_event', t.action, 'streak',
+		t.streak)
+	from autopost.channels c
+	left join logged t on t.channel_id = c.channel_id and t.from_end = 1
+	where c.workspace_id = p_workspace_id and c.error_streak <> 0
+	and c.error_streak <> coalesce(t.streak, case when t.action is not null
+		or c.created_at >= (select autopost.verify_kept_since(p_workspace_id)) then 0 end)
+	union all
+	select jsonb_build_object('channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'what',
+		'a failure of the channel that did not count')
 	from autopost.events e
-	where e.workspace_id = p_workspace_id
-	and (e.action in ('sent', 'channel_enabled') or (e.action = 'channel_paused' and e.meta ? 'streak'))
-)
-select jsonb_build_object('channel_id', t.channel_id, 'ts', t.ts, 'streak', t.streak, 'before', t.before)
-from logged t
-where t.action = 'channel_paused' and (t.streak < 1 or (t.streak > 1 and t.streak <> t.before + 1))
-union all
-select jsonb_build_object('channel_id', c.channel_id, 'error_streak', c.error_streak, 'last_event', t.action, 'streak',
-	t.streak)
-from autopost.channels c
-left join logged t on t.channel_id = c.channel_id and t.from_end = 1
-where c.workspace_id = p_workspace_id and c.error_streak <> 0
-and c.error_streak <> coalesce(t.streak, case when t.action is not null
-	or c.created_at >= (select autopost.verify_kept_since(p_workspace_id)) then 0 end)
-union all
-select jsonb_build_object('channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'what',
-	'a failure of the channel that did not count')
-from autopost.events e
-where e.workspace_id = p_workspace_id and e.action = 'failed_permanent'
-and e.error ->> 'scope' = 'channel' and e.error ->> 'code' not in ('unknown_outcome', 'auth_lost')
-and not exists (
-	select 1 from autopost.events p
-	where p.workspace_id = p_workspace_id and p.action = 'channel_paused'
-		and p.meta ->> 'delivery_id' = e.delivery_id::text)
+	where e.workspace_id = p_workspace_id and e.action = 'failed_permanent'
+	and e.error ->> 'scope' = 'channel' and e.error ->> 'code' not in ('unknown_outcome', 'auth_lost')
+	and not exists (
+		select 1 from autopost.events p
+		where p.workspace_id = p_workspace_id and p.action = 'channel_paused'
+			and p.meta ->> 'delivery_id' = e.delivery_id::text);
+end
 $$;
 
 
@@ -42994,57 +44952,60 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i29(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I29. The horizon is an hour, plus the largest cost of calls in all
 --          slots of the channel at its rate. A gate without a rate does not limit. For quotas,
 --          counts calls from events after the claims from before the last change of quota or
 --          channel have ended, and finds reservations of ended claims. A quota of posts counts
 --          calls that made a post or may have: one, and the others of a series as recorded.
-select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.effective_rps)
-from autopost.channels c
-where c.workspace_id = p_workspace_id and c.effective_rps > 0
-and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.effective_rps, 11) * c.max_parallel
-union all
-select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'next_allowed_at', l.next_allowed_at,
-	'rate_rps', l.rate_rps)
-from autopost.platform_limits l
-where l.workspace_id = p_workspace_id and l.rate_rps > 0
-and l.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(l.rate_rps, 11) * (
-	select coalesce(sum(c.max_parallel), 1)::int from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group)
-union all
-select jsonb_build_object('what', 'quota overrun', 'subject', s.subject, 'window_seconds', s.window_seconds,
-	'max_sends', s.max_sends,
-	'delivery_id', s.delivery_id, 'began_at', s.began_at, 'first_of_them', s.earlier)
-from (
-	select q.subject, q.window_seconds, q.max_sends, e.delivery_id, b.began_at,
-		lag(b.began_at, q.max_sends) over (partition by q.subject, q.window_seconds order by b.began_at) as earlier
+begin
+	return query
+	select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.effective_rps)
 	from autopost.channels c
-	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform, c.rate_group))) u (
-		subject)
-	join autopost.quotas q on q.workspace_id = p_workspace_id and q.subject = u.subject
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
-		and e.action = 'send_attempt'
-		and e.ts > greatest(q.updated_at, c.updated_at) + autopost.setting_interval('sending_lease_seconds')
-	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
-	left join autopost.quota_uses r on r.workspace_id = p_workspace_id and r.delivery_id = e.delivery_id
-		and r.attempt = e.attempt and r.subject = q.subject
-	cross join lateral generate_series(1, autopost.quota_weight(q, greatest(1, r.posts)))
-	where c.workspace_id = p_workspace_id
-	and (q.counts = 'calls' or exists (
-		select 1 from autopost.events o
-		where o.workspace_id = p_workspace_id and o.delivery_id = e.delivery_id and o.attempt = e.attempt
-			and (o.action = 'unknown_outcome'
-				or o.action = 'sent' and o.meta #> '{raw,raw,reconciled}' is distinct from 'true')))) s
-where s.began_at < s.earlier + make_interval(secs => s.window_seconds)
-union all
-select jsonb_build_object('what', 'quota kept', 'subject', u.subject, 'delivery_id', u.delivery_id, 'attempt',
-	u.attempt)
-from autopost.quota_uses u
-left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.delivery_id
-where u.workspace_id = p_workspace_id and u.used_at = 'infinity'
-and (d.status = 'sending' and d.attempt = u.attempt) is not true
+	where c.workspace_id = p_workspace_id and c.effective_rps > 0
+	and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.effective_rps, 11) * c.max_parallel
+	union all
+	select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'next_allowed_at', l.next_allowed_at,
+		'rate_rps', l.rate_rps)
+	from autopost.platform_limits l
+	where l.workspace_id = p_workspace_id and l.rate_rps > 0
+	and l.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(l.rate_rps, 11) * (
+		select coalesce(sum(c.max_parallel), 1)::int from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = l.platform and c.rate_group = l.rate_group)
+	union all
+	select jsonb_build_object('what', 'quota overrun', 'subject', s.subject, 'window_seconds', s.window_seconds,
+		'max_sends', s.max_sends,
+		'delivery_id', s.delivery_id, 'began_at', s.began_at, 'first_of_them', s.earlier)
+	from (
+		select q.subject, q.window_seconds, q.max_sends, e.delivery_id, b.began_at,
+			lag(b.began_at, q.max_sends) over (partition by q.subject, q.window_seconds order by b.began_at) as earlier
+		from autopost.channels c
+		cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform, c.rate_group))) u (
+			subject)
+		join autopost.quotas q on q.workspace_id = p_workspace_id and q.subject = u.subject
+		join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
+			and e.action = 'send_attempt'
+			and e.ts > greatest(q.updated_at, c.updated_at) + autopost.setting_interval('sending_lease_seconds')
+		cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
+		left join autopost.quota_uses r on r.workspace_id = p_workspace_id and r.delivery_id = e.delivery_id
+			and r.attempt = e.attempt and r.subject = q.subject
+		cross join lateral generate_series(1, autopost.quota_weight(row(q.*)::autopost.quotas, greatest(1, r.posts)))
+		where c.workspace_id = p_workspace_id
+		and (q.counts = 'calls' or exists (
+			select 1 from autopost.events o
+			where o.workspace_id = p_workspace_id and o.delivery_id = e.delivery_id and o.attempt = e.attempt
+				and (o.action = 'unknown_outcome'
+					or o.action = 'sent' and o.meta #> '{raw,raw,reconciled}' is distinct from 'true')))) s
+	where s.began_at < s.earlier + make_interval(secs => s.window_seconds)
+	union all
+	select jsonb_build_object('what', 'quota kept', 'subject', u.subject, 'delivery_id', u.delivery_id, 'attempt',
+		u.attempt)
+	from autopost.quota_uses u
+	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.delivery_id
+	where u.workspace_id = p_workspace_id and u.used_at = 'infinity'
+	and (d.status = 'sending' and d.attempt = u.attempt) is not true;
+end
 $$;
 
 
@@ -43053,44 +45014,47 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i31(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I31. A receipt has the answer, which names the message or
 --          submission. A source has as many receipts as its runs have posts and seen items; a run
 --          keeps its first 1,000 posts. A signed request keeps all its answers.
-select jsonb_build_object('receipt_id', r.receipt_id, 'endpoint_id', r.endpoint_id, 'source_ref', r.source_ref,
-	'run_id', r.run_id, 'answer', r.answer)
-from autopost.ingress_receipts r
-where r.workspace_id = p_workspace_id
-and not exists (
-	select 1 from autopost.messages m where m.workspace_id = p_workspace_id
-		and m.message_id = (r.answer ->> 'message_id')::uuid)
-and not exists (
-	select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
-		and s.submission_id = (r.answer ->> 'submission_id')::uuid)
-union all
-select jsonb_build_object('endpoint_id', r.endpoint_id, 'webhook_id', r.webhook_id, 'answer', a.value)
-from autopost.signed_requests r
-left join lateral jsonb_array_elements(r.results) a on true
-where r.workspace_id = p_workspace_id
-and coalesce(a.value ->> 'status' in ('enqueued', 'accepted'), a.value is null)
-and not exists (
-	select 1 from autopost.messages m where m.workspace_id = p_workspace_id
-		and m.message_id = (a.value ->> 'message_id')::uuid)
-and not exists (
-	select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
-		and s.submission_id = (a.value ->> 'submission_id')::uuid)
-union all
-select jsonb_build_object('source_id', p.source_id, 'run_id', p.run_id, 'receipts', p.n, 'posts',
-	jsonb_array_length(r.items), 'seen', r.stats_json -> 'seen')
-from (
-	select q.source_id, q.run_id, count(*) as n from autopost.pull_receipts q
-	where q.workspace_id = p_workspace_id and q.received_at >= (select autopost.verify_kept_since(p_workspace_id))
-	group by q.source_id, q.run_id) p
-left join autopost.ingest_runs r on r.workspace_id = p_workspace_id and r.run_id = p.run_id
-where r.run_id is null
-or (jsonb_array_length(r.items) < 1000 and p.n > jsonb_array_length(r.items) + coalesce((r.stats_json ->> 'seen')::int,
-	0))
+begin
+	return query
+	select jsonb_build_object('receipt_id', r.receipt_id, 'endpoint_id', r.endpoint_id, 'source_ref', r.source_ref,
+		'run_id', r.run_id, 'answer', r.answer)
+	from autopost.ingress_receipts r
+	where r.workspace_id = p_workspace_id
+	and not exists (
+		select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+			and m.message_id = (r.answer ->> 'message_id')::uuid)
+	and not exists (
+		select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
+			and s.submission_id = (r.answer ->> 'submission_id')::uuid)
+	union all
+	select jsonb_build_object('endpoint_id', r.endpoint_id, 'webhook_id', r.webhook_id, 'answer', a.value)
+	from autopost.signed_requests r
+	left join lateral jsonb_array_elements(r.results) a on true
+	where r.workspace_id = p_workspace_id
+	and coalesce(a.value ->> 'status' in ('enqueued', 'accepted'), a.value is null)
+	and not exists (
+		select 1 from autopost.messages m where m.workspace_id = p_workspace_id
+			and m.message_id = (a.value ->> 'message_id')::uuid)
+	and not exists (
+		select 1 from autopost.submissions s where s.workspace_id = p_workspace_id
+			and s.submission_id = (a.value ->> 'submission_id')::uuid)
+	union all
+	select jsonb_build_object('source_id', p.source_id, 'run_id', p.run_id, 'receipts', p.n, 'posts',
+		jsonb_array_length(r.items), 'seen', r.stats_json -> 'seen')
+	from (
+		select q.source_id, q.run_id, count(*) as n from autopost.pull_receipts q
+		where q.workspace_id = p_workspace_id and q.received_at >= (select autopost.verify_kept_since(p_workspace_id))
+		group by q.source_id, q.run_id) p
+	left join autopost.ingest_runs r on r.workspace_id = p_workspace_id and r.run_id = p.run_id
+	where r.run_id is null
+	or (jsonb_array_length(r.items) < 1000 and p.n > jsonb_array_length(r.items) + coalesce((r.stats_json ->> 'seen')::int,
+		0));
+end
 $$;
 
 
@@ -43099,83 +45063,86 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i32(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I32. A processed message has its log, and a log that answers has its reply. A reply has
 --          one end, a sent one its call; a second call after an unknown outcome is recorded. A dialog gets its
 --          replies in order, one at a time, and each decision starts at the state that the one before left. Rows that
 --          retention may have reached are not judged.
-with kept as (
-	select autopost.now_ts() - autopost.setting_interval('bot_log_retention_days') + interval '1 hour' as from_at
-), lines as (
-	select l.id, l.ts, l.provider, l.auth_ref, l.chat_id, l.kind, l.state_before, l.state_after, l.meta,
-		l.inbound_provider_message_id
-	from autopost.bot_logs l, kept k
-	where l.workspace_id = p_workspace_id and l.ts > k.from_at
-), ends as (
-	select (e.meta ->> 'reply_id')::uuid as reply_id,
-		count(*) filter (where e.meta ->> 'status' in ('sent', 'failed_permanent', 'dead')) as ends,
-		count(*) filter (where e.meta -> 'unknown' = 'true') as unknowns
-	from autopost.events e
-	where e.workspace_id = p_workspace_id and e.action = 'bot_replied'
-	group by 1
-)
-select jsonb_build_object('what', 'processed without a log', 'chat_id', i.chat_id, 'provider_message_id',
-	i.provider_message_id)
-from autopost.bot_inbox i
-left join lines l on l.provider = i.provider and l.auth_ref = i.auth_ref and l.chat_id = i.chat_id
-	and l.inbound_provider_message_id = i.provider_message_id and l.kind <> 'edited', kept k
-where i.workspace_id = p_workspace_id and i.status = 'processed' and i.ts > k.from_at and l.id is null
-union all
-select jsonb_build_object('what', 'answered without a reply', 'chat_id', l.chat_id, 'provider_message_id',
-	l.inbound_provider_message_id)
-from lines l
-left join autopost.bot_outbox o on o.workspace_id = p_workspace_id and o.provider = l.provider
-	and o.auth_ref = l.auth_ref and o.chat_id = l.chat_id
-	and o.inbound_provider_message_id = l.inbound_provider_message_id
-where l.kind in ('matched', 'fallback', 'guarded', 'escalated', 'operator', 'handed_back') and o.reply_id is null
-union all
-select jsonb_build_object('what', 'decided twice', 'chat_id', l.chat_id, 'provider_message_id',
-	l.inbound_provider_message_id)
-from lines l
-where l.kind <> 'edited'
-group by l.provider, l.auth_ref, l.chat_id, l.inbound_provider_message_id
-having count(*) > 1
-union all
-select jsonb_build_object('what', 'ends of a reply', 'reply_id', o.reply_id, 'status', o.status, 'ends',
-	coalesce(e.ends, 0), 'unknown_outcomes', o.unknown_outcomes, 'recorded', coalesce(e.unknowns, 0))
-from autopost.bot_outbox o
-left join ends e on e.reply_id = o.reply_id
-where o.workspace_id = p_workspace_id
-	and o.created_at > autopost.now_ts() - autopost.setting_interval('event_retention_days')
-and (coalesce(e.ends, 0) <> (o.finished_at is not null)::int or coalesce(e.unknowns, 0) <> o.unknown_outcomes
-	or o.status = 'sent' and o.last_call_at is null)
-union all
-select jsonb_build_object('what', 'two calls in a chat', 'chat_id', o.chat_id, 'replies', jsonb_agg(o.reply_id))
-from autopost.bot_outbox o
-where o.workspace_id = p_workspace_id and o.status = 'sending'
-group by o.provider, o.auth_ref, o.chat_id having count(*) > 1
-union all
-select jsonb_build_object('what', 'out of order', 'chat_id', o.chat_id, 'reply_id', o.reply_id)
-from (
-	select x.chat_id, x.reply_id, x.last_call_at, x.created_at, max(x.last_call_at) over earlier as before,
-		max(x.created_at) over earlier as created_before
-	from autopost.bot_outbox x
-	where x.workspace_id = p_workspace_id and x.last_call_at is not null and x.about_chat_id is null
-	window earlier as (partition by x.provider, x.auth_ref, x.chat_id order by x.reply_id
-		rows between unbounded preceding and 1 preceding)) o
--- a clock that was put back orders nothing
-where o.last_call_at < o.before and o.created_at >= o.created_before and o.last_call_at >= o.created_at
-union all
-select jsonb_build_object('what', 'a state was lost', 'chat_id', s.chat_id, 'log_id', s.id, 'before', s.state_before,
-	'left', s.left_state)
-from (
-	select l.chat_id, l.id, l.ts, l.state_before, lag(l.state_after) over dialog as left_state,
-		(lag(l.meta) over dialog ->> 'expires_at')::timestamptz as expires_at
+begin
+	return query
+	with kept as (
+		select autopost.now_ts() - autopost.setting_interval('bot_log_retention_days') + interval '1 hour' as from_at
+	), lines as (
+		select l.id, l.ts, l.provider, l.auth_ref, l.chat_id, l.kind, l.state_before, l.state_after, l.meta,
+			l.inbound_provider_message_id
+		from autopost.bot_logs l, kept k
+		where l.workspace_id = p_workspace_id and l.ts > k.from_at
+	), ends as (
+		select (e.meta ->> 'reply_id')::uuid as reply_id,
+			count(*) filter (where e.meta ->> 'status' in ('sent', 'failed_permanent', 'dead')) as ends,
+			count(*) filter (where e.meta -> 'unknown' = 'true') as unknowns
+		from autopost.events e
+		where e.workspace_id = p_workspace_id and e.action = 'bot_replied'
+		group by 1
+	)
+	select jsonb_build_object('what', 'processed without a log', 'chat_id', i.chat_id, 'provider_message_id',
+		i.provider_message_id)
+	from autopost.bot_inbox i
+	left join lines l on l.provider = i.provider and l.auth_ref = i.auth_ref and l.chat_id = i.chat_id
+		and l.inbound_provider_message_id = i.provider_message_id and l.kind <> 'edited', kept k
+	where i.workspace_id = p_workspace_id and i.status = 'processed' and i.ts > k.from_at and l.id is null
+	union all
+	select jsonb_build_object('what', 'answered without a reply', 'chat_id', l.chat_id, 'provider_message_id',
+		l.inbound_provider_message_id)
+	from lines l
+	left join autopost.bot_outbox o on o.workspace_id = p_workspace_id and o.provider = l.provider
+		and o.auth_ref = l.auth_ref and o.chat_id = l.chat_id
+		and o.inbound_provider_message_id = l.inbound_provider_message_id
+	where l.kind in ('matched', 'fallback', 'guarded', 'escalated', 'operator', 'handed_back') and o.reply_id is null
+	union all
+	select jsonb_build_object('what', 'decided twice', 'chat_id', l.chat_id, 'provider_message_id',
+		l.inbound_provider_message_id)
 	from lines l
 	where l.kind <> 'edited'
-	window dialog as (partition by l.provider, l.auth_ref, l.chat_id order by l.ts, l.id)) s
-where s.state_before <> s.left_state and not (s.state_before = 'default' and s.ts >= s.expires_at)
+	group by l.provider, l.auth_ref, l.chat_id, l.inbound_provider_message_id
+	having count(*) > 1
+	union all
+	select jsonb_build_object('what', 'ends of a reply', 'reply_id', o.reply_id, 'status', o.status, 'ends',
+		coalesce(e.ends, 0), 'unknown_outcomes', o.unknown_outcomes, 'recorded', coalesce(e.unknowns, 0))
+	from autopost.bot_outbox o
+	left join ends e on e.reply_id = o.reply_id
+	where o.workspace_id = p_workspace_id
+		and o.created_at > autopost.now_ts() - autopost.setting_interval('event_retention_days')
+	and (coalesce(e.ends, 0) <> (o.finished_at is not null)::int or coalesce(e.unknowns, 0) <> o.unknown_outcomes
+		or o.status = 'sent' and o.last_call_at is null)
+	union all
+	select jsonb_build_object('what', 'two calls in a chat', 'chat_id', o.chat_id, 'replies', jsonb_agg(o.reply_id))
+	from autopost.bot_outbox o
+	where o.workspace_id = p_workspace_id and o.status = 'sending'
+	group by o.provider, o.auth_ref, o.chat_id having count(*) > 1
+	union all
+	select jsonb_build_object('what', 'out of order', 'chat_id', o.chat_id, 'reply_id', o.reply_id)
+	from (
+		select x.chat_id, x.reply_id, x.last_call_at, x.created_at, max(x.last_call_at) over earlier as before,
+			max(x.created_at) over earlier as created_before
+		from autopost.bot_outbox x
+		where x.workspace_id = p_workspace_id and x.last_call_at is not null and x.about_chat_id is null
+		window earlier as (partition by x.provider, x.auth_ref, x.chat_id order by x.reply_id
+			rows between unbounded preceding and 1 preceding)) o
+	-- a clock that was put back orders nothing
+	where o.last_call_at < o.before and o.created_at >= o.created_before and o.last_call_at >= o.created_at
+	union all
+	select jsonb_build_object('what', 'a state was lost', 'chat_id', s.chat_id, 'log_id', s.id, 'before', s.state_before,
+		'left', s.left_state)
+	from (
+		select l.chat_id, l.id, l.ts, l.state_before, lag(l.state_after) over dialog as left_state,
+			(lag(l.meta) over dialog ->> 'expires_at')::timestamptz as expires_at
+		from lines l
+		where l.kind <> 'edited'
+		window dialog as (partition by l.provider, l.auth_ref, l.chat_id order by l.ts, l.id)) s
+	where s.state_before <> s.left_state and not (s.state_before = 'default' and s.ts >= s.expires_at);
+end
 $$;
 
 
@@ -43184,50 +45151,53 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i33(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I33. A job that autopost published has an approval of its content, its delivery is sent
 --          with the same id, and no other delivery of the job was sent or is open. A job that was not published has no
 --          sent delivery. Each approval file counts for one content.
-select jsonb_build_object('what', 'published without an approval of its content', 'job_id', j.job_id, 'platform',
-	j.platform)
-from autopost.publish_jobs j
-where j.workspace_id = p_workspace_id and (j.status = 'publishing' or j.status = 'published' and not j.imported)
-and not exists (
-	select 1 from autopost.approvals a
-	where a.workspace_id = p_workspace_id and a.subject = 'job:' || j.job_id and a.platform = j.platform
-		and a.decision = 'approve' and a.voided_at is null and a.digest = j.digest
-		and j.digest = autopost.job_digest(j.payload_digest, j.artifacts))
-union all
-select jsonb_build_object('what', 'another id than that of its delivery', 'job_id', j.job_id, 'platform', j.platform,
-	'delivery_id', d.delivery_id)
-from autopost.publish_jobs j
-join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
-where j.workspace_id = p_workspace_id and j.status = 'published'
-and (d.status <> 'sent' or d.provider_message_id is distinct from j.platform_post_id)
-union all
-select jsonb_build_object('what', 'sent, and the job waits', 'job_id', j.job_id, 'platform', j.platform, 'delivery_id',
-	d.delivery_id)
-from autopost.publish_jobs j
-join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
-where j.workspace_id = p_workspace_id and j.status in ('waiting', 'approved', 'rejected')
-union all
-select jsonb_build_object('what', 'two deliveries of a job', 'source_ref', x.source_ref, 'deliveries', x.deliveries)
-from (
-	select s.source_ref, jsonb_agg(d.delivery_id) as deliveries
-	from autopost.submissions s
-	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.message_id = s.message_id
-		and d.trace_id = s.trace_id
-	where s.workspace_id = p_workspace_id and s.kind = 'file'
-	and (d.status in ('queued', 'claimed', 'sending', 'retry', 'sent')
-		or d.status in ('failed_permanent', 'dead') and autopost.job_status_of(d) = 'unknown')
-	group by s.source_ref having count(*) > 1) x
-union all
-select jsonb_build_object('what', 'a nonce counts twice', 'subject', a.subject, 'platform', a.platform, 'file_digest',
-	a.file_digest)
-from autopost.approvals a
-where a.workspace_id = p_workspace_id and a.file_digest is not null
-group by a.subject, a.platform, a.file_digest having count(*) > 1
+begin
+	return query
+	select jsonb_build_object('what', 'published without an approval of its content', 'job_id', j.job_id, 'platform',
+		j.platform)
+	from autopost.publish_jobs j
+	where j.workspace_id = p_workspace_id and (j.status = 'publishing' or j.status = 'published' and not j.imported)
+	and not exists (
+		select 1 from autopost.approvals a
+		where a.workspace_id = p_workspace_id and a.subject = 'job:' || j.job_id and a.platform = j.platform
+			and a.decision = 'approve' and a.voided_at is null and a.digest = j.digest
+			and j.digest = autopost.job_digest(j.payload_digest, j.artifacts))
+	union all
+	select jsonb_build_object('what', 'another id than that of its delivery', 'job_id', j.job_id, 'platform', j.platform,
+		'delivery_id', d.delivery_id)
+	from autopost.publish_jobs j
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
+	where j.workspace_id = p_workspace_id and j.status = 'published'
+	and (d.status <> 'sent' or d.provider_message_id is distinct from j.platform_post_id)
+	union all
+	select jsonb_build_object('what', 'sent, and the job waits', 'job_id', j.job_id, 'platform', j.platform, 'delivery_id',
+		d.delivery_id)
+	from autopost.publish_jobs j
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
+	where j.workspace_id = p_workspace_id and j.status in ('waiting', 'approved', 'rejected')
+	union all
+	select jsonb_build_object('what', 'two deliveries of a job', 'source_ref', x.source_ref, 'deliveries', x.deliveries)
+	from (
+		select s.source_ref, jsonb_agg(d.delivery_id) as deliveries
+		from autopost.submissions s
+		join autopost.deliveries d on d.workspace_id = p_workspace_id and d.message_id = s.message_id
+			and d.trace_id = s.trace_id
+		where s.workspace_id = p_workspace_id and s.kind = 'file'
+		and (d.status in ('queued', 'claimed', 'sending', 'retry', 'sent')
+			or d.status in ('failed_permanent', 'dead') and autopost.job_status_of(row(d.*)::autopost.deliveries) = 'unknown')
+		group by s.source_ref having count(*) > 1) x
+	union all
+	select jsonb_build_object('what', 'a nonce counts twice', 'subject', a.subject, 'platform', a.platform, 'file_digest',
+		a.file_digest)
+	from autopost.approvals a
+	where a.workspace_id = p_workspace_id and a.file_digest is not null
+	group by a.subject, a.platform, a.file_digest having count(*) > 1;
+end
 $$;
 
 
@@ -43236,64 +45206,67 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i34(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I34. No delivery comes from a moderated submission before its approval.
 --          An enqueued one has an approval of its stored plan, and its channels got a text of that
 --          plan. A press in a chat counts for the plan that its message shows, and each decision in a
 --          chat has its press. A channel that changed after the submission came, a post that was changed later, and
 --          a delivery that was refused before its first call are not compared.
-with moderated as materialized (
-	select s.submission_id, s.status, s.decision, s.digest, s.plan, s.trace_id, s.run_id, s.message_id, s.channels,
-		s.created_at
-	from autopost.submissions s
-	where s.workspace_id = p_workspace_id and s.moderated
-)
-select jsonb_build_object('what', 'queued before its approval', 'submission_id', m.submission_id, 'delivery_id',
-	d.delivery_id)
-from moderated m
-join autopost.deliveries d on d.workspace_id = p_workspace_id and (d.trace_id = m.trace_id
-	or (d.message_id = m.message_id and d.channel_id = any (m.channels) and d.ingest_run_id = m.run_id))
-where m.status in ('fetching', 'pending', 'rejected', 'expired')
-union all
-select jsonb_build_object('what', 'enqueued without an approval of its plan', 'submission_id', m.submission_id)
-from moderated m
-where m.status = 'enqueued'
-and (m.decision is distinct from 'approve' or m.digest is distinct from autopost.plan_digest(m.plan)
-	or not exists (
+begin
+	return query
+	with moderated as materialized (
+		select s.submission_id, s.status, s.decision, s.digest, s.plan, s.trace_id, s.run_id, s.message_id, s.channels,
+			s.created_at
+		from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.moderated
+	)
+	select jsonb_build_object('what', 'queued before its approval', 'submission_id', m.submission_id, 'delivery_id',
+		d.delivery_id)
+	from moderated m
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and (d.trace_id = m.trace_id
+		or (d.message_id = m.message_id and d.channel_id = any (m.channels) and d.ingest_run_id = m.run_id))
+	where m.status in ('fetching', 'pending', 'rejected', 'expired')
+	union all
+	select jsonb_build_object('what', 'enqueued without an approval of its plan', 'submission_id', m.submission_id)
+	from moderated m
+	where m.status = 'enqueued'
+	and (m.decision is distinct from 'approve' or m.digest is distinct from autopost.plan_digest(m.plan)
+		or not exists (
+			select 1 from autopost.approvals a
+			where a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
+				and a.decision = 'approve' and a.voided_at is null and a.digest = m.digest))
+	union all
+	select jsonb_build_object('what', 'another text than the approved one', 'submission_id', m.submission_id, 'delivery_id',
+		d.delivery_id, 'text', d.rendered_text)
+	from moderated m
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.trace_id = m.trace_id
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
+		and c.updated_at < m.created_at
+	where m.status = 'enqueued' and d.rendered_text is not null
+	and (d.attempt > 0 or d.status <> 'failed_permanent')
+	and not m.plan -> 'renderings' @> jsonb_build_array(jsonb_build_object('text', d.rendered_text))
+	and not exists (select 1 from autopost.post_acts p where p.workspace_id = p_workspace_id
+		and p.delivery_id = d.delivery_id)
+	union all
+	select jsonb_build_object('what', 'a press counted for another plan than its message shows', 'submission_id',
+		b.submission_id, 'press_id', b.press_id)
+	from autopost.moderation_presses b
+	join autopost.moderation_messages g on g.workspace_id = p_workspace_id and g.message_id = b.message_id
+	where b.workspace_id = p_workspace_id and b.result in ('approved', 'counted', 'rejected') and not exists (
 		select 1 from autopost.approvals a
-		where a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
-			and a.decision = 'approve' and a.voided_at is null and a.digest = m.digest))
-union all
-select jsonb_build_object('what', 'another text than the approved one', 'submission_id', m.submission_id, 'delivery_id',
-	d.delivery_id, 'text', d.rendered_text)
-from moderated m
-join autopost.deliveries d on d.workspace_id = p_workspace_id and d.trace_id = m.trace_id
-join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-	and c.updated_at < m.created_at
-where m.status = 'enqueued' and d.rendered_text is not null
-and (d.attempt > 0 or d.status <> 'failed_permanent')
-and not m.plan -> 'renderings' @> jsonb_build_array(jsonb_build_object('text', d.rendered_text))
-and not exists (select 1 from autopost.post_acts p where p.workspace_id = p_workspace_id
-	and p.delivery_id = d.delivery_id)
-union all
-select jsonb_build_object('what', 'a press counted for another plan than its message shows', 'submission_id',
-	b.submission_id, 'press_id', b.press_id)
-from autopost.moderation_presses b
-join autopost.moderation_messages g on g.workspace_id = p_workspace_id and g.message_id = b.message_id
-where b.workspace_id = p_workspace_id and b.result in ('approved', 'counted', 'rejected') and not exists (
-	select 1 from autopost.approvals a
-	where a.workspace_id = p_workspace_id and a.subject = 'submission:' || b.submission_id
-		and a.approver = b.approver and a.decision = b.decision and a.digest = g.digest)
-union all
-select jsonb_build_object('what', 'a decision in a chat without its press', 'submission_id', m.submission_id,
-	'approver', a.approver)
-from moderated m
-join autopost.approvals a on a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
-where a.source in ('telegram', 'max') and not exists (
-	select 1 from autopost.moderation_presses b
-	where b.workspace_id = p_workspace_id and b.submission_id = m.submission_id and b.approver = a.approver
-		and b.decision = a.decision and b.result in ('approved', 'counted', 'rejected'))
+		where a.workspace_id = p_workspace_id and a.subject = 'submission:' || b.submission_id
+			and a.approver = b.approver and a.decision = b.decision and a.digest = g.digest)
+	union all
+	select jsonb_build_object('what', 'a decision in a chat without its press', 'submission_id', m.submission_id,
+		'approver', a.approver)
+	from moderated m
+	join autopost.approvals a on a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
+	where a.source in ('telegram', 'max') and not exists (
+		select 1 from autopost.moderation_presses b
+		where b.workspace_id = p_workspace_id and b.submission_id = m.submission_id and b.approver = a.approver
+			and b.decision = a.decision and b.result in ('approved', 'counted', 'rejected'));
+end
 $$;
 
 
@@ -43302,21 +45275,24 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i35(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I35. An event with an operator has a row in the log from the same
 --          transaction, and the chain is whole. Changes by plain SQL leave neither.
-select f.fault from autopost.audit_chain_faults(p_workspace_id) f (fault)
-union all
-select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id,
-	'operator', e.meta -> 'operator')
-from autopost.events e
-where e.workspace_id = p_workspace_id and e.meta ? 'operator'
-and e.ts > autopost.now_ts() - (select autopost.setting_interval('audit_retention_days'))
-and not exists (
-	select 1 from autopost.admin_audit_log a
-	where a.workspace_id = p_workspace_id and a.operator = e.meta ->> 'operator' and a.reason = e.meta ->> 'reason'
-	and a.ts between e.ts - interval '1 minute' and e.ts + interval '1 minute')
+begin
+	return query
+	select f.fault from autopost.audit_chain_faults(p_workspace_id) f (fault)
+	union all
+	select jsonb_build_object('event', e.action, 'ts', e.ts, 'channel_id', e.channel_id, 'delivery_id', e.delivery_id,
+		'operator', e.meta -> 'operator')
+	from autopost.events e
+	where e.workspace_id = p_workspace_id and e.meta ? 'operator'
+	and e.ts > autopost.now_ts() - (select autopost.setting_interval('audit_retention_days'))
+	and not exists (
+		select 1 from autopost.admin_audit_log a
+		where a.workspace_id = p_workspace_id and a.operator = e.meta ->> 'operator' and a.reason = e.meta ->> 'reason'
+		and a.ts between e.ts - interval '1 minute' and e.ts + interval '1 minute');
+end
 $$;
 
 
@@ -43325,32 +45301,35 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i36(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I36. Finds texts with the shape of a bot token or bearer token in
 --          the newest 10,000 events and all stored errors. The finding has the location, not the
 --          secret.
-with spoken as (
-	(select 'events' as place, e.id::text as id, concat(e.error::text, e.meta::text) as words from autopost.events e
-	where e.workspace_id = p_workspace_id
-	order by e.ts desc
-	limit 10000)
-	union all
-	select 'deliveries', d.delivery_id::text, d.last_error::text from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.last_error is not null
-	union all
-	select 'post_acts', a.act_id::text, a.last_error::text from autopost.post_acts a
-	where a.workspace_id = p_workspace_id and a.last_error is not null
-	union all
-	select 'submissions', s.submission_id::text, s.last_error::text from autopost.submissions s
-	where s.workspace_id = p_workspace_id and s.last_error is not null
-	union all
-	select 'pull_cursors', c.source_id, c.last_error::text from autopost.pull_cursors c
-	where c.workspace_id = p_workspace_id and c.last_error is not null
-)
-select jsonb_build_object('place', s.place, 'id', s.id)
-from spoken s
-where s.words ~ '\d{6,12}:[A-Za-z0-9_-]{30,}' or s.words ~* '\mbearer\s+[a-z0-9._~+/-]{20,}'
+begin
+	return query
+	with spoken as (
+		(select 'events' as place, e.id::text as id, concat(e.error::text, e.meta::text) as words from autopost.events e
+		where e.workspace_id = p_workspace_id
+		order by e.ts desc
+		limit 10000)
+		union all
+		select 'deliveries', d.delivery_id::text, d.last_error::text from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.last_error is not null
+		union all
+		select 'post_acts', a.act_id::text, a.last_error::text from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.last_error is not null
+		union all
+		select 'submissions', s.submission_id::text, s.last_error::text from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.last_error is not null
+		union all
+		select 'pull_cursors', c.source_id, c.last_error::text from autopost.pull_cursors c
+		where c.workspace_id = p_workspace_id and c.last_error is not null
+	)
+	select jsonb_build_object('place', s.place, 'id', s.id)
+	from spoken s
+	where s.words ~ '\d{6,12}:[A-Za-z0-9_-]{30,}' or s.words ~* '\mbearer\s+[a-z0-9._~+/-]{20,}';
+end
 $$;
 
 
@@ -43359,17 +45338,20 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i38(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
-select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'blob_ref', b.value ->> 'blob_ref')
-from autopost.deliveries d
-join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = d.message_id and m.payload ? 'media'
-cross join lateral jsonb_array_elements(m.payload -> 'media') b
-where d.workspace_id = p_workspace_id and d.phase in ('active', 'claimed', 'retry')
-and b.value ? 'blob_ref'
-and not exists (
-	select 1 from autopost.media_origin o
-	where o.workspace_id = p_workspace_id and o.blob_ref = b.value ->> 'blob_ref' and o.deleted_at is null)
+begin
+	return query
+	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'blob_ref', b.value ->> 'blob_ref')
+	from autopost.deliveries d
+	join autopost.messages m on m.workspace_id = p_workspace_id and m.message_id = d.message_id and m.payload ? 'media'
+	cross join lateral jsonb_array_elements(m.payload -> 'media') b
+	where d.workspace_id = p_workspace_id and d.phase in ('active', 'claimed', 'retry')
+	and b.value ? 'blob_ref'
+	and not exists (
+		select 1 from autopost.media_origin o
+		where o.workspace_id = p_workspace_id and o.blob_ref = b.value ->> 'blob_ref' and o.deleted_at is null);
+end
 $$;
 
 
@@ -43378,17 +45360,20 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i39(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I39. Deliveries that events report as sent within the window are
 --          stored as sent. Dropped events prove nothing.
-select jsonb_build_object('delivery_id', e.delivery_id, 'channel_id', e.channel_id, 'sent_at', e.ts)
-from autopost.events e
-join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = e.channel_id
-where e.workspace_id = p_workspace_id and e.action = 'sent'
-and e.ts > autopost.now_ts() - make_interval(hours => coalesce(c.dedup_ttl_hours, 168))
-and not exists (
-	select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id)
+begin
+	return query
+	select jsonb_build_object('delivery_id', e.delivery_id, 'channel_id', e.channel_id, 'sent_at', e.ts)
+	from autopost.events e
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = e.channel_id
+	where e.workspace_id = p_workspace_id and e.action = 'sent'
+	and e.ts > autopost.now_ts() - make_interval(hours => coalesce(c.dedup_ttl_hours, 168))
+	and not exists (
+		select 1 from autopost.deliveries d where d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id);
+end
 $$;
 
 
@@ -43397,17 +45382,20 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i40(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I40. Checks the newest 1,000 messages with the present hash version.
-select jsonb_build_object('message_id', m.message_id, 'content_hash', m.content_hash, 'hashed_now',
-	autopost.content_hash(m.payload))
-from (
-	select n.message_id, n.content_hash, n.payload, n.hash_version from autopost.messages n
-	where n.workspace_id = p_workspace_id
-	order by n.created_at desc
-	limit 1000) m
-where m.hash_version = autopost.hash_version() and m.content_hash <> autopost.content_hash(m.payload)
+begin
+	return query
+	select jsonb_build_object('message_id', m.message_id, 'content_hash', m.content_hash, 'hashed_now',
+		autopost.content_hash(m.payload))
+	from (
+		select n.message_id, n.content_hash, n.payload, n.hash_version from autopost.messages n
+		where n.workspace_id = p_workspace_id
+		order by n.created_at desc
+		limit 1000) m
+	where m.hash_version = autopost.hash_version() and m.content_hash <> autopost.content_hash(m.payload);
+end
 $$;
 
 
@@ -43416,20 +45404,23 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i41(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I41. next_at is the lease of a post change in flight. The finding
 --          has no token.
-select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'status', a.status, 'has_token',
-	a.claim_token is not null,
-	'claimed_by', a.claimed_by, 'send_at', a.send_at, 'next_at', a.next_at, 'finished_at', a.finished_at)
-from autopost.post_acts a
-where a.workspace_id = p_workspace_id
-and ((a.status = 'sending') <> (a.claim_token is not null)
-	or (a.status = 'sending') <> (a.claimed_by is not null)
-	or a.status = 'sending' and not isfinite(a.next_at)
-	or a.status <> 'sending' and a.send_at is not null
-	or (a.status in ('done', 'failed', 'void')) <> (a.finished_at is not null))
+begin
+	return query
+	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'status', a.status, 'has_token',
+		a.claim_token is not null,
+		'claimed_by', a.claimed_by, 'send_at', a.send_at, 'next_at', a.next_at, 'finished_at', a.finished_at)
+	from autopost.post_acts a
+	where a.workspace_id = p_workspace_id
+	and ((a.status = 'sending') <> (a.claim_token is not null)
+		or (a.status = 'sending') <> (a.claimed_by is not null)
+		or a.status = 'sending' and not isfinite(a.next_at)
+		or a.status <> 'sending' and a.send_at is not null
+		or (a.status in ('done', 'failed', 'void')) <> (a.finished_at is not null));
+end
 $$;
 
 
@@ -43438,38 +45429,41 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i42(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I42. As for deliveries: one event ended each finished call; one
 --          event of its own kind records each end; each post change was requested once, except the
 --          removal that comes with a post. No event names a post change that does not exist.
-with logged as (
-	select e.delivery_id, e.meta ->> 'act_id' as act_id,
-		count(*) filter (where e.action = 'act_requested') as requests,
-		count(*) filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed')) as calls,
-		count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed'))
-			as calls_apart,
-		array_agg(e.action) filter (where e.action in ('act_done', 'act_failed', 'act_void')) as ends
-	from autopost.events e
-	where e.workspace_id = p_workspace_id and e.action in ('act_requested', 'act_done', 'act_retry_scheduled',
-		'act_failed', 'act_void')
-	group by e.delivery_id, e.meta ->> 'act_id'
-)
-select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status,
-	'attempt', a.attempt, 'told', to_jsonb(t) - 'act_id' - 'delivery_id')
-from autopost.post_acts a
-left join logged t on t.act_id = a.act_id::text
-where a.workspace_id = p_workspace_id and a.created_at >= (select autopost.verify_kept_since(p_workspace_id))
-and (coalesce(t.calls, 0) <> coalesce(t.calls_apart, 0)
-	or coalesce(t.calls, 0) <> a.attempt - (a.status = 'sending')::int
-	or t.ends is distinct from case when a.status in ('done', 'failed', 'void') then array['act_' || a.status] end
-	or coalesce(t.requests, 0) <> (not autopost.came_with_its_post(a))::int)
-union all
-select jsonb_build_object('act_id', t.act_id, 'delivery_id', t.delivery_id, 'what', 'act unknown')
-from logged t
-left join autopost.post_acts a on a.workspace_id = p_workspace_id and a.act_id::text = t.act_id
-	and a.delivery_id = t.delivery_id
-where a.act_id is null
+begin
+	return query
+	with logged as (
+		select e.delivery_id, e.meta ->> 'act_id' as act_id,
+			count(*) filter (where e.action = 'act_requested') as requests,
+			count(*) filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed')) as calls,
+			count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed'))
+				as calls_apart,
+			array_agg(e.action) filter (where e.action in ('act_done', 'act_failed', 'act_void')) as ends
+		from autopost.events e
+		where e.workspace_id = p_workspace_id and e.action in ('act_requested', 'act_done', 'act_retry_scheduled',
+			'act_failed', 'act_void')
+		group by e.delivery_id, e.meta ->> 'act_id'
+	)
+	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status,
+		'attempt', a.attempt, 'told', to_jsonb(t) - 'act_id' - 'delivery_id')
+	from autopost.post_acts a
+	left join logged t on t.act_id = a.act_id::text
+	where a.workspace_id = p_workspace_id and a.created_at >= (select autopost.verify_kept_since(p_workspace_id))
+	and (coalesce(t.calls, 0) <> coalesce(t.calls_apart, 0)
+		or coalesce(t.calls, 0) <> a.attempt - (a.status = 'sending')::int
+		or t.ends is distinct from case when a.status in ('done', 'failed', 'void') then array['act_' || a.status] end
+		or coalesce(t.requests, 0) <> (not autopost.came_with_its_post(row(a.*)::autopost.post_acts))::int)
+	union all
+	select jsonb_build_object('act_id', t.act_id, 'delivery_id', t.delivery_id, 'what', 'act unknown')
+	from logged t
+	left join autopost.post_acts a on a.workspace_id = p_workspace_id and a.act_id::text = t.act_id
+		and a.delivery_id = t.delivery_id
+	where a.act_id is null;
+end
 $$;
 
 
@@ -43478,20 +45472,23 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i43(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I43. An unsent post has no calls and no requests, except the removal
 --          that comes with it.
-select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status,
-	'attempt', a.attempt,
-	'delivery_status', d.status, 'started_at', a.started_at, 'sent', d.finished_at)
-from autopost.post_acts a
-left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = a.delivery_id
-where a.workspace_id = p_workspace_id
-and (d.message_id is distinct from a.message_id or d.channel_id is distinct from a.channel_id
-	or d.status <> 'sent' and (a.attempt > 0 or a.started_at is not null or a.status in ('sending', 'done')
-		or not autopost.came_with_its_post(a))
-	or a.started_at < d.finished_at)
+begin
+	return query
+	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status,
+		'attempt', a.attempt,
+		'delivery_status', d.status, 'started_at', a.started_at, 'sent', d.finished_at)
+	from autopost.post_acts a
+	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = a.delivery_id
+	where a.workspace_id = p_workspace_id
+	and (d.message_id is distinct from a.message_id or d.channel_id is distinct from a.channel_id
+		or d.status <> 'sent' and (a.attempt > 0 or a.started_at is not null or a.status in ('sending', 'done')
+			or not autopost.came_with_its_post(row(a.*)::autopost.post_acts))
+		or a.started_at < d.finished_at);
+end
 $$;
 
 
@@ -43500,29 +45497,32 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i44(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I44. Finds two live claims, a call after the removal, and a call
 --          before an earlier-due change ended. That change must be two minutes older: a request for
 --          many posts takes time to commit. A removal waits only for a change in flight.
-select jsonb_build_object('act_id', min(a.act_id::text), 'delivery_id', a.delivery_id, 'what', 'at once', 'claims',
-	count(*))
-from autopost.post_acts a
-where a.workspace_id = p_workspace_id and a.status = 'sending' and a.next_at > autopost.now_ts()
-group by a.delivery_id
-having count(*) > 1
-union all
-select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind,
-	'what', case when o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at then 'after the removal'
-		else 'out of order' end,
-	'started_at', a.started_at, 'other', o.act_id, 'other_finished_at', o.finished_at)
-from autopost.post_acts a
-join autopost.post_acts o on o.workspace_id = p_workspace_id and o.delivery_id = a.delivery_id and o.act_id <> a.act_id
-where a.workspace_id = p_workspace_id and a.started_at is not null
-and (o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at
-	or a.kind <> 'delete' and (o.due_at, o.act_id) < (a.due_at, a.act_id)
-		and o.created_at < a.started_at - autopost.verify_patience()
-			and coalesce(o.finished_at, 'infinity') > a.started_at)
+begin
+	return query
+	select jsonb_build_object('act_id', min(a.act_id::text), 'delivery_id', a.delivery_id, 'what', 'at once', 'claims',
+		count(*))
+	from autopost.post_acts a
+	where a.workspace_id = p_workspace_id and a.status = 'sending' and a.next_at > autopost.now_ts()
+	group by a.delivery_id
+	having count(*) > 1
+	union all
+	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind,
+		'what', case when o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at then 'after the removal'
+			else 'out of order' end,
+		'started_at', a.started_at, 'other', o.act_id, 'other_finished_at', o.finished_at)
+	from autopost.post_acts a
+	join autopost.post_acts o on o.workspace_id = p_workspace_id and o.delivery_id = a.delivery_id and o.act_id <> a.act_id
+	where a.workspace_id = p_workspace_id and a.started_at is not null
+	and (o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at
+		or a.kind <> 'delete' and (o.due_at, o.act_id) < (a.due_at, a.act_id)
+			and o.created_at < a.started_at - autopost.verify_patience()
+				and coalesce(o.finished_at, 'infinity') > a.started_at);
+end
 $$;
 
 
@@ -43531,21 +45531,26 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i45(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I45. As for deliveries: a claim cannot know the next error, so the
 --          largest number of any policy of the platform counts.
-select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'attempt', a.attempt, 'max_attempts',
-	m.most)
-from autopost.channels c
-cross join lateral (
-	select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most from autopost.retry_policies r
-	where r.workspace_id in (p_workspace_id, '*') and r.platform in (c.platform, '*')) m
-join autopost.post_acts a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
-where c.workspace_id = p_workspace_id
-and a.attempt > m.most
-and a.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
-and a.created_at >= (select autopost.policies_changed_at(p_workspace_id))
+begin
+	return query
+	with policies as materialized (
+		select r.platform, r.max_attempts from autopost.policies_of(p_workspace_id) r)
+	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'attempt', a.attempt, 'max_attempts',
+		m.most)
+	from autopost.channels c
+	cross join lateral (
+		select greatest(autopost.setting('max_attempts')::int, max(r.max_attempts)) as most
+		from policies r where r.platform in (c.platform, '*')) m
+	join autopost.post_acts a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
+	where c.workspace_id = p_workspace_id
+	and a.attempt > m.most
+	and a.created_at >= (select s.updated_at from autopost.settings s where s.key = 'max_attempts')
+	and a.created_at >= (select autopost.policies_changed_at(p_workspace_id));
+end
 $$;
 
 
@@ -43554,12 +45559,15 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i46(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
-select jsonb_build_object('delivery_id', h.delivery_id, 'paid_attempt', h.attempt, 'attempt', d.attempt)
-from autopost.charges h
-join autopost.deliveries d on d.workspace_id = h.workspace_id and d.delivery_id = h.delivery_id
-where h.workspace_id = p_workspace_id and h.attempt > d.attempt
+begin
+	return query
+	select jsonb_build_object('delivery_id', h.delivery_id, 'paid_attempt', h.attempt, 'attempt', d.attempt)
+	from autopost.charges h
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = h.delivery_id
+	where h.workspace_id = p_workspace_id and h.attempt > d.attempt;
+end
 $$;
 
 
@@ -43568,31 +45576,34 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i48(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I48. Finds occurrences that share a post, and those without one although
 --          they were enqueued.
 -- Reads:   occurrences, submissions, messages.
-with enqueued as materialized (
-	select o.occurrence_id, o.submission_id, coalesce(o.message_id, s.message_id) as message_id, o.updated_at
-	from autopost.occurrences o
-	left join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = o.submission_id
-	where o.workspace_id = p_workspace_id and o.status = 'enqueued'
-)
-select jsonb_build_object('what', 'two occurrences have one post', 'message_id', e.message_id, 'occurrence_id',
-	min(e.occurrence_id::text))
-from enqueued e
-where e.message_id is not null
-group by e.message_id
-having count(*) > 1
-union all
-select jsonb_build_object('what', 'an occurrence has no post', 'occurrence_id', e.occurrence_id)
-from enqueued e
-where not exists (select 1 from autopost.messages m
-	where m.workspace_id = p_workspace_id and m.message_id = e.message_id)
-and not exists (select 1 from autopost.submissions s
-	where s.workspace_id = p_workspace_id and s.submission_id = e.submission_id)
-and e.updated_at > autopost.kept_from('delivery_retention_days')
+begin
+	return query
+	with enqueued as materialized (
+		select o.occurrence_id, o.submission_id, coalesce(o.message_id, s.message_id) as message_id, o.updated_at
+		from autopost.occurrences o
+		left join autopost.submissions s on s.workspace_id = p_workspace_id and s.submission_id = o.submission_id
+		where o.workspace_id = p_workspace_id and o.status = 'enqueued'
+	)
+	select jsonb_build_object('what', 'two occurrences have one post', 'message_id', e.message_id, 'occurrence_id',
+		min(e.occurrence_id::text))
+	from enqueued e
+	where e.message_id is not null
+	group by e.message_id
+	having count(*) > 1
+	union all
+	select jsonb_build_object('what', 'an occurrence has no post', 'occurrence_id', e.occurrence_id)
+	from enqueued e
+	where not exists (select 1 from autopost.messages m
+		where m.workspace_id = p_workspace_id and m.message_id = e.message_id)
+	and not exists (select 1 from autopost.submissions s
+		where s.workspace_id = p_workspace_id and s.submission_id = e.submission_id)
+	and e.updated_at > autopost.kept_from('delivery_retention_days');
+end
 $$;
 
 
@@ -43601,49 +45612,35 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_i49(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I49. A moved delivery has the time of its newest event. A replaced one
 --          has a successor in its channel: a delivery of the new content, or a submission.
-select jsonb_build_object('what', 'another time than the event', 'delivery_id', d.delivery_id, 'scheduled_for',
-	d.scheduled_for, 'event', l.meta -> 'scheduled_for')
-from autopost.deliveries d
-join (
-	select distinct on (e.delivery_id) e.delivery_id, e.meta from autopost.events e
-	where e.workspace_id = p_workspace_id and e.action = 'rescheduled'
-	order by e.delivery_id, e.ts desc, e.id desc) l on l.delivery_id = d.delivery_id
-where d.workspace_id = p_workspace_id and d.scheduled_for is distinct from (l.meta ->> 'scheduled_for')::timestamptz
-union all
-select jsonb_build_object('what', 'no successor', 'delivery_id', d.delivery_id, 'event', e.meta)
-from autopost.events e
-join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id
-where e.workspace_id = p_workspace_id and e.action = 'manual_skip'
-and (e.meta ? 'replaced_by' and not exists (
-		select 1 from autopost.deliveries n
-		where n.workspace_id = p_workspace_id and n.message_id = (e.meta ->> 'replaced_by')::uuid
-			and n.channel_id = d.channel_id)
-	-- retention removes submissions before deliveries
-	or e.meta ? 'submission_id' and e.ts > autopost.now_ts() - interval '1 day' and not exists (
-		select 1 from autopost.submissions s
-		where s.workspace_id = p_workspace_id and s.submission_id = (e.meta ->> 'submission_id')::uuid
-			and d.channel_id = any (s.channels)))
-$$;
-
-
---
--- Name: verify_i50(text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.verify_i50(p_workspace_id text) RETURNS SETOF jsonb
-    LANGUAGE sql STABLE
-    AS $$
--- Purpose: finds violations of I50. A link works for ten minutes and is removed with its use; the
---          retention removes one that was not used. A day later none is kept.
-select jsonb_build_object('auth_ref', l.auth_ref, 'platform', l.platform, 'operator', l.operator,
-	'expires_at', l.expires_at)
-from autopost.credential_links l
-where l.workspace_id = p_workspace_id and l.expires_at <= autopost.now_ts() - interval '1 day'
-order by l.expires_at
+begin
+	return query
+	select jsonb_build_object('what', 'another time than the event', 'delivery_id', d.delivery_id, 'scheduled_for',
+		d.scheduled_for, 'event', l.meta -> 'scheduled_for')
+	from autopost.deliveries d
+	join (
+		select distinct on (e.delivery_id) e.delivery_id, e.meta from autopost.events e
+		where e.workspace_id = p_workspace_id and e.action = 'rescheduled'
+		order by e.delivery_id, e.ts desc, e.id desc) l on l.delivery_id = d.delivery_id
+	where d.workspace_id = p_workspace_id and d.scheduled_for is distinct from (l.meta ->> 'scheduled_for')::timestamptz
+	union all
+	select jsonb_build_object('what', 'no successor', 'delivery_id', d.delivery_id, 'event', e.meta)
+	from autopost.events e
+	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id
+	where e.workspace_id = p_workspace_id and e.action = 'manual_skip'
+	and (e.meta ? 'replaced_by' and not exists (
+			select 1 from autopost.deliveries n
+			where n.workspace_id = p_workspace_id and n.message_id = (e.meta ->> 'replaced_by')::uuid
+				and n.channel_id = d.channel_id)
+		-- retention removes submissions before deliveries
+		or e.meta ? 'submission_id' and e.ts > autopost.now_ts() - interval '1 day' and not exists (
+			select 1 from autopost.submissions s
+			where s.workspace_id = p_workspace_id and s.submission_id = (e.meta ->> 'submission_id')::uuid
+				and d.channel_id = any (s.channels)));
+end
 $$;
 
 
@@ -43727,15 +45724,25 @@ $$;
 --
 
 CREATE FUNCTION autopost.verify_torn(p_workspace_id text, p_found jsonb) RETURNS boolean
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: true if the delivery of a finding has events from hours that the clock passed twice;
 --          their order is unknown.
-select exists (
-	select 1 from autopost.clock_jumps j
-	join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = (p_found ->> 'delivery_id')::uuid
-		and e.ts between j.observed_at and j.observed_at - j.jump
-	where j.jump < interval '0')
+declare
+	v_jump record;
+begin
+	for v_jump in
+		select j.observed_at, j.jump from autopost.clock_jumps j where j.jump < interval '0'
+	loop
+		if exists (
+			select 1 from autopost.events e
+			where e.workspace_id = p_workspace_id and e.delivery_id = (p_found ->> 'delivery_id')::uuid
+			and e.ts between v_jump.observed_at and v_jump.observed_at - v_jump.jump) then
+			return true;
+		end if;
+	end loop;
+	return false;
+end
 $$;
 
 
@@ -43978,10 +45985,12 @@ CREATE FUNCTION autopost.void_act(p_act autopost.post_acts, p_why text, p_meta j
     AS $$
 -- Purpose: cancels a locked post change that is not in flight.
 -- Writes:  post_acts, events (act_void).
+declare
+	v_now timestamptz := autopost.now_ts();
 begin
 	update autopost.post_acts a
-	set status = 'void', claim_token = null, claimed_by = null, send_at = null, finished_at = autopost.now_ts(),
-		updated_at = autopost.now_ts()
+	set status = 'void', claim_token = null, claimed_by = null, send_at = null, finished_at = v_now,
+		updated_at = v_now
 	where a.workspace_id = p_act.workspace_id and a.act_id = p_act.act_id;
 	perform autopost.emit_act(p_act, 'act_void', 'ok', null,
 		jsonb_build_object('why', p_why) || coalesce(p_meta, '{}'));
@@ -44081,7 +46090,7 @@ begin
 	return array(
 		select c.channel_id from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.credential_missing_at is not null
-		and autopost.current_auth_ref(p_workspace_id, c) = any (p_auth_refs)
+		and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = any (p_auth_refs)
 		order by c.channel_id);
 end
 $$;
@@ -44150,13 +46159,15 @@ $$;
 --
 
 CREATE FUNCTION autopost.was_deleted(p_workspace_id text, p_delivery_id uuid) RETURNS boolean
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: true if a post change deleted the sent post.
 -- Reads:   post_acts.
-select exists (
-	select 1 from autopost.post_acts a
-	where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id and a.kind = 'delete' and a.status = 'done')
+begin
+	return exists (
+		select 1 from autopost.post_acts a
+		where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id and a.kind = 'delete' and a.status = 'done');
+end
 $$;
 
 
@@ -44279,35 +46290,47 @@ CREATE FUNCTION autopost.webhook_workspaces(p_by timestamp with time zone, p_lim
 -- Purpose: workspaces with a due request of a result webhook or with events to read.
 -- Reads:   result_webhooks, webhook_cursors, webhook_sends, workspaces.
 declare
-	v_all boolean := autopost.may_access('*');
+	v_mine text[] := autopost.served_workspaces();
+	v_id text := '';
+	v_found int := 0;
 	v_read_before timestamptz := p_by - autopost.setting_interval('webhook_poll_ms');
 begin
-	return query
-	with recursive w as (
-		(select r.workspace_id from autopost.result_webhooks r
-		where r.enabled
-		order by r.workspace_id limit 1)
-		union all
-		select n.workspace_id
-		from w, lateral (
-			select r.workspace_id from autopost.result_webhooks r
-			where r.enabled and r.workspace_id > w.workspace_id
-			order by r.workspace_id limit 1) n
-	)
-	select w.workspace_id from w
-	where (not exists (
+	loop
+		select r.workspace_id into v_id from autopost.result_webhooks r
+		where r.enabled and r.workspace_id > v_id
+		and (v_mine is null or r.workspace_id = any (v_mine))
+		order by r.workspace_id limit 1;
+		exit when not found or v_found >= p_limit;
+		if autopost.webhooks_are_due(v_id, p_by, v_read_before)
+			and autopost.is_open(v_id, false) then
+			v_found := v_found + 1;
+			return next v_id;
+		end if;
+	end loop;
+end
+$$;
+
+
+--
+-- Name: webhooks_are_due(text, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.webhooks_are_due(p_workspace_id text, p_by timestamp with time zone, p_read_before timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if a request of a result webhook is due, or events were not read since p_read_before.
+-- Reads:   result_webhooks, webhook_cursors, webhook_sends.
+begin
+	return not exists (
 			select 1 from autopost.webhook_cursors c
-			where c.workspace_id = w.workspace_id and c.read_at > v_read_before and c.position_at is null)
+			where c.workspace_id = p_workspace_id and c.read_at > p_read_before and c.position_at is null)
 		or exists (
 			select 1 from autopost.result_webhooks r
-			where r.workspace_id = w.workspace_id and r.enabled and r.next_send_at < p_by + interval '1 second'
+			where r.workspace_id = p_workspace_id and r.enabled and r.next_send_at < p_by + interval '1 second'
 			and exists (
 				select 1 from autopost.webhook_sends s
-				where s.workspace_id = w.workspace_id and s.webhook_id = r.webhook_id
-					and s.status in ('pending', 'sending') and s.due_at <= p_by offset 0)))
-	and exists (select 1 from autopost.workspaces x where x.workspace_id = w.workspace_id and x.status <> 'disabled')
-	and (v_all or autopost.may_access(w.workspace_id))
-	limit p_limit;
+				where s.workspace_id = p_workspace_id and s.webhook_id = r.webhook_id
+					and s.status in ('pending', 'sending') and s.due_at <= p_by offset 0));
 end
 $$;
 
@@ -44445,6 +46468,7 @@ declare
 	v_channel autopost.channels;
 	v_message autopost.messages;
 	v_run autopost.ingest_runs;
+	v_seen_at timestamptz := (select max(r.seen_at) from autopost.dispatch_runs r);
 begin
 	perform autopost.require_argument('delivery_id', p_delivery_id is not null);
 	select d.* into v_delivery from autopost.deliveries d
@@ -44492,7 +46516,7 @@ begin
 		'chain', autopost.delivery_history(p_workspace_id, v_delivery),
 		'now', case when v_delivery.status in ('queued', 'retry') then autopost.why_now(v_status, v_channel, v_delivery)
 			else autopost.why_over(v_delivery, v_channel) end
-			|| jsonb_build_object('daemon_seen_at', (select max(r.seen_at) from autopost.dispatch_runs r)));
+			|| jsonb_build_object('daemon_seen_at', v_seen_at));
 end
 $$;
 
@@ -44745,29 +46769,31 @@ $$;
 --
 
 CREATE FUNCTION autopost.why_over(p_delivery autopost.deliveries, p_channel autopost.channels) RETURNS jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: describes a delivery that does not wait: in flight or ended, with a possible remedy.
-select jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_delivery.status
-	when 'claimed' then jsonb_build_object('sentence', format('claimed by run %s', p_delivery.claimed_by))
-	when 'sending' then jsonb_build_object('sentence', case when autopost.call_started_at(p_delivery) is null
-			then format('claimed by run %s, its call has not begun', p_delivery.claimed_by)
-				else format('being sent by run %s', p_delivery.claimed_by) end
-			|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
-		'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
-	when 'sent' then jsonb_build_object('sentence',
-		format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
-		|| case when p_delivery.render_meta ? 'comment_failed' then ', without its first comment: '
-			|| autopost.failure_text(p_delivery.render_meta -> 'comment_failed') else '' end
-		|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
-			where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id
-				and a.kind = 'delete' and a.status = 'done' limit 1), ''))
-	when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
-	else jsonb_build_object('sentence', coalesce('ended with ' || autopost.messages_made(p_delivery.render_meta)
-			|| ' sent: ', 'ended without being sent: ') || autopost.failure_text(p_delivery.last_error),
-		'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts()
-			then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
-	end
+begin
+	return jsonb_build_object('held_by', '[]'::jsonb, 'send_at', null) || case p_delivery.status
+		when 'claimed' then jsonb_build_object('sentence', format('claimed by run %s', p_delivery.claimed_by))
+		when 'sending' then jsonb_build_object('sentence', case when autopost.call_started_at(p_delivery) is null
+				then format('claimed by run %s, its call has not begun', p_delivery.claimed_by)
+					else format('being sent by run %s', p_delivery.claimed_by) end
+				|| ', lease until ' || autopost.instant_text(p_delivery.sending_lease_until),
+			'send_at', p_delivery.send_at, 'lifts', 'the outcome of the call, or the end of its lease')
+		when 'sent' then jsonb_build_object('sentence',
+			format('sent at %s as %s', autopost.instant_text(p_delivery.sent_at), p_delivery.provider_message_id)
+			|| case when p_delivery.render_meta ? 'comment_failed' then ', without its first comment: '
+				|| autopost.failure_text(p_delivery.render_meta -> 'comment_failed') else '' end
+			|| coalesce((select ', taken down at ' || autopost.instant_text(a.finished_at) from autopost.post_acts a
+				where a.workspace_id = p_delivery.workspace_id and a.delivery_id = p_delivery.delivery_id
+					and a.kind = 'delete' and a.status = 'done' limit 1), ''))
+		when 'deduped' then jsonb_build_object('sentence', 'not sent: the channel had this content already')
+		else jsonb_build_object('sentence', coalesce('ended with ' || autopost.messages_made(p_delivery.render_meta)
+				|| ' sent: ', 'ended without being sent: ') || autopost.failure_text(p_delivery.last_error),
+			'lifts', case when not p_channel.enabled or p_channel.paused_until > autopost.now_ts()
+				then 'resume_channel, then manual_requeue' else 'manual_requeue' end)
+		end;
+end
 $$;
 
 
@@ -45295,7 +47321,7 @@ begin
 	v_now := autopost.now_ts();
 	select coalesce(jsonb_object_agg(s.subject, s.n), '{}') into v_left
 	from (
-		select q.subject, greatest(0, min(autopost.quota_left(q, v_now))) as n
+		select q.subject, greatest(0, min(autopost.quota_left(row(q.*)::autopost.quotas, v_now))) as n
 		from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = any (v_subjects)
 		group by q.subject
@@ -45406,6 +47432,53 @@ $$;
 
 
 --
+-- Name: workspaces_here(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.workspaces_here() RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the workspaces that lists across workspaces show on this node; null for all. On a worker of a
+--          Citus cluster these are the workspaces of the node, on its coordinator those of the nodes that
+--          answer. So a node that is down stops its own workspaces alone. Call it after
+--          enter_all_workspaces.
+begin
+	return null;
+end
+$$;
+
+
+--
+-- Name: workspaces_with_deliveries(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.workspaces_with_deliveries() RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET enable_bitmapscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+-- Purpose: those of served_workspaces with waiting or claimed deliveries, by one probe each.
+-- Reads:   deliveries.
+declare
+	v_mine text[] := autopost.served_workspaces();
+	v_ids text[] := array(
+		select distinct d.workspace_id from autopost.deliveries d
+		where d.phase = 'claimed' and (v_mine is null or d.workspace_id = any (v_mine)));
+	v_id text := '';
+begin
+	loop
+		select d.workspace_id into v_id from autopost.deliveries d
+		where d.phase in ('active', 'retry') and d.workspace_id > v_id and (v_mine is null or d.workspace_id = any (v_mine))
+		order by d.workspace_id limit 1;
+		exit when not found;
+		v_ids := v_ids || v_id;
+	end loop;
+	return query select distinct u.id from unnest(v_ids) u (id);
+end
+$$;
+
+
+--
 -- Name: write_endpoint(autopost.workspace_endpoints, boolean); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -45450,6 +47523,53 @@ $$;
 
 
 --
+-- Name: write_once(text, uuid, text, text, text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.write_once(p_workspace_id text, p_key_id uuid, p_idempotency_key text, p_request_hash text, p_change text, p_given jsonb) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'autopost', 'pg_temp'
+    AS $$
+-- Purpose: an API write with an Idempotency-Key in one call: begin_request, then the change if the request
+--          is fresh. The change and its stored answer commit together. p_change: the name of a function;
+--          p_given: its arguments by the names of change_post, change_configuration and change_people.
+--          Only the engine may call it.
+-- Returns: {"status": "done", "answer": of the change}, or that of begin_request.
+-- Raises:  AP001 for a wrong argument or an unknown change; as the change.
+-- Locks:   as begin_request and the change.
+-- Writes:  api_requests; as the change.
+declare
+	v_begun jsonb;
+	v_answer jsonb;
+begin
+	perform autopost.enter_workspace(p_workspace_id);
+	perform autopost.require_argument('change', p_change is not null),
+		autopost.require_argument('given', jsonb_typeof(p_given) = 'object');
+	v_begun := autopost.begin_request(p_workspace_id, p_key_id, p_idempotency_key, p_request_hash);
+	if v_begun ->> 'status' <> 'fresh' then
+		return v_begun;
+	end if;
+	v_answer := coalesce(autopost.change_post(p_workspace_id, p_change, p_given),
+		autopost.change_configuration(p_workspace_id, p_change, p_given),
+		autopost.change_people(p_workspace_id, p_change, p_given));
+	if v_answer is null then
+		perform autopost.raise_argument('change', format('%s is unknown', p_change), 'pass the name of a function of an API write');
+	end if;
+	perform autopost.enter_workspace(p_workspace_id); -- a change may have left it
+	insert into autopost.api_requests (workspace_id, key_id, idempotency_key, request_hash, answer, created_at,
+		expires_at)
+	-- longer than clients retry
+	values (p_workspace_id, p_key_id, p_idempotency_key, p_request_hash, v_answer, autopost.now_ts(),
+		autopost.now_ts() + interval '24 hours')
+	on conflict (workspace_id, key_id, idempotency_key) do update
+	set request_hash = excluded.request_hash, answer = excluded.answer, created_at = excluded.created_at,
+		expires_at = excluded.expires_at;
+	return jsonb_build_object('status', 'done', 'answer', v_answer);
+end
+$$;
+
+
+--
 -- Name: x_ceiling(text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -45479,17 +47599,19 @@ $$;
 --
 
 CREATE FUNCTION autopost.x_channels(p_workspace_id text) RETURNS text[]
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the configured channel of Global X, else all X channels with the avatar of the setting.
 -- Reads:   x_post_config, settings, channels.
-select array(select c.channel_id from autopost.channels c
-	where c.workspace_id = p_workspace_id and c.platform = 'x' and case when x.configured is not null
-		then c.channel_id = x.configured
-		else c.settings ->> 'avatar_id' = (select nullif(s.value #>> '{}', '') from autopost.settings s
-			where s.key = 'global_x_account_avatar_id') end)
-from (select (select c.config ->> 'channel_id' from autopost.x_post_config c
-	where c.workspace_id = p_workspace_id and c.key = 'global') as configured) x
+begin
+	return (select array(select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.platform = 'x' and case when x.configured is not null
+			then c.channel_id = x.configured
+			else c.settings ->> 'avatar_id' = (select nullif(s.value #>> '{}', '') from autopost.settings s
+				where s.key = 'global_x_account_avatar_id') end)
+	from (select (select c.config ->> 'channel_id' from autopost.x_post_config c
+		where c.workspace_id = p_workspace_id and c.key = 'global') as configured) x);
+end
 $$;
 
 
@@ -45498,20 +47620,22 @@ $$;
 --
 
 CREATE FUNCTION autopost.x_config(p_workspace_id text) RETURNS jsonb
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: the effective configuration of Global X as flat fields: the stored one over the defaults,
 --          under the settings global_x_….
 -- Reads:   x_post_config, settings.
-select f.fields || jsonb_build_object(
-	'moderation.enabled', (f.fields -> 'moderation.enabled')::boolean
-		or autopost.setting_is_on('global_x_moderation_enabled'),
-	'rate.perHour', autopost.x_ceiling('global_x_posting_rate_per_hour', (f.fields ->> 'rate.perHour')::int),
-	'rate.perDay', autopost.x_ceiling('global_x_posting_rate_per_day', (f.fields ->> 'rate.perDay')::int),
-	'held', f.fields ->> 'mode' = 'hold' or not autopost.setting_is_on('global_x_posting_enabled'))
-from (
-	select autopost.x_defaults() || coalesce((select autopost.flat_fields(c.config) from autopost.x_post_config c
-		where c.workspace_id = p_workspace_id and c.key = 'global'), '{}') as fields) f
+begin
+	return (select f.fields || jsonb_build_object(
+		'moderation.enabled', (f.fields -> 'moderation.enabled')::boolean
+			or autopost.setting_is_on('global_x_moderation_enabled'),
+		'rate.perHour', autopost.x_ceiling('global_x_posting_rate_per_hour', (f.fields ->> 'rate.perHour')::int),
+		'rate.perDay', autopost.x_ceiling('global_x_posting_rate_per_day', (f.fields ->> 'rate.perDay')::int),
+		'held', f.fields ->> 'mode' = 'hold' or not autopost.setting_is_on('global_x_posting_enabled'))
+	from (
+		select autopost.x_defaults() || coalesce((select autopost.flat_fields(c.config) from autopost.x_post_config c
+			where c.workspace_id = p_workspace_id and c.key = 'global'), '{}') as fields) f);
+end
 $$;
 
 
@@ -45597,23 +47721,30 @@ CREATE FUNCTION autopost.x_post_metrics() RETURNS TABLE(event_type text, status 
 --          ones also the sum of the seconds from receipt to post, and how many took at most 1, 5, 15,
 --          60, 300, 900, 3600, 21600 and 86400 seconds. Works across workspaces.
 -- Reads:   x_post_events (view), submissions, deliveries.
+declare
+	v_mine text[];
 begin
 	perform autopost.enter_all_workspaces();
+	v_mine := autopost.served_workspaces();
 	return query
-	select x.type, x.status, x.reason, x.backfill, count(*), sum(x.seconds), array(
-		select count(*) filter (where t.seconds <= b.most)
-		from unnest('{1,5,15,60,300,900,3600,21600,86400}'::numeric[]) with ordinality b (most, n)
-		left join unnest(array_agg(x.seconds)) t (seconds) on true
-		group by b.n
-		order by b.n)
+	select x.type, x.status, x.reason, x.backfill, count(*), sum(x.seconds), array[
+		count(*) filter (where x.seconds <= 1), count(*) filter (where x.seconds <= 5),
+		count(*) filter (where x.seconds <= 15), count(*) filter (where x.seconds <= 60),
+		count(*) filter (where x.seconds <= 300), count(*) filter (where x.seconds <= 900),
+		count(*) filter (where x.seconds <= 3600), count(*) filter (where x.seconds <= 21600),
+		count(*) filter (where x.seconds <= 86400)]
 	from (
 		select v."eventType" as type, v.status, case when v.status = 'failed'
-				then coalesce(d.last_error ->> 'code', s.last_error ->> 'code', 'unknown') else '' end as reason,
+				then coalesce((select d.last_error ->> 'code' from autopost.deliveries d
+						where d.workspace_id = s.workspace_id and d.message_id = s.message_id and d.ingest_run_id = s.run_id
+							and (v_mine is null or d.workspace_id = any (v_mine))
+						order by d.delivery_id limit 1),
+					s.last_error ->> 'code', 'unknown') else '' end as reason,
 			v.backfill, case when v.status = 'posted' and not v.backfill
 				then extract(epoch from v."postedAt" - v."createdAt") end as seconds
 		from autopost.x_post_events_rows v
 		join autopost.submissions s on s.workspace_id = v.workspace_id and s.submission_id = v."_id"
-		left join lateral autopost.event_delivery(s) d on v.status = 'failed') x
+		where (v_mine is null or v.workspace_id = any (v_mine)) and (v_mine is null or s.workspace_id = any (v_mine))) x
 	group by x.type, x.status, x.reason, x.backfill;
 end
 $$;
@@ -46290,6 +48421,20 @@ ALTER TABLE ONLY autopost.message_media FORCE ROW LEVEL SECURITY;
 
 
 --
+-- Name: message_words; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.message_words (
+    workspace_id text NOT NULL,
+    message_id uuid NOT NULL,
+    words tsvector NOT NULL
+);
+ALTER TABLE ONLY autopost.message_words ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.message_words FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: moderation_presses; Type: TABLE; Schema: autopost; Owner: -
 --
 
@@ -46337,6 +48482,34 @@ CREATE TABLE autopost.monitor_duties (
     config text NOT NULL,
     CONSTRAINT monitor_duties_duty_check CHECK ((duty <> ''::text))
 );
+
+
+--
+-- Name: own_retry_policies; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.own_retry_policies (
+    workspace_id text NOT NULL,
+    platform text NOT NULL,
+    code text NOT NULL,
+    kind text NOT NULL,
+    base_ms bigint NOT NULL,
+    factor numeric NOT NULL,
+    cap_ms bigint NOT NULL,
+    ladder_ms bigint[] NOT NULL,
+    jitter numeric NOT NULL,
+    max_attempts integer,
+    costs_attempt boolean NOT NULL,
+    CONSTRAINT own_retry_policies_base_ms_check CHECK ((base_ms > 0)),
+    CONSTRAINT own_retry_policies_check CHECK ((cap_ms >= base_ms)),
+    CONSTRAINT own_retry_policies_check1 CHECK (((kind = 'exponential'::text) OR (cardinality(ladder_ms) > 0))),
+    CONSTRAINT own_retry_policies_factor_check CHECK ((factor >= (1)::numeric)),
+    CONSTRAINT own_retry_policies_jitter_check CHECK (((jitter >= (0)::numeric) AND (jitter < (1)::numeric))),
+    CONSTRAINT own_retry_policies_kind_check CHECK ((kind = ANY (ARRAY['exponential'::text, 'ladder'::text]))),
+    CONSTRAINT own_retry_policies_max_attempts_check CHECK ((max_attempts > 0))
+);
+
+ALTER TABLE ONLY autopost.own_retry_policies FORCE ROW LEVEL SECURITY;
 
 
 --
@@ -46959,6 +49132,14 @@ ALTER TABLE ONLY autopost.message_media
 
 
 --
+-- Name: message_words message_words_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.message_words
+    ADD CONSTRAINT message_words_pkey PRIMARY KEY (workspace_id, message_id);
+
+
+--
 -- Name: messages messages_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -47028,6 +49209,14 @@ ALTER TABLE ONLY autopost.occurrences
 
 ALTER TABLE ONLY autopost.occurrences
     ADD CONSTRAINT occurrences_workspace_id_recurrence_id_local_at_key UNIQUE (workspace_id, recurrence_id, local_at);
+
+
+--
+-- Name: own_retry_policies own_retry_policies_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.own_retry_policies
+    ADD CONSTRAINT own_retry_policies_pkey PRIMARY KEY (workspace_id, platform, code);
 
 
 --
@@ -47131,7 +49320,7 @@ ALTER TABLE ONLY autopost.result_webhooks
 --
 
 ALTER TABLE ONLY autopost.retry_policies
-    ADD CONSTRAINT retry_policies_pkey PRIMARY KEY (workspace_id, platform, code);
+    ADD CONSTRAINT retry_policies_pkey PRIMARY KEY (platform, code);
 
 
 --
@@ -47378,6 +49567,13 @@ CREATE INDEX bot_inbox_chat ON autopost.bot_inbox USING btree (workspace_id, pro
 
 
 --
+-- Name: bot_inbox_given_up; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_inbox_given_up ON autopost.bot_inbox USING btree (workspace_id, next_at) WHERE ((status = 'received'::text) AND (tries = 5));
+
+
+--
 -- Name: bot_inbox_pace; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -47413,6 +49609,13 @@ CREATE INDEX bot_logs_ts ON autopost.bot_logs USING btree (workspace_id, ts, id)
 
 
 --
+-- Name: bot_logs_unmatched; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_logs_unmatched ON autopost.bot_logs USING btree (workspace_id, ts) WHERE ((kind = 'fallback'::text) OR ((kind = 'escalated'::text) AND (matched_rule_id IS NULL)));
+
+
+--
 -- Name: bot_outbox_about; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -47431,6 +49634,13 @@ CREATE INDEX bot_outbox_age ON autopost.bot_outbox USING btree (workspace_id, fi
 --
 
 CREATE INDEX bot_outbox_due ON autopost.bot_outbox USING btree (workspace_id, next_at) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text, 'retry'::text]));
+
+
+--
+-- Name: bot_outbox_failed; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX bot_outbox_failed ON autopost.bot_outbox USING btree (workspace_id, finished_at) WHERE (status = ANY (ARRAY['failed_permanent'::text, 'dead'::text]));
 
 
 --
@@ -47903,17 +50113,17 @@ CREATE INDEX message_media_ref ON autopost.message_media USING btree (workspace_
 
 
 --
+-- Name: message_words_search; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX message_words_search ON autopost.message_words USING gin (words) WITH (gin_pending_list_limit='256');
+
+
+--
 -- Name: messages_created; Type: INDEX; Schema: autopost; Owner: -
 --
 
 CREATE INDEX messages_created ON autopost.messages USING btree (workspace_id, created_at);
-
-
---
--- Name: messages_tags; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX messages_tags ON autopost.messages USING gin (tags);
 
 
 --
@@ -48354,7 +50564,14 @@ CREATE TRIGGER guard_template BEFORE INSERT OR UPDATE ON autopost.templates FOR 
 -- Name: deliveries guard_transition; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER guard_transition BEFORE UPDATE OF status ON autopost.deliveries FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'sending'::text) AND (new.status = 'sent'::text))) AND (NOT ((old.status = ANY (ARRAY['queued'::text, 'retry'::text])) AND (new.status = 'sending'::text) AND (new.attempt = (old.attempt + 1)) AND (new.claim_token IS DISTINCT FROM old.claim_token))))) EXECUTE FUNCTION autopost.guard_transition();
+CREATE TRIGGER guard_transition AFTER UPDATE OF status ON autopost.deliveries FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'sending'::text) AND (new.status = 'sent'::text))) AND (NOT ((old.status = ANY (ARRAY['queued'::text, 'retry'::text])) AND (new.status = 'sending'::text) AND (new.attempt = (old.attempt + 1)) AND (new.claim_token IS DISTINCT FROM old.claim_token))))) EXECUTE FUNCTION autopost.guard_transition();
+
+
+--
+-- Name: messages index_words; Type: TRIGGER; Schema: autopost; Owner: -
+--
+
+CREATE TRIGGER index_words AFTER INSERT ON autopost.messages FOR EACH ROW EXECUTE FUNCTION autopost.index_words();
 
 
 --
@@ -48396,7 +50613,7 @@ CREATE TRIGGER keep_rate_group BEFORE INSERT OR UPDATE OF platform, rate_group O
 -- Name: api_keys keep_secret_lookup; Type: TRIGGER; Schema: autopost; Owner: -
 --
 
-CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, secret_hash ON autopost.api_keys FOR EACH ROW EXECUTE FUNCTION autopost.keep_secret_lookup();
+CREATE TRIGGER keep_secret_lookup AFTER INSERT OR DELETE OR UPDATE OF enabled, secret_hash ON autopost.api_keys FOR EACH ROW EXECUTE FUNCTION autopost.keep_secret_lookup('api_key');
 
 
 --
@@ -48845,6 +51062,14 @@ ALTER TABLE ONLY autopost.message_media
 
 
 --
+-- Name: message_words message_words_workspace_id_message_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.message_words
+    ADD CONSTRAINT message_words_workspace_id_message_id_fkey FOREIGN KEY (workspace_id, message_id) REFERENCES autopost.messages(workspace_id, message_id) ON DELETE CASCADE;
+
+
+--
 -- Name: messages messages_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -48898,6 +51123,14 @@ ALTER TABLE ONLY autopost.moderation_presses
 
 ALTER TABLE ONLY autopost.occurrences
     ADD CONSTRAINT occurrences_workspace_id_recurrence_id_fkey FOREIGN KEY (workspace_id, recurrence_id) REFERENCES autopost.recurrences(workspace_id, recurrence_id) ON DELETE CASCADE;
+
+
+--
+-- Name: own_retry_policies own_retry_policies_workspace_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.own_retry_policies
+    ADD CONSTRAINT own_retry_policies_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES autopost.workspaces(workspace_id);
 
 
 --
@@ -49359,13 +51592,6 @@ ALTER TABLE autopost.ingress_floods ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.ingress_receipts ENABLE ROW LEVEL SECURITY;
 
 --
--- Name: retry_policies installation; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY installation ON autopost.retry_policies FOR SELECT USING ((workspace_id = '*'::text));
-
-
---
 -- Name: invitations; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -49396,6 +51622,12 @@ ALTER TABLE autopost.memberships ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.message_media ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: message_words; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.message_words ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: messages; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -49424,6 +51656,12 @@ ALTER TABLE autopost.moderation_presses ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.occurrences ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: own_retry_policies; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.own_retry_policies ENABLE ROW LEVEL SECURITY;
 
 --
 -- Name: admin_audit_log owner_session; Type: POLICY; Schema: autopost; Owner: -
@@ -49734,6 +51972,13 @@ CREATE POLICY owner_session ON autopost.message_media TO autopost_owner USING ((
 
 
 --
+-- Name: message_words owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.message_words TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
 -- Name: messages owner_session; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -49766,6 +52011,13 @@ CREATE POLICY owner_session ON autopost.moderation_presses TO autopost_owner USI
 --
 
 CREATE POLICY owner_session ON autopost.occurrences TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: own_retry_policies owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.own_retry_policies TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -49843,13 +52095,6 @@ CREATE POLICY owner_session ON autopost.recurrences TO autopost_owner USING ((CO
 --
 
 CREATE POLICY owner_session ON autopost.result_webhooks TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
-
-
---
--- Name: retry_policies owner_session; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY owner_session ON autopost.retry_policies TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -49996,12 +52241,6 @@ ALTER TABLE autopost.recurrences ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.result_webhooks ENABLE ROW LEVEL SECURITY;
 
 --
--- Name: retry_policies; Type: ROW SECURITY; Schema: autopost; Owner: -
---
-
-ALTER TABLE autopost.retry_policies ENABLE ROW LEVEL SECURITY;
-
---
 -- Name: role_workspaces; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -50012,6 +52251,13 @@ ALTER TABLE autopost.role_workspaces ENABLE ROW LEVEL SECURITY;
 --
 
 ALTER TABLE autopost.sealed_secrets ENABLE ROW LEVEL SECURITY;
+
+--
+-- Name: message_words search; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY search ON autopost.message_words FOR SELECT TO autopost_owner USING (true);
+
 
 --
 -- Name: secret_lookup; Type: ROW SECURITY; Schema: autopost; Owner: -
@@ -50358,6 +52604,13 @@ CREATE POLICY workspace ON autopost.message_media USING ((workspace_id = current
 
 
 --
+-- Name: message_words workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.message_words USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
 -- Name: messages workspace; Type: POLICY; Schema: autopost; Owner: -
 --
 
@@ -50390,6 +52643,13 @@ CREATE POLICY workspace ON autopost.moderation_presses USING ((workspace_id = cu
 --
 
 CREATE POLICY workspace ON autopost.occurrences USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: own_retry_policies workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.own_retry_policies USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
@@ -50467,13 +52727,6 @@ CREATE POLICY workspace ON autopost.recurrences USING ((workspace_id = current_s
 --
 
 CREATE POLICY workspace ON autopost.result_webhooks USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
-
-
---
--- Name: retry_policies workspace; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY workspace ON autopost.retry_policies USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
