@@ -29656,13 +29656,15 @@ CREATE FUNCTION autopost.purge_sealed_secrets(p_workspace_id text) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
     AS $$
--- Purpose: deletes up to 1,000 sealed secrets that were replaced 24 hours ago.
+-- Purpose: deletes up to 1,000 sealed secrets that were replaced 24 hours ago, and up to 1,000 links of
+--          accounts that expired, with the secrets of apps in them.
 -- Returns: {"purged", "more"}.
--- Locks:   sealed_secrets (skip locked).
--- Writes:  sealed_secrets.
+-- Locks:   sealed_secrets, credential_links (skip locked).
+-- Writes:  sealed_secrets, credential_links.
 declare
 	v_purged int;
 	v_now timestamptz;
+	v_links int;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	v_now := autopost.now_ts();
@@ -29675,7 +29677,15 @@ begin
 		for update of x skip locked) old
 	where s.workspace_id = p_workspace_id and s.auth_ref = old.auth_ref and s.version = old.version;
 	get diagnostics v_purged = row_count;
-	return jsonb_build_object('purged', v_purged, 'more', v_purged = 1000);
+	delete from autopost.credential_links l
+	using (
+		select x.state_hash from autopost.credential_links x
+		where x.workspace_id = p_workspace_id and x.expires_at <= v_now
+		limit 1000
+		for update of x skip locked) old
+	where l.workspace_id = p_workspace_id and l.state_hash = old.state_hash;
+	get diagnostics v_links = row_count;
+	return jsonb_build_object('purged', v_purged + v_links, 'more', greatest(v_purged, v_links) = 1000);
 end
 $$;
 
@@ -43979,6 +43989,9 @@ begin
 	return query select 'I49', 'a moved post has the time of its event, a replaced one its successor', count(*),
 		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
 		from autopost.verify_i49(p_workspace_id) with ordinality v (found, n);
+	return query select 'I50', 'no link of an account keeps sealed data after its end', count(*),
+		coalesce(jsonb_agg(v.found) filter (where v.n <= 5), '[]')
+		from autopost.verify_i50(p_workspace_id) with ordinality v (found, n);
 end
 $$;
 
@@ -45640,6 +45653,28 @@ begin
 			select 1 from autopost.submissions s
 			where s.workspace_id = p_workspace_id and s.submission_id = (e.meta ->> 'submission_id')::uuid
 				and d.channel_id = any (s.channels)));
+end
+$$;
+
+
+--
+-- Name: verify_i50(text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.verify_i50(p_workspace_id text) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: finds violations of I50. A link works for ten minutes and is removed with its use; the
+--          retention removes one that was not used. A day later none is kept.
+declare
+	v_kept timestamptz := autopost.now_ts() - interval '1 day';
+begin
+	return query
+	select jsonb_build_object('auth_ref', l.auth_ref, 'platform', l.platform, 'operator', l.operator,
+		'expires_at', l.expires_at)
+	from autopost.credential_links l
+	where l.workspace_id = p_workspace_id and l.expires_at <= v_kept
+	order by l.expires_at;
 end
 $$;
 

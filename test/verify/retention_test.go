@@ -57,7 +57,7 @@ var inKeeping = []planted{
 		h.do(`update autopost.credential_links set expires_at = expires_at - interval '25 hours'`)
 	}},
 	{invariant: "I50", bug: "the purge does not look at links", plant: func(h *fixture) {
-		h.breaks("purge_sealed_secrets", "x.expires_at <= autopost.now_ts()", "false")
+		h.breaks("purge_sealed_secrets", "x.expires_at <= v_now", "false")
 		h.linked("-25 hours")
 		h.do(`select autopost.purge_sealed_secrets('w')`)
 	}},
