@@ -183,7 +183,8 @@ begin
 	perform autopost.check_token_hash(p_token_hash);
 	perform autopost.take_turn('people');
 	select i.* into v_row from autopost.invitations i
-	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts()
+		and (v_mine is null or i.workspace_id = any (v_mine))
 	limit 1;
 	if v_row.invitation_id is null then
 		return '{"applied": false, "reason": "unknown_link"}';
@@ -634,7 +635,8 @@ begin
 				when d.status <> 'sent' then 'not_sent'
 				when p_kind <> all (p.acts) then 'platform_cannot'
 				when autopost.was_deleted(p_workspace_id, u.id) then 'deleted'
-				when autopost.sent_ids(d.render_meta, d.provider_message_id, row(p.*)::autopost.platforms) is null then 'ids_unknown'
+				when autopost.sent_ids(d.render_meta, d.provider_message_id, row(p.*)::autopost.platforms) is null
+					then 'ids_unknown'
 				when p_edits -> u.id::text ? 'refusal' then 'validation_failed' end as reason
 			from unnest(p_delivery_ids) u (id)
 			left join lateral (select d.* from autopost.deliveries d
@@ -915,7 +917,8 @@ begin
 	end if;
 	for v_row in
 		select i.* from autopost.invitations i
-		where i.email = v_email and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
+		where i.email = v_email and i.expires_at > autopost.now_ts()
+			and (v_mine is null or i.workspace_id = any (v_mine))
 		order by i.workspace_id
 	loop
 		if v_user.user_id is null then
@@ -961,7 +964,8 @@ begin
 	if not found then
 		return p_at;
 	end if;
-	select v_left - coalesce(sum(autopost.post_price(row(f.*)::autopost.platforms, d.rendered_text, d.render_meta)), 0) into v_left
+	select v_left - coalesce(sum(autopost.post_price(row(f.*)::autopost.platforms, d.rendered_text, d.render_meta)),
+		0) into v_left
 	from autopost.channels c
 	join autopost.platforms f on f.platform = c.platform
 	cross join lateral (
@@ -971,7 +975,8 @@ begin
 			and d.due_at < v_month + interval '1 month' and (d.due_at >= v_month or v_month <= p_now)
 			and d.delivery_id <> all (p_without)
 		offset 0) d
-	where c.workspace_id = p_channel.workspace_id and autopost.current_auth_ref(p_channel.workspace_id, row(c.*)::autopost.channels) = v_ref;
+	where c.workspace_id = p_channel.workspace_id and autopost.current_auth_ref(p_channel.workspace_id,
+		row(c.*)::autopost.channels) = v_ref;
 	return case when v_left >= p_price then p_at else v_month + interval '1 month' end;
 end
 $$;
@@ -1095,14 +1100,16 @@ CREATE FUNCTION autopost.alert_items(p_workspace_id text, p_from timestamp with 
 -- Reads:   alerts.
 begin
 	return query
-	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', greatest(a.raised_at, a.acknowledged_at, a.ended_at),
+	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at',
+		greatest(a.raised_at, a.acknowledged_at, a.ended_at),
 		'data', jsonb_build_object('alert_id', a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity,
 		'what', a.what, 'state', case when a.ended_at is not null then 'ended' when a.acknowledged_at is not null
 			then 'acknowledged' else 'open' end))
 	from autopost.alerts a
 	where a.workspace_id = p_workspace_id and a.ended_at is null and greatest(a.raised_at, a.acknowledged_at) > p_from
 	union all
-	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', a.ended_at, 'data', jsonb_build_object('alert_id',
+	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', a.ended_at, 'data',
+		jsonb_build_object('alert_id',
 		a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity, 'what', a.what, 'state', 'ended'))
 	from autopost.alerts a
 	where a.workspace_id = p_workspace_id and a.ended_at > p_from
@@ -1498,7 +1505,8 @@ declare
 begin
 	return query
 	select jsonb_build_object('alert_id', a.alert_id, 'told', t.change, 'kind', a.kind, 'subject', a.subject,
-		'severity', a.severity, 'what', case when t.change = 'resolved' then autopost.over_text(row(a.*)::autopost.alerts) else a.what end,
+		'severity', a.severity, 'what', case when t.change = 'resolved'
+			then autopost.over_text(row(a.*)::autopost.alerts) else a.what end,
 		'remedy', a.remedy,
 		'amount', a.amount, 'raised_at', a.raised_at, 'ended_at', a.ended_at)
 	from (
@@ -1580,7 +1588,8 @@ CREATE FUNCTION autopost.allowed_rate(p_workspace_id text, p_channel autopost.ch
 begin
 	return (select max(s.slots / greatest(0.001, extract(epoch from p_until - s.sent_at)))
 	from (
-		select r.sent_at, sum(greatest(1, jsonb_array_length(jsonb_path_query_array(r.render_meta, '$.steps[*].items[*]'))))
+		select r.sent_at, sum(greatest(1, jsonb_array_length(jsonb_path_query_array(r.render_meta,
+			'$.steps[*].items[*]'))))
 			over (order by r.sent_at desc, r.delivery_id desc) as slots
 		from (
 			select d.delivery_id, d.sent_at, d.render_meta from autopost.deliveries d
@@ -2225,7 +2234,8 @@ begin
 		select array_agg(p.workspace_id), array_agg(p.platform), array_agg(p.rate_group), array_agg(p.ready_at)
 		into v_workspaces, v_platforms, v_groups, v_ready
 		from (
-			select distinct on (x.workspace_id, x.platform, x.rate_group) x.workspace_id, x.platform, x.rate_group, x.ready_at
+			select distinct on (x.workspace_id, x.platform, x.rate_group) x.workspace_id, x.platform, x.rate_group,
+				x.ready_at
 			from (
 				select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
 				where g.ready_at < 'infinity' and (v_mine is null or g.workspace_id = any (v_mine))
@@ -4029,7 +4039,8 @@ CREATE FUNCTION autopost.bot_gauges(p_workspace_id text, p_since timestamp with 
 -- Reads:   bot_logs, bot_inbox.
 begin
 	return query
-	select case when autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) then 'unmatched' else l.kind end, count(*)
+	select case when autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) then 'unmatched' else l.kind end,
+		count(*)
 	from (
 		select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
 		where x.workspace_id = p_workspace_id and x.ts > p_since
@@ -4548,7 +4559,8 @@ begin
 	for v_id in
 		select w.workspace_id from autopost.workspaces w where v_mine is null or w.workspace_id = any (v_mine)
 	loop
-		v_counted := v_counted || array(select jsonb_build_object('workspace_id', v_id, 'line', g.line, 'messages', g.messages)
+		v_counted := v_counted || array(select jsonb_build_object('workspace_id', v_id, 'line', g.line, 'messages',
+			g.messages)
 			from autopost.bot_gauges(v_id, v_since) g);
 	end loop;
 	return query
@@ -5610,7 +5622,8 @@ begin
 		from autopost.budgets b
 		join autopost.platforms f on f.platform = p_channel.platform
 		where b.workspace_id = p_workspace_id and b.auth_ref = v_ref
-		and autopost.spent_this_month(p_workspace_id, v_ref, p_now) + autopost.post_price(row(f.*)::autopost.platforms, p_rendered_text,
+		and autopost.spent_this_month(p_workspace_id, v_ref, p_now) + autopost.post_price(row(f.*)::autopost.platforms,
+			p_rendered_text,
 			p_meta) > b.month_micros);
 end
 $$;
@@ -6470,7 +6483,8 @@ begin
 			autopost.test_alert_target(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
 		when 'test_webhook' then autopost.test_webhook(p_workspace_id, a.id, a.operator, a.reason)
 		end
-	from jsonb_to_record(p_given) a (auth_ref text, avatar text, channel text, code text, dry_run boolean, enabled boolean,
+	from jsonb_to_record(p_given) a (auth_ref text, avatar text, channel text, code text, dry_run boolean,
+		enabled boolean,
 		event jsonb, fields jsonb, "group" text, hosts text[], id text, items jsonb, made_by text,
 		operator text, platform text, reason text, sealed jsonb, seconds int, status text,
 		template jsonb, valid_seconds int, version int));
@@ -6647,7 +6661,8 @@ begin
 		when 'revoke_invitation' then
 			autopost.revoke_invitation(p_workspace_id, a.invitation::uuid, a.operator, a.reason)
 		end
-	from jsonb_to_record(p_given) a (dry_run boolean, email text, fields jsonb, invitation text, key text, name text, operator text,
+	from jsonb_to_record(p_given) a (dry_run boolean, email text, fields jsonb, invitation text, key text, name text,
+		operator text,
 		reason text, role text, secret_hash text, session text, token_hash text, "user" text,
 		"values" jsonb));
 end
@@ -6742,7 +6757,8 @@ begin
 			autopost.submit_post(p_workspace_id, nullif(a.endpoint, ''), a.kind, a.post,
 			nullif(a.operator, ''))
 		end
-	from jsonb_to_record(p_given) a (acts text[], approval jsonb, at text, auth_ref text, blob_ref text, changes jsonb, chat text,
+	from jsonb_to_record(p_given) a (acts text[], approval jsonb, at text, auth_ref text, blob_ref text, changes jsonb,
+		chat text,
 		content_type text, decision text, deliveries text[], delivery text, dry_run boolean,
 		endpoint text, event jsonb, fields jsonb, filter jsonb, height int, id text, job text, kind text,
 		lines jsonb, message text, occurrence text, operator text, origin_url text, platform text,
@@ -7373,7 +7389,8 @@ CREATE FUNCTION autopost.channels_of_credential(p_workspace_id text, p_auth_ref 
 begin
 	return array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = p_auth_ref
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id,
+			row(c.*)::autopost.channels) = p_auth_ref
 		order by c.channel_id);
 end
 $$;
@@ -7391,7 +7408,8 @@ CREATE FUNCTION autopost.channels_that_use(p_workspace_id text, p_auth_refs text
 begin
 	return array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = any (p_auth_refs)
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id,
+			row(c.*)::autopost.channels) = any (p_auth_refs)
 		order by c.channel_id);
 end
 $$;
@@ -8225,7 +8243,8 @@ begin
 		a.channel_id, c.platform, c.target_id,
 		coalesce(x.auth_ref, c.auth_ref), c.rate_group, coalesce(a.rendered_text, d.rendered_text),
 		coalesce(a.render_meta, d.render_meta) || jsonb_build_object('series_progress',
-			jsonb_build_object('steps', autopost.sent_ids(d.render_meta, d.provider_message_id, row(p.*)::autopost.platforms))),
+			jsonb_build_object('steps', autopost.sent_ids(d.render_meta, d.provider_message_id,
+				row(p.*)::autopost.platforms))),
 		m.payload, c.settings, d.trace_id, d.provider_message_id
 	from autopost.post_acts a
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = a.delivery_id
@@ -8258,7 +8277,8 @@ CREATE FUNCTION autopost.claim_and_start(p_workspace_id text, p_run_id text, p_l
 -- Writes:  as claim_rows.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require_argument('auth_refs', p_auth_refs is not null and array_position(p_auth_refs, null) is null);
+	perform autopost.require_argument('auth_refs', p_auth_refs is not null
+		and array_position(p_auth_refs, null) is null);
 	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, p_auth_refs) c;
 end
 $$;
@@ -8960,7 +8980,8 @@ begin
 		v_startable := autopost.startable(p_workspace_id, v_visited, v_taken, p_auth_refs, v_windows, v_began);
 		v_now := v_startable.o_now;
 		v_starts := array(select case when (v_startable.o_open)[u.place]
-				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true) then u.n end
+				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true)
+					then u.n end
 			from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
 	else
 		v_now := autopost.now_ts();
@@ -8981,13 +9002,16 @@ begin
 				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
 			from autopost.few(v_ids, null, v_starts, v_slots) u
 			where d.workspace_id = p_workspace_id and d.delivery_id = u.id
-			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
+			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
+				d.send_at,
 				d.rendered_text, d.render_meta,
 				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
 		), logged as (
-			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt,
+				result,
 				meta)
-			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
+				b.channel_id,
 				v_now, 'send_attempt', b.attempt, 'ok',
 				jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
 					b.send_at, 'trace_id', b.trace_id))
@@ -9001,11 +9025,13 @@ begin
 				c.settings, d.trace_id,
 			c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
 			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
+				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null
+					then v_deadline end
 		from claimed d
 		-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
 		full join (
-			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
+			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group,
+				c.settings,
 				c.on_unknown, g.last_provider_message_id
 			from (select distinct x.channel_id from claimed x) u
 			cross join lateral (
@@ -9155,7 +9181,8 @@ begin
 			limit greatest(0, autopost.calls_allowed(w, v_now))
 			for no key update of s skip locked) x
 		limit p_limit) f;
-	select array_agg(c.webhook_id) as webhook_ids, array_agg(c.event_at) as event_ats, array_agg(c.event_id) as event_ids,
+	select array_agg(c.webhook_id) as webhook_ids, array_agg(c.event_at) as event_ats,
+		array_agg(c.event_id) as event_ids,
 		array_agg(c.claim_token) as tokens, array_agg(c.body) as bodies
 	into v_taken
 	from autopost.take_calls(p_workspace_id, v_found.webhook_ids, v_found.event_ids, v_now) c;
@@ -9913,7 +9940,8 @@ begin
 	select bool_or(c.marked) into v_marked
 	from (select distinct u.id from unnest(v_channels) u (id) order by u.id) u
 	cross join lateral (
-		select autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked from autopost.channels c
+		select autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked
+			from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
 		for no key update of c) c;
 	v_now := autopost.now_ts();
@@ -9954,7 +9982,8 @@ begin
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
-	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
+	select array_agg(f.channel_id order by f.channel_id) as channels,
+		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
 		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
 		(select array_agg(d.place order by d.place) from done d) as done
@@ -10333,7 +10362,8 @@ begin
 	elsif p_kind = 'channel' then
 		return query
 		select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,limited_rps,limited_sends,paused_before,held_until}'::text[]
-			|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case
+			|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until',
+				case
 				when isfinite(c.paused_until) then c.paused_until end)
 		from autopost.channels c
 		join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
@@ -10344,15 +10374,18 @@ begin
 	elsif p_kind = 'chat' then
 		return query
 		select h.platform || '/' || h.auth_ref || '/' || h.target_id,
-			to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
+			to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/'
+				|| h.target_id)
 		from autopost.list_chats_rows h
 		where h.workspace_id = p_workspace_id
 		and h.platform || '/' || h.auth_ref || '/' || h.target_id > p_after
-		and h.platform || '/' || h.auth_ref || '/' || h.target_id = coalesce(p_id, h.platform || '/' || h.auth_ref || '/' || h.target_id)
+		and h.platform || '/' || h.auth_ref || '/'
+			|| h.target_id = coalesce(p_id, h.platform || '/' || h.auth_ref || '/' || h.target_id)
 		order by 1 limit p_limit;
 	elsif p_kind = 'group' then
 		return query
-		select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform',
+		select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group,
+			'platform',
 			g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps, 'platform_rps', (
 				select p.group_rps from autopost.platforms p where p.platform = g.platform),
 			'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at,
@@ -10381,7 +10414,8 @@ begin
 			'signing_ref', e.signing_ref, 'enabled', e.enabled,
 			'ingress_rps', e.ingress_rps, 'max_payload_bytes', e.max_payload_bytes, 'hash_drop_window_sec',
 				e.hash_drop_window_sec, 'moderated', e.moderated,
-			'has_secret', e.secret_hash is not null, 'meta', autopost.redact(e.meta), 'created_at', e.created_at, 'updated_at',
+			'has_secret', e.secret_hash is not null, 'meta', autopost.redact(e.meta), 'created_at', e.created_at,
+				'updated_at',
 				e.updated_at)
 		from autopost.workspace_endpoints e
 		where e.workspace_id = p_workspace_id
@@ -10391,7 +10425,8 @@ begin
 		return query
 		select s.source_id, jsonb_build_object('source_id', s.source_id, 'kind', s.kind, 'config_json',
 			autopost.masked_config(s.config_json), 'enabled', s.enabled,
-			'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end, 'failures',
+			'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end,
+				'failures',
 				coalesce(u.failures, 0), 'last_error', u.last_error,
 			'created_at', s.created_at, 'updated_at', s.updated_at)
 		from autopost.pull_sources s
@@ -10405,13 +10440,16 @@ begin
 			split_part(b.secret_ref, ':', 1), 'hosts', coalesce(b.hosts, '{}'), 'rotated_at', b.rotated_at,
 			'channels', h.channels, 'held', h.held, 'auth_lost_at', h.auth_lost_at, 'uses',
 				autopost.credential_uses(p_workspace_id, b.auth_ref),
-			'account', s.account, 'checked_at', s.checked_at, 'rights', coalesce(s.rights, '[]'), 'error', s.error, 'lost_at',
-				s.lost_at, 'valid_until', s.valid_until, 'refreshed_at', s.refreshed_at, 'next_refresh_at', s.next_refresh_at,
+			'account', s.account, 'checked_at', s.checked_at, 'rights', coalesce(s.rights, '[]'), 'error', s.error,
+				'lost_at',
+				s.lost_at, 'valid_until', s.valid_until, 'refreshed_at', s.refreshed_at, 'next_refresh_at',
+					s.next_refresh_at,
 			'failures', coalesce(s.failures, 0), 'updated_at', b.updated_at)
 		from autopost.credential_bindings b
 		left join autopost.credential_health s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
 		cross join lateral (
-			select count(*) as channels, count(*) filter (where c.auth_held) as held, max(c.auth_lost_at) as auth_lost_at
+			select count(*) as channels, count(*) filter (where c.auth_held) as held,
+				max(c.auth_lost_at) as auth_lost_at
 			from autopost.channels c
 			left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 			where c.workspace_id = p_workspace_id and coalesce(a.auth_ref, c.auth_ref) = b.auth_ref) h
@@ -11057,8 +11095,10 @@ CREATE FUNCTION autopost.credential_of(p_workspace_id text, p_auth_ref text) RET
 -- Purpose: the answer of get_credential.
 -- Reads:   credential_bindings, credential_health, sealed_secrets.
 begin
-	return (select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts', b.hosts,
-		'last_version', h.last_version, 'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(row(s.*)::autopost.sealed_secrets)))
+	return (select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts',
+		b.hosts,
+		'last_version', h.last_version, 'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed',
+			autopost.shown_sealed(row(s.*)::autopost.sealed_secrets)))
 	from autopost.credential_bindings b
 	join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
 	left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
@@ -12012,7 +12052,8 @@ begin
 			where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group
 				limit 1) l on true
 		where p_status <> 'active' or not c.enabled
-			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now or p_windows ? c.channel_id
+			or greatest(c.paused_until, c.held_until, c.cooldown_until, l.cooldown_until) > p_now
+				or p_windows ? c.channel_id
 			or l.breaker_opened_at is not null);
 end
 $$;
@@ -14155,7 +14196,8 @@ begin
 		order by e.delivery_id, e.ts desc, e.id desc) l
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = l.delivery_id
 	union all
-	select jsonb_build_object('kind', 'post', 'id', e.id, 'at', e.ts, 'data', jsonb_build_object('message_id', e.message_id,
+	select jsonb_build_object('kind', 'post', 'id', e.id, 'at', e.ts, 'data',
+		jsonb_build_object('message_id', e.message_id,
 		'enqueued', e.meta -> 'enqueued', 'deduped', e.meta -> 'deduped', 'invalid', e.meta -> 'invalid'))
 	from unnest(p_events) e
 	where e.action = 'enqueue' and e.delivery_id is null;
@@ -14390,7 +14432,8 @@ begin
 			where jsonb_typeof(v.value) in ('string', 'number', 'boolean') and v.value <> '""')
 		|| jsonb_strip_nulls(jsonb_build_object(
 			'short_hash', left(p_hash, 8),
-			'avatar_name', coalesce(nullif(btrim(p.payload ->> 'avatarName'), ''), (select a.name from autopost.avatars a
+			'avatar_name', coalesce(nullif(btrim(p.payload ->> 'avatarName'), ''),
+				(select a.name from autopost.avatars a
 				where a.workspace_id = p_workspace_id and a.avatar_id = p.payload ->> 'avatarId'),
 				left(p.payload ->> 'avatarId', 8)),
 			'winner_name', p.payload #> '{winner,name}', 'loser_name', p.payload #> '{loser,name}',
@@ -14468,7 +14511,8 @@ CREATE FUNCTION autopost.expected_posts(p_workspace_id text, p_from timestamp wi
 begin
 	return query
 	with turns as materialized (
-		select o.at, o.recurrence_id, r.payloads, ((r.taken + row_number() over (partition by o.recurrence_id order by o.at,
+		select o.at, o.recurrence_id, r.payloads, ((r.taken + row_number() over (partition by o.recurrence_id
+			order by o.at,
 			o.occurrence_id) - 1) % jsonb_array_length(r.payloads))::int as turn
 		from autopost.recurrences r
 		join autopost.occurrences o on o.workspace_id = p_workspace_id and o.recurrence_id = r.recurrence_id
@@ -14603,7 +14647,8 @@ begin
 			where l.workspace_id = p_workspace_id and coalesce(l.rate_rps, 0) <> coalesce(p.group_rps, 0)
 			union all
 			select 4, 'template', t.template_id || case t.platform when '*' then '' else '/' || t.platform end,
-				autopost.fields_that_differ(autopost.template_fields(row(t.*)::autopost.templates) - 'enabled', autopost.template_fields(
+				autopost.fields_that_differ(autopost.template_fields(row(t.*)::autopost.templates) - 'enabled',
+					autopost.template_fields(
 					autopost.template_of(p_workspace_id, t.template_id, t.platform,
 						jsonb_build_object('body', t.body))) - 'body')
 			from (
@@ -15484,11 +15529,13 @@ begin
 		select 1 from autopost.publish_jobs j
 		left join autopost.deliveries d on d.workspace_id = j.workspace_id and d.delivery_id = j.delivery_id
 			and (v_mine is null or d.workspace_id = any (v_mine))
-		where j.workspace_id = s.workspace_id and j.source_id = s.source_id and (v_mine is null or j.workspace_id = any (v_mine))
+		where j.workspace_id = s.workspace_id and j.source_id = s.source_id
+			and (v_mine is null or j.workspace_id = any (v_mine))
 			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
 				or j.prepared is not null)
 			and (j.files_at is distinct from j.updated_at or j.prepared is not null or j.status = 'approved'
-				and j.error is null or d.delivery_id is not null and autopost.job_status_of(row(d.*)::autopost.deliveries) <> j.status))
+				and j.error is null or d.delivery_id is not null
+					and autopost.job_status_of(row(d.*)::autopost.deliveries) <> j.status))
 		then '-infinity' else coalesce(c.next_poll_at, '-infinity') end
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'
@@ -16668,7 +16715,8 @@ begin
 		order by 1 limit p_limit;
 	elsif p_kind = 'setting' then
 		return query
-		select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at,
+		select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at',
+			s.updated_at,
 			'default_value', s.default_value, 'least', s.least, 'most', s.most, 'internal', s.internal)
 		from autopost.all_settings() s
 		where s.key > p_after and s.key = coalesce(p_id, s.key)
@@ -16953,7 +17001,8 @@ begin
 	from autopost.invitations i
 	join autopost.workspaces w on w.workspace_id = i.workspace_id
 	left join autopost.users u on u.email = i.email
-	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts()
+		and (v_mine is null or i.workspace_id = any (v_mine))
 	limit 1;
 	return v_answer;
 end
@@ -17002,7 +17051,8 @@ begin
 	and coalesce(b.expires_at, 'infinity') > autopost.now_ts()
 	and (b.file_id is not null or b.url is not null and exists (
 		select 1 from autopost.platforms p
-		where p.platform = p_provider and autopost.upload_policy(row(p.*)::autopost.platforms, p_kind) = 'url_allowed'));
+		where p.platform = p_provider and autopost.upload_policy(row(p.*)::autopost.platforms,
+			p_kind) = 'url_allowed'));
 	return v_answer;
 end
 $$;
@@ -18027,7 +18077,8 @@ begin
 	select array_agg(c.channel_id order by c.channel_id) into v_all
 	from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.moderated
-	and autopost.is_routed(row(c.*)::autopost.channels, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'),
+	and autopost.is_routed(row(c.*)::autopost.channels, autopost.texts_of(p_post -> 'tags'),
+		autopost.texts_of(p_post -> 'include'),
 		autopost.texts_of(p_post -> 'exclude'));
 	if v_all is null then
 		return '{}';
@@ -18475,7 +18526,8 @@ CREATE FUNCTION autopost.index_words() RETURNS trigger
 declare
 	v_key text := autopost.search_key(new.workspace_id, autopost.search_period(new.message_id));
 	v_words text[] := autopost.search_words(left(concat_ws(' ', new.source_ref, array_to_string(new.tags, ' '),
-		new.payload ->> 'text'), 20000)) || array(select autopost.search_tag(t.tag) from unnest(new.tags[:100]) t (tag));
+		new.payload ->> 'text'), 20000)) || array(select autopost.search_tag(t.tag)
+			from unnest(new.tags[:100]) t (tag));
 	v_stored tsvector := array_to_tsvector(autopost.search_lexemes(v_key, v_words));
 begin
 	insert into autopost.message_words (workspace_id, message_id, words)
@@ -18935,7 +18987,8 @@ CREATE FUNCTION autopost.is_open(p_workspace_id text, p_only_active boolean) RET
 begin
 	return exists (
 		select 1 from autopost.workspaces w
-		where w.workspace_id = p_workspace_id and (w.status = 'active' or not p_only_active and w.status <> 'disabled'));
+		where w.workspace_id = p_workspace_id and (w.status = 'active' or not p_only_active
+			and w.status <> 'disabled'));
 end
 $$;
 
@@ -20287,7 +20340,8 @@ begin
 	return query
 	select x.work, x.since
 	from (
-		select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id, 'due_at',
+		select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id,
+			'due_at',
 			s.due_at), greatest(s.due_at, w.next_send_at), p_for, w.workspace_id
 		from autopost.result_webhooks w
 		cross join lateral (
@@ -20296,7 +20350,8 @@ begin
 			order by s.due_at limit 1) s
 		where w.workspace_id = p_workspace_id and w.enabled
 		union all
-		select jsonb_build_object('what', 'source without progress', 'source_id', c.source_id, 'next_poll_at', c.next_poll_at),
+		select jsonb_build_object('what', 'source without progress', 'source_id', c.source_id, 'next_poll_at',
+			c.next_poll_at),
 			c.next_poll_at, p_for * 10, c.workspace_id
 		from autopost.pull_cursors c
 		join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id and s.enabled
@@ -20312,13 +20367,16 @@ begin
 		from autopost.recurrences r
 		where r.workspace_id = p_workspace_id and r.enabled
 		union all
-		select jsonb_build_object('what', 'message to the bot without progress', 'chat_id', i.chat_id, 'next_at', i.next_at),
+		select jsonb_build_object('what', 'message to the bot without progress', 'chat_id', i.chat_id, 'next_at',
+			i.next_at),
 			i.next_at, p_for, i.workspace_id
 		from autopost.bot_inbox i
 		where i.workspace_id = p_workspace_id and i.status = 'received' and i.tries < 5
 		union all
-		select jsonb_build_object('what', 'message of the bot without progress', 'reply_id', o.reply_id, 'next_at', o.next_at),
-			greatest(o.next_at, l.cooldown_until, l.quota_until, l.next_allowed_at, l.probe_at), p_for * 10, o.workspace_id
+		select jsonb_build_object('what', 'message of the bot without progress', 'reply_id', o.reply_id, 'next_at',
+			o.next_at),
+			greatest(o.next_at, l.cooldown_until, l.quota_until, l.next_allowed_at, l.probe_at), p_for * 10,
+				o.workspace_id
 		from autopost.bot_outbox o
 		left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = o.provider
 			and l.rate_group = autopost.bot_rate_group(p_workspace_id, o.provider, o.auth_ref)
@@ -20416,7 +20474,8 @@ CREATE FUNCTION autopost.limited_groups(p_workspace_id text, p_due_at timestamp 
 begin
 	return (
 		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
-			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, row(l.*)::autopost.platform_limits, p_due_at,
+			to_jsonb(l) || jsonb_build_object('ahead',
+				coalesce(autopost.group_ahead(p_workspace_id, row(l.*)::autopost.platform_limits, p_due_at,
 				p_due_at, p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);
@@ -21322,7 +21381,8 @@ begin
 	return query
 	select l.shown
 	from autopost.configuration_of(p_workspace_id, p_kind,
-		case when p_filter ? 'id' then coalesce(p_filter ->> 'id', '') end, coalesce(p_filter ->> 'after', ''), p_limit) l
+		case when p_filter ? 'id' then coalesce(p_filter ->> 'id', '') end, coalesce(p_filter ->> 'after', ''),
+			p_limit) l
 	order by l.id;
 end
 $$;
@@ -21517,7 +21577,8 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('not_key_id', p_not_key_id <> '');
 	return (
-		select coalesce(jsonb_agg(autopost.shown_data_key(row(k.*)::autopost.data_keys) order by k.version), '[]') from autopost.data_keys k
+		select coalesce(jsonb_agg(autopost.shown_data_key(row(k.*)::autopost.data_keys) order by k.version), '[]')
+			from autopost.data_keys k
 		where k.workspace_id = p_workspace_id and k.key_id <> p_not_key_id);
 end
 $$;
@@ -22498,7 +22559,8 @@ begin
 	select p_workspace_id, g.platform, g.rate_group, l.rate_rps, g.channels, g.enabled, l.cooldown_until, l.quota_until,
 		l.breaker_opened_at, p.group_rps
 	from (
-		select x.platform, x.rate_group, count(x.channel_id) as channels, count(x.channel_id) filter (where x.enabled) as enabled
+		select x.platform, x.rate_group, count(x.channel_id) as channels,
+			count(x.channel_id) filter (where x.enabled) as enabled
 		from (
 			select c.platform, c.rate_group, c.channel_id, c.enabled from autopost.channels c
 			where c.workspace_id = p_workspace_id
@@ -23954,7 +24016,8 @@ declare
 	v_subjects text[];
 	v_refs text[];
 begin
-	select array_agg(distinct s.subject), array_agg(distinct autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels))
+	select array_agg(distinct s.subject), array_agg(distinct autopost.current_auth_ref(p_workspace_id,
+		row(c.*)::autopost.channels))
 	into v_subjects, v_refs
 	from autopost.channels c
 	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform,
@@ -24209,7 +24272,8 @@ CREATE FUNCTION autopost.look_at_connections(p_workspace_id text, p_level jsonb,
 -- Reads:   channels, channel_auth, credential_health, pull_sources, pull_cursors.
 begin
 	return query select f.* from (
-		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref, c.platform, count(*) as n
+		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref, c.platform,
+			count(*) as n
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.enabled and c.credential_missing_at is not null
 		-- between two looks a claim is in flight
@@ -24738,7 +24802,8 @@ begin
 	from (select i.id, min(i.n) as n from unnest(p_delivery_ids) with ordinality i (id, n) group by i.id) u
 	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.id
 	left join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-	cross join lateral (select autopost.requeue_obstacle(p_workspace_id, row(d.*)::autopost.deliveries, row(c.*)::autopost.channels) as reason) o;
+	cross join lateral (select autopost.requeue_obstacle(p_workspace_id, row(d.*)::autopost.deliveries,
+		row(c.*)::autopost.channels) as reason) o;
 	return jsonb_build_object('applied', v_count > 0, 'dry_run', true, 'requeued', v_count, 'results', v_results);
 end
 $$;
@@ -25632,10 +25697,12 @@ begin
 			and autopost.chat_has_work(row(c.*)::autopost.moderation_chats, p_by)
 		union
 		select p.workspace_id from autopost.moderation_presses p
-		where p.status in ('pending', 'sending') and p.due_at <= p_by and (v_mine is null or p.workspace_id = any (v_mine))) d
+		where p.status in ('pending', 'sending') and p.due_at <= p_by
+			and (v_mine is null or p.workspace_id = any (v_mine))) d
 	where exists (
 		select 1 from autopost.workspaces w
-		where w.workspace_id = d.workspace_id and w.status <> 'disabled' and (v_mine is null or w.workspace_id = any (v_mine)))
+		where w.workspace_id = d.workspace_id and w.status <> 'disabled'
+			and (v_mine is null or w.workspace_id = any (v_mine)))
 	limit p_limit;
 end
 $$;
@@ -26975,7 +27042,8 @@ begin
 		select m.message_id from autopost.moderation_messages m
 		join autopost.submissions s on s.workspace_id = p_chat.workspace_id and s.submission_id = m.submission_id
 		where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'open'
-		and (not autopost.is_of_chat(row(m.*)::autopost.moderation_messages, p_chat) or s.status <> 'pending' or s.digest <> m.digest)
+		and (not autopost.is_of_chat(row(m.*)::autopost.moderation_messages, p_chat) or s.status <> 'pending'
+			or s.digest <> m.digest)
 		order by m.created_at, m.message_id
 		limit 1);
 end
@@ -27087,7 +27155,8 @@ begin
 	from autopost.channels c
 	where c.workspace_id = p_workspace_id
 	and (p_post -> 'decided' = 'true' or not c.moderated)
-	and autopost.is_routed(row(c.*)::autopost.channels, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'),
+	and autopost.is_routed(row(c.*)::autopost.channels, autopost.texts_of(p_post -> 'tags'),
+		autopost.texts_of(p_post -> 'include'),
 		autopost.texts_of(p_post -> 'exclude'));
 	insert into autopost.fanout_jobs (workspace_id, job_id, message_id, run_id, trace_id, post, planned,
 		next_attempt_at, created_at, updated_at)
@@ -28847,7 +28916,8 @@ begin
 		return;
 	end if;
 	with free as materialized (
-		select row(q.*)::autopost.quotas as quota, q.subject, q.window_seconds, autopost.quota_left(row(q.*)::autopost.quotas, v_now) as n
+		select row(q.*)::autopost.quotas as quota, q.subject, q.window_seconds,
+			autopost.quota_left(row(q.*)::autopost.quotas, v_now) as n
 		from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = any (p_subjects) and q.counts = 'posts'
 	), claimed as materialized (
@@ -29202,7 +29272,8 @@ begin
 	from unnest(p_ids) with ordinality u (id, n)
 	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id
 		and d.delivery_id = u.id limit 1) d
-	cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref
+	cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id,
+		row(c.*)::autopost.channels) as auth_ref
 		from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 	join autopost.platforms f on f.platform = c.platform
 	left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
@@ -29448,7 +29519,8 @@ begin
 		select 1 from autopost.events e where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id));
 	delete from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_gone);
-	return jsonb_build_object('purged', coalesce(cardinality(v_gone), 0), 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
+	return jsonb_build_object('purged', coalesce(cardinality(v_gone), 0), 'after', case when cardinality(v_ids) = 1000
+		then v_ids[1000] end);
 end
 $$;
 
@@ -30870,7 +30942,8 @@ begin
 		when p_error is not null then v_now + interval '1 hour'
 		when not isfinite(v_recurrence.expanded_to) then 'infinity'
 		-- in the middle of what is stored
-		else v_now + (greatest(autopost.zoned_instant(v_recurrence.zone, date_trunc('second', v_recurrence.expanded_to)),
+		else v_now + (greatest(autopost.zoned_instant(v_recurrence.zone,
+			date_trunc('second', v_recurrence.expanded_to)),
 			v_now) - v_now) / 2 end;
 	update autopost.recurrences r
 	set expanded_to = v_recurrence.expanded_to, last_error = p_error, expand_at = v_expand_at
@@ -31165,7 +31238,8 @@ begin
 		where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code;
 		if v_put -> 'after' <> v_put -> 'defaults' then
 			v_new := jsonb_populate_record(null::autopost.retry_policies, v_put -> 'after');
-			insert into autopost.own_retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms, ladder_ms,
+			insert into autopost.own_retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms,
+				ladder_ms,
 				jitter, max_attempts, costs_attempt)
 			values (p_workspace_id, p_platform, p_code, v_new.kind, v_new.base_ms, v_new.factor, v_new.cap_ms,
 				v_new.ladder_ms, v_new.jitter, v_new.max_attempts, v_new.costs_attempt);
@@ -31827,18 +31901,21 @@ CREATE FUNCTION autopost.queue_gauges(p_workspace_id text, p_now timestamp with 
 -- Reads:   as queue_metrics.
 begin
 	return query
-	select j.platform, j.rate_group, j.gate, count(*), sum(j.waiting)::bigint, sum(j.due)::bigint, sum(j.in_flight)::bigint,
+	select j.platform, j.rate_group, j.gate, count(*), sum(j.waiting)::bigint, sum(j.due)::bigint,
+		sum(j.in_flight)::bigint,
 		min(j.oldest)
 	from (
 		select c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,
 			case when k.waiting = 0 then 'sending'
-				else autopost.gate_of(w.status, row(c.*)::autopost.channels, l.row, row(g.*)::autopost.channel_gates, k.oldest,
+				else autopost.gate_of(w.status, row(c.*)::autopost.channels, l.row, row(g.*)::autopost.channel_gates,
+					k.oldest,
 					p_now) end as gate
 		from (
 			select u.channel_id, sum(u.waiting) as waiting, sum(u.due) as due, sum(u.in_flight) as in_flight,
 				min(u.oldest) as oldest
 			from (
-				select d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= p_now) as due, 0::bigint as in_flight,
+				select d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= p_now) as due,
+					0::bigint as in_flight,
 					min(d.due_at) as oldest
 				from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status <> 'sending'
@@ -32313,7 +32390,8 @@ CREATE FUNCTION autopost.quotas_shown(p_workspace_id text) RETURNS TABLE(subject
 -- Reads:   quotas, quota_uses.
 begin
 	return query
-	select q.subject, q.window_seconds, q.max_sends, q.counts, q.max_sends - autopost.quota_left(row(q.*)::autopost.quotas, n.at),
+	select q.subject, q.window_seconds, q.max_sends, q.counts,
+		q.max_sends - autopost.quota_left(row(q.*)::autopost.quotas, n.at),
 		autopost.quota_free_at(p_workspace_id, q.subject, 1, n.at)
 	from autopost.quotas q
 	cross join (select autopost.now_ts() as at) n
@@ -33471,7 +33549,8 @@ begin
 	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, coalesce(a.auth_ref, c.auth_ref), m.value ->> 'type',
 		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
 	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
-	join autopost.platforms p on autopost.upload_policy(row(p.*)::autopost.platforms, m.value ->> 'type') = 'url_allowed'
+	join autopost.platforms p on autopost.upload_policy(row(p.*)::autopost.platforms,
+		m.value ->> 'type') = 'url_allowed'
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
 	left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 	where p_post -> 'urls' ? (m.value ->> 'blob_ref')
@@ -33775,7 +33854,8 @@ begin
 	select m.message_id, o.recurrence_id
 	from autopost.messages m
 	join autopost.occurrences o on o.workspace_id = p_workspace_id
-		and o.occurrence_id = substring(m.source_ref from '^occurrence:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
+		and o.occurrence_id = substring(m.source_ref
+			from '^occurrence:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
 	where m.workspace_id = p_workspace_id and m.message_id = any (p_message_ids);
 end
 $_$;
@@ -34933,7 +35013,8 @@ begin
 		from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		join autopost.platforms p on p.platform = c.platform
-		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, row(c.*)::autopost.channels)::text) as n) n
+		cross join lateral (select array_position(v_keys,
+			autopost.rendering_of(v_payload, row(c.*)::autopost.channels)::text) as n) n
 		cross join lateral (select case when d.render_meta ? 'comment_failed'
 			then autopost.without_comment(v_show.metas[n.n]) else v_show.metas[n.n] end as meta) x
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));
@@ -35351,7 +35432,8 @@ begin
 			select u.id as delivery_id, d.send_at, d.call_begun_at is not null as begun
 			from unnest(p_ids) u (id)
 			cross join lateral (
-				select d.send_at, d.call_begun_at, d.status, d.claim_token, d.sending_lease_until from autopost.deliveries d
+				select d.send_at, d.call_begun_at, d.status, d.claim_token, d.sending_lease_until
+					from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
 			where (d.send_at < p_before or d.send_at > p_now + v_horizon) and d.status = 'sending'
 				and d.claim_token = p_tokens ->> u.id::text
@@ -35719,7 +35801,8 @@ CREATE FUNCTION autopost.replaceable(p_workspace_id text, p_message_id uuid) RET
 -- Reads:   deliveries, channels, post_acts.
 begin
 	return query
-	select row(d.*)::autopost.deliveries, row(c.*)::autopost.channels, autopost.move_obstacle(row(d.*)::autopost.deliveries), (
+	select row(d.*)::autopost.deliveries, row(c.*)::autopost.channels,
+		autopost.move_obstacle(row(d.*)::autopost.deliveries), (
 		select a.due_at from autopost.post_acts a
 		where a.workspace_id = p_workspace_id and a.delivery_id = d.delivery_id and a.status = 'queued'
 			and autopost.came_with_its_post(row(a.*)::autopost.post_acts)
@@ -36564,7 +36647,8 @@ begin
 	into v_answer
 	from autopost.workspace_endpoints e
 	join autopost.workspaces w on w.workspace_id = v_of.workspace_id
-	left join autopost.credential_bindings b on b.workspace_id = v_of.workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
+	left join autopost.credential_bindings b on b.workspace_id = v_of.workspace_id
+		and b.auth_ref = e.meta ->> 'auth_ref'
 		and b.platform in ('telegram', 'max')
 	where e.workspace_id = v_of.workspace_id and e.endpoint_id = v_of.subject_id
 	and e.enabled and w.status <> 'disabled' and (p_kind <> 'bot_webhook' or b.platform is not null);
@@ -37760,7 +37844,8 @@ begin
 	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
 		order by c.channel_id desc limit 1));
 	with routed as materialized (
-		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl, autopost.rendering_of(v_payload, row(c.*)::autopost.channels) as rendering
+		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl,
+			autopost.rendering_of(v_payload, row(c.*)::autopost.channels) as rendering
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id
 		and c.channel_id > p_after
@@ -37832,7 +37917,8 @@ begin
 	select 'routing.' || f.key || '.' || n.id
 	from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
 	where f.key in ('include_channels', 'exclude_channels')
-	and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id) is null;
+	and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
+		and c.channel_id = n.id) is null;
 end
 $$;
 
@@ -38501,7 +38587,8 @@ begin
 		v_next := v_leased_until;
 	else
 		v_next := v_now + autopost.poll_interval(p_workspace_id, p_source_id,
-			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end);
+			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number'
+				then (p_cursor ->> 'wait_seconds')::numeric end);
 	end if;
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,
@@ -38802,7 +38889,8 @@ begin
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
-	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
+	select array_agg(f.channel_id order by f.channel_id) as channels,
+		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
 		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
 	into v_freed
@@ -39446,7 +39534,8 @@ begin
 	where o.workspace_id = p_workspace_id
 	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) m);
 	for v_n in 1 .. coalesce(jsonb_array_length(p_renderings), 0) loop
-		select autopost.render(p_payload || jsonb_strip_nulls(jsonb_build_object('tags', p_tags)), row(p.*)::autopost.platforms,
+		select autopost.render(p_payload || jsonb_strip_nulls(jsonb_build_object('tags', p_tags)),
+			row(p.*)::autopost.platforms,
 			autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
 		from autopost.platforms p where p.platform = p_renderings -> v_n - 1 ->> 'platform';
 		verdicts[v_n] := v_shown ->> 'verdict';
@@ -39814,7 +39903,8 @@ begin
 	where c.workspace_id = p_delivery.workspace_id and c.channel_id = p_delivery.channel_id;
 	return autopost.free_slot(v_channel, case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		autopost.posts_claimed(p_delivery.render_meta), (
-			select autopost.post_price(row(f.*)::autopost.platforms, p_delivery.rendered_text, p_delivery.render_meta) from autopost.platforms f
+			select autopost.post_price(row(f.*)::autopost.platforms, p_delivery.rendered_text, p_delivery.render_meta)
+				from autopost.platforms f
 			where f.platform = v_channel.platform), p_without || p_delivery.delivery_id);
 end
 $$;
@@ -40268,7 +40358,8 @@ begin
 	return case when p_raw -> 'media' @? '$[*] ? (exists (@.url) && exists (@.blob_ref))'
 		and exists (select 1 from autopost.platforms p where p.upload_policy @? '$.* ? (@ == "url_allowed")')
 		then (
-			select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')), '{}')
+			select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')),
+				'{}')
 			from jsonb_array_elements(p_raw -> 'media') m
 			where m.value ?& '{url,blob_ref}' and length(m.value ->> 'url') <= 2048)
 		else '{}' end;
@@ -40373,7 +40464,8 @@ declare
 	v_channel record;
 begin
 	for v_channel in
-		select u.channel_id, c.limited_rps, case when c.limited_rps is null then 0 else c.limited_sends + u.count end as sends,
+		select u.channel_id, c.limited_rps, case when c.limited_rps is null then 0
+			else c.limited_sends + u.count end as sends,
 			c.effective_rps >= c.rate_rps and c.rate_rps > 0 as recovered
 		from unnest(p_channel_ids, p_counts) u (channel_id, count)
 		cross join lateral (
@@ -41058,7 +41150,8 @@ begin
 	), logged as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
-		select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+		select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
+			b.channel_id,
 			v_begun_at, 'send_attempt', b.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
 				b.send_at, 'trace_id', b.trace_id))
@@ -41373,7 +41466,8 @@ CREATE FUNCTION autopost.submission_items(p_workspace_id text, p_from timestamp 
 -- Reads:   submissions.
 begin
 	return query
-	select jsonb_build_object('kind', 'submission', 'id', s.submission_id, 'at', s.updated_at, 'data', jsonb_build_object(
+	select jsonb_build_object('kind', 'submission', 'id', s.submission_id, 'at', s.updated_at, 'data',
+		jsonb_build_object(
 		'submission_id', s.submission_id, 'kind', s.kind, 'status', s.status, 'message_id', s.message_id, 'decision',
 		s.decision, 'decided_by', s.decided_by, 'event_type', s.event_type))
 	from autopost.submissions s
@@ -42022,7 +42116,8 @@ begin
 	where h.workspace_id = p_workspace_id and h.event_type = p_type and h.hash = p_hash
 	for no key update of h;
 	if v_holder <> p_submission_id and not exists (select 1 from autopost.submissions s
-			where s.workspace_id = p_workspace_id and s.submission_id = v_holder and autopost.has_failed(row(s.*)::autopost.submissions))
+			where s.workspace_id = p_workspace_id and s.submission_id = v_holder
+				and autopost.has_failed(row(s.*)::autopost.submissions))
 		and not exists (select 1 from autopost.event_hashes h where h.workspace_id = p_workspace_id
 			and h.event_type = p_type and h.hash = p_hash and h.expires_at <= autopost.now_ts()) then
 		return v_holder;
@@ -43078,7 +43173,8 @@ begin
 		when exists (
 			select 1 from autopost.post_acts a
 			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery.delivery_id and a.status = 'queued'
-				and a.due_at <= p_at and autopost.came_with_its_post(row(a.*)::autopost.post_acts)) then 'after_removal' end;
+				and a.due_at <= p_at and autopost.came_with_its_post(row(a.*)::autopost.post_acts))
+					then 'after_removal' end;
 end
 $$;
 
@@ -43384,7 +43480,8 @@ begin
 		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
 	cross join lateral (
 		select not c.enabled or g.inflight + u.taken >= c.max_parallel as full_or_disabled, c.window_mode, c.timezone,
-			c.posting_window, greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits_until,
+			c.posting_window, greatest(c.paused_until, c.cooldown_until, c.credential_until,
+				c.held_until) as waits_until,
 			case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
@@ -43762,7 +43859,8 @@ begin
 		select 1 from autopost.platforms p
 		where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end)
 			and p.platform in (v.key, (
-			select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)));
+			select c.platform from autopost.channels c where c.workspace_id = p_workspace_id
+				and c.channel_id = v.key)));
 end
 $$;
 
@@ -43800,7 +43898,8 @@ begin
 			where jsonb_typeof(f.value) <> w.kind)
 		then
 			v_errors := v_errors || autopost.field_error(v_at, 'has a field of a wrong type',
-				'text, parse_mode and link are strings, media is an array, disable_preview true or false', 'wrong_type');
+				'text, parse_mode and link are strings, media is an array, disable_preview true or false',
+					'wrong_type');
 			continue;
 		end if;
 		if v_variant.value ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
@@ -44124,7 +44223,8 @@ begin
 	return query
 	with policies as materialized (
 		select r.platform, r.max_attempts from autopost.policies_of(p_workspace_id) r where r.costs_attempt)
-	select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
+	select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts',
+		d.granted_attempts,
 		'max_attempts', m.most)
 	from autopost.channels c
 	cross join lateral (
@@ -44197,7 +44297,8 @@ CREATE FUNCTION autopost.verify_i06(p_workspace_id text) RETURNS SETOF jsonb
     AS $$
 begin
 	return query
-	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'sent_at', d.sent_at, 'provider_message_id',
+	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'sent_at', d.sent_at,
+		'provider_message_id',
 		d.provider_message_id)
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id
@@ -44320,15 +44421,18 @@ CREATE FUNCTION autopost.verify_i13(p_workspace_id text) RETURNS SETOF jsonb
 --          that read the group just before the cooldown.
 begin
 	return query
-	select jsonb_build_object('channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt,
+	select jsonb_build_object('channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt',
+		e.attempt,
 		'scope', x.meta -> 'scope',
 		'since', x.ts, 'until', x.meta -> 'until')
 	from autopost.events x
 	join autopost.channels o on o.workspace_id = p_workspace_id and o.channel_id = x.channel_id
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = o.platform and c.rate_group = o.rate_group
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = o.platform
+		and c.rate_group = o.rate_group
 	left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = c.platform
 		and l.rate_group = c.rate_group
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
+		and e.action = 'send_attempt'
 	where x.workspace_id = p_workspace_id and x.action = 'cooldown'
 	and e.ts > x.ts + interval '1 second' and e.ts < (x.meta ->> 'until')::timestamptz
 	and case x.meta ->> 'scope' when 'channel' then c.channel_id = x.channel_id
@@ -44397,11 +44501,13 @@ begin
 		where e.workspace_id = p_workspace_id and e.action in ('channel_paused', 'channel_disabled')
 		order by e.channel_id, e.action, e.ts desc, e.id desc
 	)
-	select jsonb_build_object('channel_id', c.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt,
+	select jsonb_build_object('channel_id', c.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt',
+		e.attempt,
 		'shut_by', s.action, 'since', s.ts)
 	from shut s
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = s.channel_id
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = s.channel_id and e.action = 'send_attempt'
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = s.channel_id
+		and e.action = 'send_attempt'
 		and e.ts > s.ts
 	where case s.action
 		when 'channel_paused' then e.ts < c.paused_until and c.paused_until = (s.meta ->> 'until')::timestamptz
@@ -44411,7 +44517,8 @@ begin
 		where o.workspace_id = p_workspace_id and o.channel_id = s.channel_id and o.action = 'channel_enabled'
 			and o.ts between s.ts and e.ts)
 	union all
-	select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'breaker_opened_at', l.breaker_opened_at,
+	select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'breaker_opened_at',
+		l.breaker_opened_at,
 		'probes', l.probes, 'calls', n.calls)
 	from autopost.platform_limits l
 	cross join lateral (
@@ -44454,7 +44561,8 @@ begin
 	where s.action = 'send_attempt' and s.ts < s.put_off_until
 	and s.attempt > s.put_off_attempt -- else the clock was put back between them, and their order is not known
 	union all
-	select jsonb_build_object('delivery_id', d.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'not_before', d.not_before,
+	select jsonb_build_object('delivery_id', d.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'not_before',
+		d.not_before,
 		'scheduled_for', d.scheduled_for)
 	from autopost.deliveries d
 	join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id
@@ -44468,7 +44576,8 @@ begin
 	select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'send_at',
 		e.meta -> 'send_at', 'timezone', c.timezone, 'posting_window', c.posting_window)
 	from autopost.channels c
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
+		and e.action = 'send_attempt'
 		and e.ts > c.updated_at
 	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
 	where c.workspace_id = p_workspace_id and c.window_mode = 'windowed'
@@ -44497,7 +44606,8 @@ begin
 		select e.message_id, e.meta ->> 'trace_id' as trace_id, e.meta as said from autopost.events e
 		where e.workspace_id = p_workspace_id and e.action = 'enqueue'
 		union all
-		select j.message_id, j.trace_id::text, autopost.fanout_counts(row(j.*)::autopost.fanout_jobs) from autopost.fanout_jobs j
+		select j.message_id, j.trace_id::text, autopost.fanout_counts(row(j.*)::autopost.fanout_jobs)
+			from autopost.fanout_jobs j
 		where j.workspace_id = p_workspace_id and j.status = 'running'
 	)
 	select jsonb_build_object('what', 'answered, but lost', 'run_id', r.run_id, 'item', i.value - 'deliveries')
@@ -44539,7 +44649,8 @@ begin
 		from autopost.events s
 		where s.workspace_id = p_workspace_id and s.action = 'dedup_suppressed' and s.delivery_id is null
 		group by s.message_id, s.meta ->> 'trace_id') x on x.message_id = e.message_id and x.trace_id = e.trace_id
-	where (e.said ->> 'enqueued')::int + (e.said ->> 'invalid')::int not between coalesce(d.passed, 0) and coalesce(d.n, 0)
+	where (e.said ->> 'enqueued')::int + (e.said ->> 'invalid')::int not between coalesce(d.passed, 0)
+		and coalesce(d.n, 0)
 	or (e.said ->> 'deduped')::int <> coalesce(x.n, 0)
 	union all
 	select jsonb_build_object('what', 'dropped, but no repeat', 'message_id', e.message_id, 'channel_id', e.channel_id,
@@ -44580,7 +44691,8 @@ declare
 	v_seen_at timestamptz := (select max(r.seen_at) from autopost.dispatch_runs r); -- the last heartbeat
 begin
 	return query
-	select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
+	select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at',
+		g.ready_at)
 	from autopost.channels c
 	join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
 	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
@@ -44591,7 +44703,8 @@ begin
 	cross join lateral (select autopost.now_ts() as at) n
 	where c.workspace_id = p_workspace_id
 	and c.enabled and g.inflight < c.max_parallel
-	and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until, c.credential_until) <= n.at - autopost.verify_patience()
+	and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until,
+		c.credential_until) <= n.at - autopost.verify_patience()
 	and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
 		greatest(n.at, case when c.effective_rps > 0 then c.next_allowed_at end))
 	and g.ready_at > coalesce(autopost.channel_quota_until(p_workspace_id, c.channel_id, 1, n.at), '-infinity')
@@ -44652,7 +44765,8 @@ begin
 		where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts = u.latest
 			and e.action = 'unknown_outcome' limit 1) l on true
 	where s.workspace_id = p_workspace_id and s.action = 'send_attempt' and s.delivery_id in (
-		select d.delivery_id from autopost.events d where d.workspace_id = p_workspace_id and d.action = 'unknown_outcome')
+		select d.delivery_id from autopost.events d where d.workspace_id = p_workspace_id
+			and d.action = 'unknown_outcome')
 	and case l.policy
 		when 'reconcile' then u.n > greatest(1, u.at_requeue + 1)
 		when 'hold' then not exists (
@@ -44660,7 +44774,8 @@ begin
 			where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts between u.latest and s.ts
 			and e.action in ('unknown_resolved', 'manual_requeue')) end
 	union all
-	select jsonb_build_object('what', 'not counted', 'delivery_id', d.delivery_id, 'unknown_outcomes', d.unknown_outcomes,
+	select jsonb_build_object('what', 'not counted', 'delivery_id', d.delivery_id, 'unknown_outcomes',
+		d.unknown_outcomes,
 		'events', coalesce(t.n, 0))
 	from autopost.deliveries d
 	left join (
@@ -44670,7 +44785,8 @@ begin
 	where d.workspace_id = p_workspace_id and d.created_at >= (select autopost.verify_kept_since(p_workspace_id))
 	and d.unknown_outcomes <> coalesce(t.n, 0)
 	union all
-	select jsonb_build_object('what', 'taken for a definite failure', 'delivery_id', x.delivery_id, 'ts', x.ts, 'attempt',
+	select jsonb_build_object('what', 'taken for a definite failure', 'delivery_id', x.delivery_id, 'ts', x.ts,
+		'attempt',
 		x.attempt)
 	from autopost.events x
 	join autopost.events s on s.workspace_id = p_workspace_id and s.delivery_id = x.delivery_id
@@ -44698,7 +44814,8 @@ CREATE FUNCTION autopost.verify_i21(p_workspace_id text) RETURNS SETOF jsonb
 --          no run.
 begin
 	return query
-	select jsonb_build_object('what', 'sent without a call', 'delivery_id', d.delivery_id, 'attempt', d.attempt, 'sent_at',
+	select jsonb_build_object('what', 'sent without a call', 'delivery_id', d.delivery_id, 'attempt', d.attempt,
+		'sent_at',
 		d.sent_at)
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.status = 'sent' and d.ingest_run_id is not null
@@ -44770,7 +44887,8 @@ begin
 		select 1 from autopost.events u
 		where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved')
 	union all
-	select jsonb_build_object('what', 'first comment', 'delivery_id', d.delivery_id, 'status', d.status, 'comment_failed',
+	select jsonb_build_object('what', 'first comment', 'delivery_id', d.delivery_id, 'status', d.status,
+		'comment_failed',
 		d.render_meta -> 'comment_failed')
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.render_meta ? 'comment_failed'
@@ -44817,7 +44935,8 @@ begin
 		select j.message_id, j.trace_id::text, 1 from autopost.fanout_jobs j
 		where j.workspace_id = p_workspace_id and j.status = 'running'
 	)
-	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt, 'granted_attempts',
+	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt,
+		'granted_attempts',
 		d.granted_attempts,
 		'told', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))
 	from autopost.deliveries d
@@ -44874,7 +44993,8 @@ CREATE FUNCTION autopost.verify_i26(p_workspace_id text) RETURNS SETOF jsonb
 --          that it binds.
 begin
 	return query
-	select jsonb_build_object('table', 'deliveries', 'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id',
+	select jsonb_build_object('table', 'deliveries', 'delivery_id', d.delivery_id, 'message_id', d.message_id,
+		'channel_id',
 		d.channel_id)
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id
@@ -44883,7 +45003,8 @@ begin
 		or not exists (select 1 from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id))
 	union all
-	select jsonb_build_object('table', 'events', 'id', e.id, 'action', e.action, 'delivery_id', e.delivery_id, 'message_id',
+	select jsonb_build_object('table', 'events', 'id', e.id, 'action', e.action, 'delivery_id', e.delivery_id,
+		'message_id',
 		e.message_id, 'channel_id', e.channel_id)
 	from autopost.events e
 	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id
@@ -44939,7 +45060,8 @@ begin
 	from logged t
 	where t.action = 'channel_paused' and (t.streak < 1 or (t.streak > 1 and t.streak <> t.before + 1))
 	union all
-	select jsonb_build_object('channel_id', c.channel_id, 'error_streak', c.error_streak, 'last_event', t.action, 'streak',
+	select jsonb_build_object('channel_id', c.channel_id, 'error_streak', c.error_streak, 'last_event', t.action,
+		'streak',
 		t.streak)
 	from autopost.channels c
 	left join logged t on t.channel_id = c.channel_id and t.from_end = 1
@@ -44974,10 +45096,12 @@ CREATE FUNCTION autopost.verify_i29(p_workspace_id text) RETURNS SETOF jsonb
 --          calls that made a post or may have: one, and the others of a series as recorded.
 begin
 	return query
-	select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.effective_rps)
+	select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps',
+		c.effective_rps)
 	from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.effective_rps > 0
-	and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.effective_rps, 11) * c.max_parallel
+	and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.effective_rps,
+		11) * c.max_parallel
 	union all
 	select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'next_allowed_at', l.next_allowed_at,
 		'rate_rps', l.rate_rps)
@@ -45146,7 +45270,8 @@ begin
 	-- a clock that was put back orders nothing
 	where o.last_call_at < o.before and o.created_at >= o.created_before and o.last_call_at >= o.created_at
 	union all
-	select jsonb_build_object('what', 'a state was lost', 'chat_id', s.chat_id, 'log_id', s.id, 'before', s.state_before,
+	select jsonb_build_object('what', 'a state was lost', 'chat_id', s.chat_id, 'log_id', s.id, 'before',
+		s.state_before,
 		'left', s.left_state)
 	from (
 		select l.chat_id, l.id, l.ts, l.state_before, lag(l.state_after) over dialog as left_state,
@@ -45181,14 +45306,16 @@ begin
 			and a.decision = 'approve' and a.voided_at is null and a.digest = j.digest
 			and j.digest = autopost.job_digest(j.payload_digest, j.artifacts))
 	union all
-	select jsonb_build_object('what', 'another id than that of its delivery', 'job_id', j.job_id, 'platform', j.platform,
+	select jsonb_build_object('what', 'another id than that of its delivery', 'job_id', j.job_id, 'platform',
+		j.platform,
 		'delivery_id', d.delivery_id)
 	from autopost.publish_jobs j
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
 	where j.workspace_id = p_workspace_id and j.status = 'published'
 	and (d.status <> 'sent' or d.provider_message_id is distinct from j.platform_post_id)
 	union all
-	select jsonb_build_object('what', 'sent, and the job waits', 'job_id', j.job_id, 'platform', j.platform, 'delivery_id',
+	select jsonb_build_object('what', 'sent, and the job waits', 'job_id', j.job_id, 'platform', j.platform,
+		'delivery_id',
 		d.delivery_id)
 	from autopost.publish_jobs j
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
@@ -45202,10 +45329,12 @@ begin
 			and d.trace_id = s.trace_id
 		where s.workspace_id = p_workspace_id and s.kind = 'file'
 		and (d.status in ('queued', 'claimed', 'sending', 'retry', 'sent')
-			or d.status in ('failed_permanent', 'dead') and autopost.job_status_of(row(d.*)::autopost.deliveries) = 'unknown')
+			or d.status in ('failed_permanent', 'dead')
+				and autopost.job_status_of(row(d.*)::autopost.deliveries) = 'unknown')
 		group by s.source_ref having count(*) > 1) x
 	union all
-	select jsonb_build_object('what', 'a nonce counts twice', 'subject', a.subject, 'platform', a.platform, 'file_digest',
+	select jsonb_build_object('what', 'a nonce counts twice', 'subject', a.subject, 'platform', a.platform,
+		'file_digest',
 		a.file_digest)
 	from autopost.approvals a
 	where a.workspace_id = p_workspace_id and a.file_digest is not null
@@ -45250,7 +45379,8 @@ begin
 			where a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
 				and a.decision = 'approve' and a.voided_at is null and a.digest = m.digest))
 	union all
-	select jsonb_build_object('what', 'another text than the approved one', 'submission_id', m.submission_id, 'delivery_id',
+	select jsonb_build_object('what', 'another text than the approved one', 'submission_id', m.submission_id,
+		'delivery_id',
 		d.delivery_id, 'text', d.rendered_text)
 	from moderated m
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.trace_id = m.trace_id
@@ -45453,7 +45583,8 @@ begin
 		select e.delivery_id, e.meta ->> 'act_id' as act_id,
 			count(*) filter (where e.action = 'act_requested') as requests,
 			count(*) filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed')) as calls,
-			count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed'))
+			count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled',
+				'act_failed'))
 				as calls_apart,
 			array_agg(e.action) filter (where e.action in ('act_done', 'act_failed', 'act_void')) as ends
 		from autopost.events e
@@ -45525,11 +45656,13 @@ begin
 	having count(*) > 1
 	union all
 	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind,
-		'what', case when o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at then 'after the removal'
+		'what', case when o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at
+			then 'after the removal'
 			else 'out of order' end,
 		'started_at', a.started_at, 'other', o.act_id, 'other_finished_at', o.finished_at)
 	from autopost.post_acts a
-	join autopost.post_acts o on o.workspace_id = p_workspace_id and o.delivery_id = a.delivery_id and o.act_id <> a.act_id
+	join autopost.post_acts o on o.workspace_id = p_workspace_id and o.delivery_id = a.delivery_id
+		and o.act_id <> a.act_id
 	where a.workspace_id = p_workspace_id and a.started_at is not null
 	and (o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at
 		or a.kind <> 'delete' and (o.due_at, o.act_id) < (a.due_at, a.act_id)
@@ -46201,7 +46334,8 @@ CREATE FUNCTION autopost.was_deleted(p_workspace_id text, p_delivery_id uuid) RE
 begin
 	return exists (
 		select 1 from autopost.post_acts a
-		where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id and a.kind = 'delete' and a.status = 'done');
+		where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id and a.kind = 'delete'
+			and a.status = 'done');
 end
 $$;
 
@@ -47503,7 +47637,8 @@ declare
 begin
 	loop
 		select d.workspace_id into v_id from autopost.deliveries d
-		where d.phase in ('active', 'retry') and d.workspace_id > v_id and (v_mine is null or d.workspace_id = any (v_mine))
+		where d.phase in ('active', 'retry') and d.workspace_id > v_id
+			and (v_mine is null or d.workspace_id = any (v_mine))
 		order by d.workspace_id limit 1;
 		exit when not found;
 		v_ids := v_ids || v_id;
@@ -47588,7 +47723,8 @@ begin
 		autopost.change_configuration(p_workspace_id, p_change, p_given),
 		autopost.change_people(p_workspace_id, p_change, p_given));
 	if v_answer is null then
-		perform autopost.raise_argument('change', format('%s is unknown', p_change), 'pass the name of a function of an API write');
+		perform autopost.raise_argument('change', format('%s is unknown', p_change),
+			'pass the name of a function of an API write');
 	end if;
 	perform autopost.enter_workspace(p_workspace_id); -- a change may have left it
 	insert into autopost.api_requests (workspace_id, key_id, idempotency_key, request_hash, answer, created_at,
@@ -47771,7 +47907,8 @@ begin
 	from (
 		select v."eventType" as type, v.status, case when v.status = 'failed'
 				then coalesce((select d.last_error ->> 'code' from autopost.deliveries d
-						where d.workspace_id = s.workspace_id and d.message_id = s.message_id and d.ingest_run_id = s.run_id
+						where d.workspace_id = s.workspace_id and d.message_id = s.message_id
+							and d.ingest_run_id = s.run_id
 							and (v_mine is null or d.workspace_id = any (v_mine))
 						order by d.delivery_id limit 1),
 					s.last_error ->> 'code', 'unknown') else '' end as reason,

@@ -221,6 +221,7 @@
 \ir dispatch/begin_refresh.sql
 \ir dispatch/finish_refresh.sql
 \ir dispatch/fail_refresh.sql
+\ir dispatch/start_each.sql
 \ir dispatch/start_call.sql
 \ir dispatch/record_series_progress.sql
 \ir dispatch/extend_lease.sql

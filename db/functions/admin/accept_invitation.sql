@@ -19,7 +19,8 @@ begin
 	perform autopost.check_token_hash(p_token_hash);
 	perform autopost.take_turn('people');
 	select i.* into v_row from autopost.invitations i
-	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts()
+		and (v_mine is null or i.workspace_id = any (v_mine))
 	limit 1;
 	if v_row.invitation_id is null then
 		return '{"applied": false, "reason": "unknown_link"}';

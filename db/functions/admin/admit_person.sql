@@ -23,7 +23,8 @@ begin
 	end if;
 	for v_row in
 		select i.* from autopost.invitations i
-		where i.email = v_email and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
+		where i.email = v_email and i.expires_at > autopost.now_ts()
+			and (v_mine is null or i.workspace_id = any (v_mine))
 		order by i.workspace_id
 	loop
 		if v_user.user_id is null then

@@ -20,7 +20,8 @@ as $$
 begin
 	return query
 	with turns as materialized (
-		select o.at, o.recurrence_id, r.payloads, ((r.taken + row_number() over (partition by o.recurrence_id order by o.at,
+		select o.at, o.recurrence_id, r.payloads, ((r.taken + row_number() over (partition by o.recurrence_id
+			order by o.at,
 			o.occurrence_id) - 1) % jsonb_array_length(r.payloads))::int as turn
 		from autopost.recurrences r
 		join autopost.occurrences o on o.workspace_id = p_workspace_id and o.recurrence_id = r.recurrence_id
@@ -52,7 +53,8 @@ begin
 	select m.message_id, o.recurrence_id
 	from autopost.messages m
 	join autopost.occurrences o on o.workspace_id = p_workspace_id
-		and o.occurrence_id = substring(m.source_ref from '^occurrence:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
+		and o.occurrence_id = substring(m.source_ref
+			from '^occurrence:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
 	where m.workspace_id = p_workspace_id and m.message_id = any (p_message_ids);
 end
 $$;

@@ -69,7 +69,8 @@ begin
 		order by 1 limit p_limit;
 	elsif p_kind = 'setting' then
 		return query
-		select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at', s.updated_at,
+		select s.key, jsonb_build_object('key', s.key, 'value', s.value, 'meaning', s.meaning, 'updated_at',
+			s.updated_at,
 			'default_value', s.default_value, 'least', s.least, 'most', s.most, 'internal', s.internal)
 		from autopost.all_settings() s
 		where s.key > p_after and s.key = coalesce(p_id, s.key)
@@ -78,7 +79,8 @@ begin
 end
 $$;
 
-create or replace function autopost.configuration_of(p_workspace_id text, p_kind text, p_id text, p_after text, p_limit int)
+create or replace function autopost.configuration_of(p_workspace_id text, p_kind text, p_id text, p_after text,
+	p_limit int)
 	returns table (id text, shown jsonb)
 language plpgsql stable
 as $$
@@ -97,7 +99,8 @@ begin
 	elsif p_kind = 'channel' then
 		return query
 		select c.channel_id, to_jsonb(c) - '{workspace_id,next_allowed_at,last_limited_at,limited_rps,limited_sends,paused_before,held_until}'::text[]
-			|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until', case
+			|| jsonb_build_object('auth_ref', coalesce(a.auth_ref, c.auth_ref), 'inflight', g.inflight, 'paused_until',
+				case
 				when isfinite(c.paused_until) then c.paused_until end)
 		from autopost.channels c
 		join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
@@ -108,15 +111,18 @@ begin
 	elsif p_kind = 'chat' then
 		return query
 		select h.platform || '/' || h.auth_ref || '/' || h.target_id,
-			to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/' || h.target_id)
+			to_jsonb(h) - 'workspace_id' || jsonb_build_object('chat_id', h.platform || '/' || h.auth_ref || '/'
+				|| h.target_id)
 		from autopost.list_chats_rows h
 		where h.workspace_id = p_workspace_id
 		and h.platform || '/' || h.auth_ref || '/' || h.target_id > p_after
-		and h.platform || '/' || h.auth_ref || '/' || h.target_id = coalesce(p_id, h.platform || '/' || h.auth_ref || '/' || h.target_id)
+		and h.platform || '/' || h.auth_ref || '/'
+			|| h.target_id = coalesce(p_id, h.platform || '/' || h.auth_ref || '/' || h.target_id)
 		order by 1 limit p_limit;
 	elsif p_kind = 'group' then
 		return query
-		select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group, 'platform',
+		select g.platform || '/' || g.rate_group, jsonb_build_object('group_id', g.platform || '/' || g.rate_group,
+			'platform',
 			g.platform, 'rate_group', g.rate_group, 'rate_rps', l.rate_rps, 'platform_rps', (
 				select p.group_rps from autopost.platforms p where p.platform = g.platform),
 			'cooldown_until', l.cooldown_until, 'quota_until', l.quota_until, 'breaker_opened_at', l.breaker_opened_at,
@@ -145,7 +151,8 @@ begin
 			'signing_ref', e.signing_ref, 'enabled', e.enabled,
 			'ingress_rps', e.ingress_rps, 'max_payload_bytes', e.max_payload_bytes, 'hash_drop_window_sec',
 				e.hash_drop_window_sec, 'moderated', e.moderated,
-			'has_secret', e.secret_hash is not null, 'meta', autopost.redact(e.meta), 'created_at', e.created_at, 'updated_at',
+			'has_secret', e.secret_hash is not null, 'meta', autopost.redact(e.meta), 'created_at', e.created_at,
+				'updated_at',
 				e.updated_at)
 		from autopost.workspace_endpoints e
 		where e.workspace_id = p_workspace_id
@@ -155,7 +162,8 @@ begin
 		return query
 		select s.source_id, jsonb_build_object('source_id', s.source_id, 'kind', s.kind, 'config_json',
 			autopost.masked_config(s.config_json), 'enabled', s.enabled,
-			'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end, 'failures',
+			'polled_at', u.updated_at, 'next_poll_at', case when isfinite(u.next_poll_at) then u.next_poll_at end,
+				'failures',
 				coalesce(u.failures, 0), 'last_error', u.last_error,
 			'created_at', s.created_at, 'updated_at', s.updated_at)
 		from autopost.pull_sources s
@@ -169,13 +177,16 @@ begin
 			split_part(b.secret_ref, ':', 1), 'hosts', coalesce(b.hosts, '{}'), 'rotated_at', b.rotated_at,
 			'channels', h.channels, 'held', h.held, 'auth_lost_at', h.auth_lost_at, 'uses',
 				autopost.credential_uses(p_workspace_id, b.auth_ref),
-			'account', s.account, 'checked_at', s.checked_at, 'rights', coalesce(s.rights, '[]'), 'error', s.error, 'lost_at',
-				s.lost_at, 'valid_until', s.valid_until, 'refreshed_at', s.refreshed_at, 'next_refresh_at', s.next_refresh_at,
+			'account', s.account, 'checked_at', s.checked_at, 'rights', coalesce(s.rights, '[]'), 'error', s.error,
+				'lost_at',
+				s.lost_at, 'valid_until', s.valid_until, 'refreshed_at', s.refreshed_at, 'next_refresh_at',
+					s.next_refresh_at,
 			'failures', coalesce(s.failures, 0), 'updated_at', b.updated_at)
 		from autopost.credential_bindings b
 		left join autopost.credential_health s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref
 		cross join lateral (
-			select count(*) as channels, count(*) filter (where c.auth_held) as held, max(c.auth_lost_at) as auth_lost_at
+			select count(*) as channels, count(*) filter (where c.auth_held) as held,
+				max(c.auth_lost_at) as auth_lost_at
 			from autopost.channels c
 			left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 			where c.workspace_id = p_workspace_id and coalesce(a.auth_ref, c.auth_ref) = b.auth_ref) h

@@ -31,7 +31,8 @@ begin
 			where l.workspace_id = p_workspace_id and coalesce(l.rate_rps, 0) <> coalesce(p.group_rps, 0)
 			union all
 			select 4, 'template', t.template_id || case t.platform when '*' then '' else '/' || t.platform end,
-				autopost.fields_that_differ(autopost.template_fields(row(t.*)::autopost.templates) - 'enabled', autopost.template_fields(
+				autopost.fields_that_differ(autopost.template_fields(row(t.*)::autopost.templates) - 'enabled',
+					autopost.template_fields(
 					autopost.template_of(p_workspace_id, t.template_id, t.platform,
 						jsonb_build_object('body', t.body))) - 'body')
 			from (

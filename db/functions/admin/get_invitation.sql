@@ -23,7 +23,8 @@ begin
 	from autopost.invitations i
 	join autopost.workspaces w on w.workspace_id = i.workspace_id
 	left join autopost.users u on u.email = i.email
-	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts() and (v_mine is null or i.workspace_id = any (v_mine))
+	where i.token_hash = p_token_hash and i.expires_at > autopost.now_ts()
+		and (v_mine is null or i.workspace_id = any (v_mine))
 	limit 1;
 	return v_answer;
 end

@@ -24,7 +24,8 @@ begin
 	return query
 	select l.shown
 	from autopost.configuration_of(p_workspace_id, p_kind,
-		case when p_filter ? 'id' then coalesce(p_filter ->> 'id', '') end, coalesce(p_filter ->> 'after', ''), p_limit) l
+		case when p_filter ? 'id' then coalesce(p_filter ->> 'id', '') end, coalesce(p_filter ->> 'after', ''),
+			p_limit) l
 	order by l.id;
 end
 $$;

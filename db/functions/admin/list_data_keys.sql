@@ -10,7 +10,8 @@ begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('not_key_id', p_not_key_id <> '');
 	return (
-		select coalesce(jsonb_agg(autopost.shown_data_key(row(k.*)::autopost.data_keys) order by k.version), '[]') from autopost.data_keys k
+		select coalesce(jsonb_agg(autopost.shown_data_key(row(k.*)::autopost.data_keys) order by k.version), '[]')
+			from autopost.data_keys k
 		where k.workspace_id = p_workspace_id and k.key_id <> p_not_key_id);
 end
 $$;

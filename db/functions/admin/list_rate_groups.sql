@@ -13,7 +13,8 @@ begin
 	select p_workspace_id, g.platform, g.rate_group, l.rate_rps, g.channels, g.enabled, l.cooldown_until, l.quota_until,
 		l.breaker_opened_at, p.group_rps
 	from (
-		select x.platform, x.rate_group, count(x.channel_id) as channels, count(x.channel_id) filter (where x.enabled) as enabled
+		select x.platform, x.rate_group, count(x.channel_id) as channels,
+			count(x.channel_id) filter (where x.enabled) as enabled
 		from (
 			select c.platform, c.rate_group, c.channel_id, c.enabled from autopost.channels c
 			where c.workspace_id = p_workspace_id

@@ -16,7 +16,8 @@ begin
 	from (select i.id, min(i.n) as n from unnest(p_delivery_ids) with ordinality i (id, n) group by i.id) u
 	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = u.id
 	left join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-	cross join lateral (select autopost.requeue_obstacle(p_workspace_id, row(d.*)::autopost.deliveries, row(c.*)::autopost.channels) as reason) o;
+	cross join lateral (select autopost.requeue_obstacle(p_workspace_id, row(d.*)::autopost.deliveries,
+		row(c.*)::autopost.channels) as reason) o;
 	return jsonb_build_object('applied', v_count > 0, 'dry_run', true, 'requeued', v_count, 'results', v_results);
 end
 $$;

@@ -118,7 +118,8 @@ as $$
 begin
 	return (
 		select coalesce(jsonb_object_agg(l.platform || '/' || l.rate_group,
-			to_jsonb(l) || jsonb_build_object('ahead', coalesce(autopost.group_ahead(p_workspace_id, row(l.*)::autopost.platform_limits, p_due_at,
+			to_jsonb(l) || jsonb_build_object('ahead',
+				coalesce(autopost.group_ahead(p_workspace_id, row(l.*)::autopost.platform_limits, p_due_at,
 				p_due_at, p_delivery_id) || '{"planned": 0}', 'null'))), '{}')
 		from autopost.platform_limits l
 		where l.workspace_id = p_workspace_id);

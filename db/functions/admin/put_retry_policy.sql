@@ -76,7 +76,8 @@ begin
 		where r.workspace_id = p_workspace_id and r.platform = p_platform and r.code = p_code;
 		if v_put -> 'after' <> v_put -> 'defaults' then
 			v_new := jsonb_populate_record(null::autopost.retry_policies, v_put -> 'after');
-			insert into autopost.own_retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms, ladder_ms,
+			insert into autopost.own_retry_policies (workspace_id, platform, code, kind, base_ms, factor, cap_ms,
+				ladder_ms,
 				jitter, max_attempts, costs_attempt)
 			values (p_workspace_id, p_platform, p_code, v_new.kind, v_new.base_ms, v_new.factor, v_new.cap_ms,
 				v_new.ladder_ms, v_new.jitter, v_new.max_attempts, v_new.costs_attempt);

@@ -7,7 +7,8 @@ as $$
 -- Reads:   deliveries, channels, post_acts.
 begin
 	return query
-	select row(d.*)::autopost.deliveries, row(c.*)::autopost.channels, autopost.move_obstacle(row(d.*)::autopost.deliveries), (
+	select row(d.*)::autopost.deliveries, row(c.*)::autopost.channels,
+		autopost.move_obstacle(row(d.*)::autopost.deliveries), (
 		select a.due_at from autopost.post_acts a
 		where a.workspace_id = p_workspace_id and a.delivery_id = d.delivery_id and a.status = 'queued'
 			and autopost.came_with_its_post(row(a.*)::autopost.post_acts)

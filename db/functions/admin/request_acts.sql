@@ -23,7 +23,8 @@ begin
 				when d.status <> 'sent' then 'not_sent'
 				when p_kind <> all (p.acts) then 'platform_cannot'
 				when autopost.was_deleted(p_workspace_id, u.id) then 'deleted'
-				when autopost.sent_ids(d.render_meta, d.provider_message_id, row(p.*)::autopost.platforms) is null then 'ids_unknown'
+				when autopost.sent_ids(d.render_meta, d.provider_message_id, row(p.*)::autopost.platforms) is null
+					then 'ids_unknown'
 				when p_edits -> u.id::text ? 'refusal' then 'validation_failed' end as reason
 			from unnest(p_delivery_ids) u (id)
 			left join lateral (select d.* from autopost.deliveries d

@@ -29,7 +29,8 @@ begin
 		when exists (
 			select 1 from autopost.post_acts a
 			where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery.delivery_id and a.status = 'queued'
-				and a.due_at <= p_at and autopost.came_with_its_post(row(a.*)::autopost.post_acts)) then 'after_removal' end;
+				and a.due_at <= p_at and autopost.came_with_its_post(row(a.*)::autopost.post_acts))
+					then 'after_removal' end;
 end
 $$;
 

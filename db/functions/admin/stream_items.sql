@@ -47,7 +47,8 @@ begin
 		order by e.delivery_id, e.ts desc, e.id desc) l
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = l.delivery_id
 	union all
-	select jsonb_build_object('kind', 'post', 'id', e.id, 'at', e.ts, 'data', jsonb_build_object('message_id', e.message_id,
+	select jsonb_build_object('kind', 'post', 'id', e.id, 'at', e.ts, 'data',
+		jsonb_build_object('message_id', e.message_id,
 		'enqueued', e.meta -> 'enqueued', 'deduped', e.meta -> 'deduped', 'invalid', e.meta -> 'invalid'))
 	from unnest(p_events) e
 	where e.action = 'enqueue' and e.delivery_id is null;
@@ -62,7 +63,8 @@ as $$
 -- Reads:   submissions.
 begin
 	return query
-	select jsonb_build_object('kind', 'submission', 'id', s.submission_id, 'at', s.updated_at, 'data', jsonb_build_object(
+	select jsonb_build_object('kind', 'submission', 'id', s.submission_id, 'at', s.updated_at, 'data',
+		jsonb_build_object(
 		'submission_id', s.submission_id, 'kind', s.kind, 'status', s.status, 'message_id', s.message_id, 'decision',
 		s.decision, 'decided_by', s.decided_by, 'event_type', s.event_type))
 	from autopost.submissions s
@@ -80,14 +82,16 @@ as $$
 -- Reads:   alerts.
 begin
 	return query
-	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', greatest(a.raised_at, a.acknowledged_at, a.ended_at),
+	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at',
+		greatest(a.raised_at, a.acknowledged_at, a.ended_at),
 		'data', jsonb_build_object('alert_id', a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity,
 		'what', a.what, 'state', case when a.ended_at is not null then 'ended' when a.acknowledged_at is not null
 			then 'acknowledged' else 'open' end))
 	from autopost.alerts a
 	where a.workspace_id = p_workspace_id and a.ended_at is null and greatest(a.raised_at, a.acknowledged_at) > p_from
 	union all
-	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', a.ended_at, 'data', jsonb_build_object('alert_id',
+	select jsonb_build_object('kind', 'alert', 'id', a.alert_id, 'at', a.ended_at, 'data',
+		jsonb_build_object('alert_id',
 		a.alert_id, 'kind', a.kind, 'subject', a.subject, 'severity', a.severity, 'what', a.what, 'state', 'ended'))
 	from autopost.alerts a
 	where a.workspace_id = p_workspace_id and a.ended_at > p_from

@@ -82,7 +82,8 @@ begin
 			autopost.submit_post(p_workspace_id, nullif(a.endpoint, ''), a.kind, a.post,
 			nullif(a.operator, ''))
 		end
-	from jsonb_to_record(p_given) a (acts text[], approval jsonb, at text, auth_ref text, blob_ref text, changes jsonb, chat text,
+	from jsonb_to_record(p_given) a (acts text[], approval jsonb, at text, auth_ref text, blob_ref text, changes jsonb,
+		chat text,
 		content_type text, decision text, deliveries text[], delivery text, dry_run boolean,
 		endpoint text, event jsonb, fields jsonb, filter jsonb, height int, id text, job text, kind text,
 		lines jsonb, message text, occurrence text, operator text, origin_url text, platform text,
@@ -91,7 +92,8 @@ begin
 end
 $$;
 
-create or replace function autopost.change_configuration(p_workspace_id text, p_change text, p_given jsonb) returns jsonb
+create or replace function autopost.change_configuration(p_workspace_id text, p_change text,
+	p_given jsonb) returns jsonb
 language plpgsql
 as $$
 -- Purpose: makes a change of the configuration by the name of its function.
@@ -195,7 +197,8 @@ begin
 			autopost.test_alert_target(p_workspace_id, a.id, a.operator, a.reason, a.dry_run)
 		when 'test_webhook' then autopost.test_webhook(p_workspace_id, a.id, a.operator, a.reason)
 		end
-	from jsonb_to_record(p_given) a (auth_ref text, avatar text, channel text, code text, dry_run boolean, enabled boolean,
+	from jsonb_to_record(p_given) a (auth_ref text, avatar text, channel text, code text, dry_run boolean,
+		enabled boolean,
 		event jsonb, fields jsonb, "group" text, hosts text[], id text, items jsonb, made_by text,
 		operator text, platform text, reason text, sealed jsonb, seconds int, status text,
 		template jsonb, valid_seconds int, version int));
@@ -230,7 +233,8 @@ begin
 		when 'revoke_invitation' then
 			autopost.revoke_invitation(p_workspace_id, a.invitation::uuid, a.operator, a.reason)
 		end
-	from jsonb_to_record(p_given) a (dry_run boolean, email text, fields jsonb, invitation text, key text, name text, operator text,
+	from jsonb_to_record(p_given) a (dry_run boolean, email text, fields jsonb, invitation text, key text, name text,
+		operator text,
 		reason text, role text, secret_hash text, session text, token_hash text, "user" text,
 		"values" jsonb));
 end
@@ -263,7 +267,8 @@ begin
 		autopost.change_configuration(p_workspace_id, p_change, p_given),
 		autopost.change_people(p_workspace_id, p_change, p_given));
 	if v_answer is null then
-		perform autopost.raise_argument('change', format('%s is unknown', p_change), 'pass the name of a function of an API write');
+		perform autopost.raise_argument('change', format('%s is unknown', p_change),
+			'pass the name of a function of an API write');
 	end if;
 	perform autopost.enter_workspace(p_workspace_id); -- a change may have left it
 	insert into autopost.api_requests (workspace_id, key_id, idempotency_key, request_hash, answer, created_at,

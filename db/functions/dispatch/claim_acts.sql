@@ -51,7 +51,8 @@ begin
 		a.channel_id, c.platform, c.target_id,
 		coalesce(x.auth_ref, c.auth_ref), c.rate_group, coalesce(a.rendered_text, d.rendered_text),
 		coalesce(a.render_meta, d.render_meta) || jsonb_build_object('series_progress',
-			jsonb_build_object('steps', autopost.sent_ids(d.render_meta, d.provider_message_id, row(p.*)::autopost.platforms))),
+			jsonb_build_object('steps', autopost.sent_ids(d.render_meta, d.provider_message_id,
+				row(p.*)::autopost.platforms))),
 		m.payload, c.settings, d.trace_id, d.provider_message_id
 	from autopost.post_acts a
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = a.delivery_id

@@ -14,7 +14,8 @@ as $$
 -- Writes:  as claim_rows.
 begin
 	perform autopost.enter_workspace(p_workspace_id);
-	perform autopost.require_argument('auth_refs', p_auth_refs is not null and array_position(p_auth_refs, null) is null);
+	perform autopost.require_argument('auth_refs', p_auth_refs is not null
+		and array_position(p_auth_refs, null) is null);
 	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, p_auth_refs) c;
 end
 $$;

@@ -250,7 +250,8 @@ begin
 		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
 	cross join lateral (
 		select not c.enabled or g.inflight + u.taken >= c.max_parallel as full_or_disabled, c.window_mode, c.timezone,
-			c.posting_window, greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits_until,
+			c.posting_window, greatest(c.paused_until, c.cooldown_until, c.credential_until,
+				c.held_until) as waits_until,
 			case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c

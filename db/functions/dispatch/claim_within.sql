@@ -135,7 +135,8 @@ begin
 		v_startable := autopost.startable(p_workspace_id, v_visited, v_taken, p_auth_refs, v_windows, v_began);
 		v_now := v_startable.o_now;
 		v_starts := array(select case when (v_startable.o_open)[u.place]
-				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true) then u.n end
+				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true)
+					then u.n end
 			from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
 	else
 		v_now := autopost.now_ts();
@@ -156,13 +157,16 @@ begin
 				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
 			from autopost.few(v_ids, null, v_starts, v_slots) u
 			where d.workspace_id = p_workspace_id and d.delivery_id = u.id
-			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until, d.send_at,
+			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
+				d.send_at,
 				d.rendered_text, d.render_meta,
 				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
 		), logged as (
-			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
+			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt,
+				result,
 				meta)
-			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id, b.channel_id,
+			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
+				b.channel_id,
 				v_now, 'send_attempt', b.attempt, 'ok',
 				jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
 					b.send_at, 'trace_id', b.trace_id))
@@ -176,11 +180,13 @@ begin
 				c.settings, d.trace_id,
 			c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
 			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null then v_deadline end
+				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null
+					then v_deadline end
 		from claimed d
 		-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
 		full join (
-			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group, c.settings,
+			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group,
+				c.settings,
 				c.on_unknown, g.last_provider_message_id
 			from (select distinct x.channel_id from claimed x) u
 			cross join lateral (

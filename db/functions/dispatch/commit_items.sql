@@ -252,7 +252,8 @@ begin
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
-	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
+	select array_agg(f.channel_id order by f.channel_id) as channels,
+		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
 		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
 	into v_freed
@@ -378,7 +379,8 @@ begin
 	select bool_or(c.marked) into v_marked
 	from (select distinct u.id from unnest(v_channels) u (id) order by u.id) u
 	cross join lateral (
-		select autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked from autopost.channels c
+		select autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked
+			from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
 		for no key update of c) c;
 	v_now := autopost.now_ts();
@@ -419,7 +421,8 @@ begin
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
-	select array_agg(f.channel_id order by f.channel_id) as channels, array_agg(f.places order by f.channel_id) as places,
+	select array_agg(f.channel_id order by f.channel_id) as channels,
+		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
 		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
 		(select array_agg(d.place order by d.place) from done d) as done

@@ -125,7 +125,8 @@ begin
 			where jsonb_typeof(v.value) in ('string', 'number', 'boolean') and v.value <> '""')
 		|| jsonb_strip_nulls(jsonb_build_object(
 			'short_hash', left(p_hash, 8),
-			'avatar_name', coalesce(nullif(btrim(p.payload ->> 'avatarName'), ''), (select a.name from autopost.avatars a
+			'avatar_name', coalesce(nullif(btrim(p.payload ->> 'avatarName'), ''),
+				(select a.name from autopost.avatars a
 				where a.workspace_id = p_workspace_id and a.avatar_id = p.payload ->> 'avatarId'),
 				left(p.payload ->> 'avatarId', 8)),
 			'winner_name', p.payload #> '{winner,name}', 'loser_name', p.payload #> '{loser,name}',
@@ -254,7 +255,8 @@ begin
 	where h.workspace_id = p_workspace_id and h.event_type = p_type and h.hash = p_hash
 	for no key update of h;
 	if v_holder <> p_submission_id and not exists (select 1 from autopost.submissions s
-			where s.workspace_id = p_workspace_id and s.submission_id = v_holder and autopost.has_failed(row(s.*)::autopost.submissions))
+			where s.workspace_id = p_workspace_id and s.submission_id = v_holder
+				and autopost.has_failed(row(s.*)::autopost.submissions))
 		and not exists (select 1 from autopost.event_hashes h where h.workspace_id = p_workspace_id
 			and h.event_type = p_type and h.hash = p_hash and h.expires_at <= autopost.now_ts()) then
 		return v_holder;

@@ -65,7 +65,8 @@ begin
 	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
 		order by c.channel_id desc limit 1));
 	with routed as materialized (
-		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl, autopost.rendering_of(v_payload, row(c.*)::autopost.channels) as rendering
+		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl,
+			autopost.rendering_of(v_payload, row(c.*)::autopost.channels) as rendering
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id
 		and c.channel_id > p_after

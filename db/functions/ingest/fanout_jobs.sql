@@ -14,7 +14,8 @@ begin
 	from autopost.channels c
 	where c.workspace_id = p_workspace_id
 	and (p_post -> 'decided' = 'true' or not c.moderated)
-	and autopost.is_routed(row(c.*)::autopost.channels, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'),
+	and autopost.is_routed(row(c.*)::autopost.channels, autopost.texts_of(p_post -> 'tags'),
+		autopost.texts_of(p_post -> 'include'),
 		autopost.texts_of(p_post -> 'exclude'));
 	insert into autopost.fanout_jobs (workspace_id, job_id, message_id, run_id, trace_id, post, planned,
 		next_attempt_at, created_at, updated_at)

@@ -16,7 +16,8 @@ begin
 	and coalesce(b.expires_at, 'infinity') > autopost.now_ts()
 	and (b.file_id is not null or b.url is not null and exists (
 		select 1 from autopost.platforms p
-		where p.platform = p_provider and autopost.upload_policy(row(p.*)::autopost.platforms, p_kind) = 'url_allowed'));
+		where p.platform = p_provider and autopost.upload_policy(row(p.*)::autopost.platforms,
+			p_kind) = 'url_allowed'));
 	return v_answer;
 end
 $$;

@@ -56,7 +56,8 @@ begin
 		when p_error is not null then v_now + interval '1 hour'
 		when not isfinite(v_recurrence.expanded_to) then 'infinity'
 		-- in the middle of what is stored
-		else v_now + (greatest(autopost.zoned_instant(v_recurrence.zone, date_trunc('second', v_recurrence.expanded_to)),
+		else v_now + (greatest(autopost.zoned_instant(v_recurrence.zone,
+			date_trunc('second', v_recurrence.expanded_to)),
 			v_now) - v_now) / 2 end;
 	update autopost.recurrences r
 	set expanded_to = v_recurrence.expanded_to, last_error = p_error, expand_at = v_expand_at

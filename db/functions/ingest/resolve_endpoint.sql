@@ -23,7 +23,8 @@ begin
 	into v_answer
 	from autopost.workspace_endpoints e
 	join autopost.workspaces w on w.workspace_id = v_of.workspace_id
-	left join autopost.credential_bindings b on b.workspace_id = v_of.workspace_id and b.auth_ref = e.meta ->> 'auth_ref'
+	left join autopost.credential_bindings b on b.workspace_id = v_of.workspace_id
+		and b.auth_ref = e.meta ->> 'auth_ref'
 		and b.platform in ('telegram', 'max')
 	where e.workspace_id = v_of.workspace_id and e.endpoint_id = v_of.subject_id
 	and e.enabled and w.status <> 'disabled' and (p_kind <> 'bot_webhook' or b.platform is not null);

@@ -38,7 +38,8 @@ begin
 		v_next := v_leased_until;
 	else
 		v_next := v_now + autopost.poll_interval(p_workspace_id, p_source_id,
-			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number' then (p_cursor ->> 'wait_seconds')::numeric end);
+			case when jsonb_typeof(p_cursor -> 'wait_seconds') = 'number'
+				then (p_cursor ->> 'wait_seconds')::numeric end);
 	end if;
 	update autopost.pull_cursors c
 	set cursor_json = p_cursor, failures = 0, last_error = null, updated_at = v_now, last_poll_at = v_now,

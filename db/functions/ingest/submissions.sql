@@ -166,7 +166,8 @@ begin
 	select array_agg(c.channel_id order by c.channel_id) into v_all
 	from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.moderated
-	and autopost.is_routed(row(c.*)::autopost.channels, autopost.texts_of(p_post -> 'tags'), autopost.texts_of(p_post -> 'include'),
+	and autopost.is_routed(row(c.*)::autopost.channels, autopost.texts_of(p_post -> 'tags'),
+		autopost.texts_of(p_post -> 'include'),
 		autopost.texts_of(p_post -> 'exclude'));
 	if v_all is null then
 		return '{}';

@@ -33,7 +33,8 @@ begin
 		select m.message_id from autopost.moderation_messages m
 		join autopost.submissions s on s.workspace_id = p_chat.workspace_id and s.submission_id = m.submission_id
 		where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status = 'open'
-		and (not autopost.is_of_chat(row(m.*)::autopost.moderation_messages, p_chat) or s.status <> 'pending' or s.digest <> m.digest)
+		and (not autopost.is_of_chat(row(m.*)::autopost.moderation_messages, p_chat) or s.status <> 'pending'
+			or s.digest <> m.digest)
 		order by m.created_at, m.message_id
 		limit 1);
 end

@@ -263,7 +263,8 @@ as $$
 -- Reads:   channels, channel_auth, credential_health, pull_sources, pull_cursors.
 begin
 	return query select f.* from (
-		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref, c.platform, count(*) as n
+		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref, c.platform,
+			count(*) as n
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.enabled and c.credential_missing_at is not null
 		-- between two looks a claim is in flight

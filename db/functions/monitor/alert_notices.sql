@@ -29,7 +29,8 @@ declare
 begin
 	return query
 	select jsonb_build_object('alert_id', a.alert_id, 'told', t.change, 'kind', a.kind, 'subject', a.subject,
-		'severity', a.severity, 'what', case when t.change = 'resolved' then autopost.over_text(row(a.*)::autopost.alerts) else a.what end,
+		'severity', a.severity, 'what', case when t.change = 'resolved'
+			then autopost.over_text(row(a.*)::autopost.alerts) else a.what end,
 		'remedy', a.remedy,
 		'amount', a.amount, 'raised_at', a.raised_at, 'ended_at', a.ended_at)
 	from (

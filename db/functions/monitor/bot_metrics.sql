@@ -6,7 +6,8 @@ as $$
 -- Reads:   bot_logs, bot_inbox.
 begin
 	return query
-	select case when autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) then 'unmatched' else l.kind end, count(*)
+	select case when autopost.bot_unmatched(l.kind, l.matched_rule_id, l.meta) then 'unmatched' else l.kind end,
+		count(*)
 	from (
 		select x.kind, x.matched_rule_id, x.meta from autopost.bot_logs x
 		where x.workspace_id = p_workspace_id and x.ts > p_since
@@ -45,7 +46,8 @@ begin
 	for v_id in
 		select w.workspace_id from autopost.workspaces w where v_mine is null or w.workspace_id = any (v_mine)
 	loop
-		v_counted := v_counted || array(select jsonb_build_object('workspace_id', v_id, 'line', g.line, 'messages', g.messages)
+		v_counted := v_counted || array(select jsonb_build_object('workspace_id', v_id, 'line', g.line, 'messages',
+			g.messages)
 			from autopost.bot_gauges(v_id, v_since) g);
 	end loop;
 	return query

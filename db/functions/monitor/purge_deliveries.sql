@@ -54,6 +54,7 @@ begin
 		select 1 from autopost.events e where e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id));
 	delete from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.delivery_id = any (v_gone);
-	return jsonb_build_object('purged', coalesce(cardinality(v_gone), 0), 'after', case when cardinality(v_ids) = 1000 then v_ids[1000] end);
+	return jsonb_build_object('purged', coalesce(cardinality(v_gone), 0), 'after', case when cardinality(v_ids) = 1000
+		then v_ids[1000] end);
 end
 $$;

@@ -48,7 +48,8 @@ declare
 begin
 	loop
 		select d.workspace_id into v_id from autopost.deliveries d
-		where d.phase in ('active', 'retry') and d.workspace_id > v_id and (v_mine is null or d.workspace_id = any (v_mine))
+		where d.phase in ('active', 'retry') and d.workspace_id > v_id
+			and (v_mine is null or d.workspace_id = any (v_mine))
 		order by d.workspace_id limit 1;
 		exit when not found;
 		v_ids := v_ids || v_id;
@@ -66,18 +67,21 @@ as $$
 -- Reads:   as queue_metrics.
 begin
 	return query
-	select j.platform, j.rate_group, j.gate, count(*), sum(j.waiting)::bigint, sum(j.due)::bigint, sum(j.in_flight)::bigint,
+	select j.platform, j.rate_group, j.gate, count(*), sum(j.waiting)::bigint, sum(j.due)::bigint,
+		sum(j.in_flight)::bigint,
 		min(j.oldest)
 	from (
 		select c.platform, c.rate_group, k.waiting, k.due, k.in_flight, k.oldest,
 			case when k.waiting = 0 then 'sending'
-				else autopost.gate_of(w.status, row(c.*)::autopost.channels, l.row, row(g.*)::autopost.channel_gates, k.oldest,
+				else autopost.gate_of(w.status, row(c.*)::autopost.channels, l.row, row(g.*)::autopost.channel_gates,
+					k.oldest,
 					p_now) end as gate
 		from (
 			select u.channel_id, sum(u.waiting) as waiting, sum(u.due) as due, sum(u.in_flight) as in_flight,
 				min(u.oldest) as oldest
 			from (
-				select d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= p_now) as due, 0::bigint as in_flight,
+				select d.channel_id, count(*) as waiting, count(*) filter (where d.due_at <= p_now) as due,
+					0::bigint as in_flight,
 					min(d.due_at) as oldest
 				from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.phase in ('active', 'retry') and d.status <> 'sending'

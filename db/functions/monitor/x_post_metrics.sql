@@ -22,7 +22,8 @@ begin
 	from (
 		select v."eventType" as type, v.status, case when v.status = 'failed'
 				then coalesce((select d.last_error ->> 'code' from autopost.deliveries d
-						where d.workspace_id = s.workspace_id and d.message_id = s.message_id and d.ingest_run_id = s.run_id
+						where d.workspace_id = s.workspace_id and d.message_id = s.message_id
+							and d.ingest_run_id = s.run_id
 							and (v_mine is null or d.workspace_id = any (v_mine))
 						order by d.delivery_id limit 1),
 					s.last_error ->> 'code', 'unknown') else '' end as reason,

@@ -178,7 +178,8 @@ begin
 			where jsonb_typeof(f.value) <> w.kind)
 		then
 			v_errors := v_errors || autopost.field_error(v_at, 'has a field of a wrong type',
-				'text, parse_mode and link are strings, media is an array, disable_preview true or false', 'wrong_type');
+				'text, parse_mode and link are strings, media is an array, disable_preview true or false',
+					'wrong_type');
 			continue;
 		end if;
 		if v_variant.value ->> 'parse_mode' not in ('HTML', 'Markdown', 'None') then
@@ -381,7 +382,8 @@ begin
 		select 1 from autopost.platforms p
 		where f.key = any (p.post_fields || case p.takes when 'videos' then autopost.video_fields() end)
 			and p.platform in (v.key, (
-			select c.platform from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = v.key)));
+			select c.platform from autopost.channels c where c.workspace_id = p_workspace_id
+				and c.channel_id = v.key)));
 end
 $$;
 
@@ -399,7 +401,8 @@ begin
 	select 'routing.' || f.key || '.' || n.id
 	from jsonb_each(p_routing) f, jsonb_array_elements_text(autopost.parts_of(f.value, 'array')) n (id)
 	where f.key in ('include_channels', 'exclude_channels')
-	and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = n.id) is null;
+	and (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
+		and c.channel_id = n.id) is null;
 end
 $$;
 

@@ -64,7 +64,8 @@ as $$
 declare
 	v_key text := autopost.search_key(new.workspace_id, autopost.search_period(new.message_id));
 	v_words text[] := autopost.search_words(left(concat_ws(' ', new.source_ref, array_to_string(new.tags, ' '),
-		new.payload ->> 'text'), 20000)) || array(select autopost.search_tag(t.tag) from unnest(new.tags[:100]) t (tag));
+		new.payload ->> 'text'), 20000)) || array(select autopost.search_tag(t.tag)
+			from unnest(new.tags[:100]) t (tag));
 	v_stored tsvector := array_to_tsvector(autopost.search_lexemes(v_key, v_words));
 begin
 	insert into autopost.message_words (workspace_id, message_id, words)

@@ -16,7 +16,8 @@ begin
 	where o.workspace_id = p_workspace_id
 	and o.blob_ref in (select m.value ->> 'blob_ref' from jsonb_array_elements(coalesce(p_payload -> 'media', '[]')) m);
 	for v_n in 1 .. coalesce(jsonb_array_length(p_renderings), 0) loop
-		select autopost.render(p_payload || jsonb_strip_nulls(jsonb_build_object('tags', p_tags)), row(p.*)::autopost.platforms,
+		select autopost.render(p_payload || jsonb_strip_nulls(jsonb_build_object('tags', p_tags)),
+			row(p.*)::autopost.platforms,
 			autopost.with_template(p_workspace_id, p_payload, p_renderings -> v_n - 1), v_sizes) into v_shown
 		from autopost.platforms p where p.platform = p_renderings -> v_n - 1 ->> 'platform';
 		verdicts[v_n] := v_shown ->> 'verdict';

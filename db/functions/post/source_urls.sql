@@ -15,7 +15,8 @@ begin
 	return case when p_raw -> 'media' @? '$[*] ? (exists (@.url) && exists (@.blob_ref))'
 		and exists (select 1 from autopost.platforms p where p.upload_policy @? '$.* ? (@ == "url_allowed")')
 		then (
-			select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')), '{}')
+			select coalesce(jsonb_build_object('urls', jsonb_object_agg(m.value ->> 'blob_ref', m.value -> 'url')),
+				'{}')
 			from jsonb_array_elements(p_raw -> 'media') m
 			where m.value ?& '{url,blob_ref}' and length(m.value ->> 'url') <= 2048)
 		else '{}' end;
@@ -40,7 +41,8 @@ begin
 	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, coalesce(a.auth_ref, c.auth_ref), m.value ->> 'type',
 		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
 	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
-	join autopost.platforms p on autopost.upload_policy(row(p.*)::autopost.platforms, m.value ->> 'type') = 'url_allowed'
+	join autopost.platforms p on autopost.upload_policy(row(p.*)::autopost.platforms,
+		m.value ->> 'type') = 'url_allowed'
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
 	left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
 	where p_post -> 'urls' ? (m.value ->> 'blob_ref')

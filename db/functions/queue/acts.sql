@@ -70,7 +70,8 @@ as $$
 begin
 	return exists (
 		select 1 from autopost.post_acts a
-		where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id and a.kind = 'delete' and a.status = 'done');
+		where a.workspace_id = p_workspace_id and a.delivery_id = p_delivery_id and a.kind = 'delete'
+			and a.status = 'done');
 end
 $$;
 

@@ -99,7 +99,8 @@ begin
 		select array_agg(p.workspace_id), array_agg(p.platform), array_agg(p.rate_group), array_agg(p.ready_at)
 		into v_workspaces, v_platforms, v_groups, v_ready
 		from (
-			select distinct on (x.workspace_id, x.platform, x.rate_group) x.workspace_id, x.platform, x.rate_group, x.ready_at
+			select distinct on (x.workspace_id, x.platform, x.rate_group) x.workspace_id, x.platform, x.rate_group,
+				x.ready_at
 			from (
 				select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
 				where g.ready_at < 'infinity' and (v_mine is null or g.workspace_id = any (v_mine))

@@ -80,7 +80,8 @@ as $$
 begin
 	return array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = any (p_auth_refs)
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id,
+			row(c.*)::autopost.channels) = any (p_auth_refs)
 		order by c.channel_id);
 end
 $$;
@@ -99,7 +100,8 @@ begin
 	from unnest(p_ids) with ordinality u (id, n)
 	cross join lateral (select d.* from autopost.deliveries d where d.workspace_id = p_workspace_id
 		and d.delivery_id = u.id limit 1) d
-	cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) as auth_ref
+	cross join lateral (select c.platform, autopost.current_auth_ref(p_workspace_id,
+		row(c.*)::autopost.channels) as auth_ref
 		from autopost.channels c where c.workspace_id = p_workspace_id and c.channel_id = d.channel_id limit 1) c
 	join autopost.platforms f on f.platform = c.platform
 	left join autopost.budgets b on b.workspace_id = p_workspace_id and b.auth_ref = c.auth_ref
@@ -219,7 +221,8 @@ begin
 		from autopost.budgets b
 		join autopost.platforms f on f.platform = p_channel.platform
 		where b.workspace_id = p_workspace_id and b.auth_ref = v_ref
-		and autopost.spent_this_month(p_workspace_id, v_ref, p_now) + autopost.post_price(row(f.*)::autopost.platforms, p_rendered_text,
+		and autopost.spent_this_month(p_workspace_id, v_ref, p_now) + autopost.post_price(row(f.*)::autopost.platforms,
+			p_rendered_text,
 			p_meta) > b.month_micros);
 end
 $$;

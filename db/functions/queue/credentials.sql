@@ -151,7 +151,8 @@ as $$
 begin
 	return array(
 		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) = p_auth_ref
+		where c.workspace_id = p_workspace_id and autopost.current_auth_ref(p_workspace_id,
+			row(c.*)::autopost.channels) = p_auth_ref
 		order by c.channel_id);
 end
 $$;
@@ -198,8 +199,10 @@ as $$
 -- Purpose: the answer of get_credential.
 -- Reads:   credential_bindings, credential_health, sealed_secrets.
 begin
-	return (select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts', b.hosts,
-		'last_version', h.last_version, 'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed', autopost.shown_sealed(row(s.*)::autopost.sealed_secrets)))
+	return (select jsonb_strip_nulls(jsonb_build_object('platform', b.platform, 'secret_ref', b.secret_ref, 'hosts',
+		b.hosts,
+		'last_version', h.last_version, 'stale', coalesce(h.valid_until <= autopost.now_ts(), false), 'sealed',
+			autopost.shown_sealed(row(s.*)::autopost.sealed_secrets)))
 	from autopost.credential_bindings b
 	join autopost.credential_health h on h.workspace_id = p_workspace_id and h.auth_ref = b.auth_ref
 	left join autopost.sealed_secrets s on s.workspace_id = p_workspace_id and s.auth_ref = b.auth_ref

@@ -12,7 +12,8 @@ as $$
 begin
 	return exists (
 		select 1 from autopost.workspaces w
-		where w.workspace_id = p_workspace_id and (w.status = 'active' or not p_only_active and w.status <> 'disabled'));
+		where w.workspace_id = p_workspace_id and (w.status = 'active' or not p_only_active
+			and w.status <> 'disabled'));
 end
 $$;
 
@@ -180,10 +181,12 @@ begin
 			and autopost.chat_has_work(row(c.*)::autopost.moderation_chats, p_by)
 		union
 		select p.workspace_id from autopost.moderation_presses p
-		where p.status in ('pending', 'sending') and p.due_at <= p_by and (v_mine is null or p.workspace_id = any (v_mine))) d
+		where p.status in ('pending', 'sending') and p.due_at <= p_by
+			and (v_mine is null or p.workspace_id = any (v_mine))) d
 	where exists (
 		select 1 from autopost.workspaces w
-		where w.workspace_id = d.workspace_id and w.status <> 'disabled' and (v_mine is null or w.workspace_id = any (v_mine)))
+		where w.workspace_id = d.workspace_id and w.status <> 'disabled'
+			and (v_mine is null or w.workspace_id = any (v_mine)))
 	limit p_limit;
 end
 $$;
@@ -335,11 +338,13 @@ begin
 		select 1 from autopost.publish_jobs j
 		left join autopost.deliveries d on d.workspace_id = j.workspace_id and d.delivery_id = j.delivery_id
 			and (v_mine is null or d.workspace_id = any (v_mine))
-		where j.workspace_id = s.workspace_id and j.source_id = s.source_id and (v_mine is null or j.workspace_id = any (v_mine))
+		where j.workspace_id = s.workspace_id and j.source_id = s.source_id
+			and (v_mine is null or j.workspace_id = any (v_mine))
 			and (j.status in ('approved', 'publishing', 'unknown', 'failed') or j.files_at is distinct from j.updated_at
 				or j.prepared is not null)
 			and (j.files_at is distinct from j.updated_at or j.prepared is not null or j.status = 'approved'
-				and j.error is null or d.delivery_id is not null and autopost.job_status_of(row(d.*)::autopost.deliveries) <> j.status))
+				and j.error is null or d.delivery_id is not null
+					and autopost.job_status_of(row(d.*)::autopost.deliveries) <> j.status))
 		then '-infinity' else coalesce(c.next_poll_at, '-infinity') end
 	from autopost.pull_sources s
 	join autopost.workspaces w on w.workspace_id = s.workspace_id and w.status = 'active'

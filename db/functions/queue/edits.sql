@@ -185,7 +185,8 @@ begin
 		from autopost.deliveries d
 		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
 		join autopost.platforms p on p.platform = c.platform
-		cross join lateral (select array_position(v_keys, autopost.rendering_of(v_payload, row(c.*)::autopost.channels)::text) as n) n
+		cross join lateral (select array_position(v_keys,
+			autopost.rendering_of(v_payload, row(c.*)::autopost.channels)::text) as n) n
 		cross join lateral (select case when d.render_meta ? 'comment_failed'
 			then autopost.without_comment(v_show.metas[n.n]) else v_show.metas[n.n] end as meta) x
 		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids));

@@ -121,7 +121,8 @@ begin
 		return;
 	end if;
 	with free as materialized (
-		select row(q.*)::autopost.quotas as quota, q.subject, q.window_seconds, autopost.quota_left(row(q.*)::autopost.quotas, v_now) as n
+		select row(q.*)::autopost.quotas as quota, q.subject, q.window_seconds,
+			autopost.quota_left(row(q.*)::autopost.quotas, v_now) as n
 		from autopost.quotas q
 		where q.workspace_id = p_workspace_id and q.subject = any (p_subjects) and q.counts = 'posts'
 	), claimed as materialized (
@@ -213,7 +214,8 @@ as $$
 -- Reads:   quotas, quota_uses.
 begin
 	return query
-	select q.subject, q.window_seconds, q.max_sends, q.counts, q.max_sends - autopost.quota_left(row(q.*)::autopost.quotas, n.at),
+	select q.subject, q.window_seconds, q.max_sends, q.counts,
+		q.max_sends - autopost.quota_left(row(q.*)::autopost.quotas, n.at),
 		autopost.quota_free_at(p_workspace_id, q.subject, 1, n.at)
 	from autopost.quotas q
 	cross join (select autopost.now_ts() as at) n

@@ -57,7 +57,8 @@ declare
 	v_subjects text[];
 	v_refs text[];
 begin
-	select array_agg(distinct s.subject), array_agg(distinct autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels))
+	select array_agg(distinct s.subject), array_agg(distinct autopost.current_auth_ref(p_workspace_id,
+		row(c.*)::autopost.channels))
 	into v_subjects, v_refs
 	from autopost.channels c
 	cross join lateral (values ('channel:' || c.channel_id), (autopost.group_subject(c.platform,
@@ -204,7 +205,8 @@ begin
 	if not found then
 		return p_at;
 	end if;
-	select v_left - coalesce(sum(autopost.post_price(row(f.*)::autopost.platforms, d.rendered_text, d.render_meta)), 0) into v_left
+	select v_left - coalesce(sum(autopost.post_price(row(f.*)::autopost.platforms, d.rendered_text, d.render_meta)),
+		0) into v_left
 	from autopost.channels c
 	join autopost.platforms f on f.platform = c.platform
 	cross join lateral (
@@ -214,7 +216,8 @@ begin
 			and d.due_at < v_month + interval '1 month' and (d.due_at >= v_month or v_month <= p_now)
 			and d.delivery_id <> all (p_without)
 		offset 0) d
-	where c.workspace_id = p_channel.workspace_id and autopost.current_auth_ref(p_channel.workspace_id, row(c.*)::autopost.channels) = v_ref;
+	where c.workspace_id = p_channel.workspace_id and autopost.current_auth_ref(p_channel.workspace_id,
+		row(c.*)::autopost.channels) = v_ref;
 	return case when v_left >= p_price then p_at else v_month + interval '1 month' end;
 end
 $$;
@@ -266,7 +269,8 @@ begin
 	where c.workspace_id = p_delivery.workspace_id and c.channel_id = p_delivery.channel_id;
 	return autopost.free_slot(v_channel, case when p_delivery.status = 'retry' then p_delivery.next_retry_at end,
 		autopost.posts_claimed(p_delivery.render_meta), (
-			select autopost.post_price(row(f.*)::autopost.platforms, p_delivery.rendered_text, p_delivery.render_meta) from autopost.platforms f
+			select autopost.post_price(row(f.*)::autopost.platforms, p_delivery.rendered_text, p_delivery.render_meta)
+				from autopost.platforms f
 			where f.platform = v_channel.platform), p_without || p_delivery.delivery_id);
 end
 $$;

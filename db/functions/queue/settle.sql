@@ -207,7 +207,8 @@ declare
 	v_channel record;
 begin
 	for v_channel in
-		select u.channel_id, c.limited_rps, case when c.limited_rps is null then 0 else c.limited_sends + u.count end as sends,
+		select u.channel_id, c.limited_rps, case when c.limited_rps is null then 0
+			else c.limited_sends + u.count end as sends,
 			c.effective_rps >= c.rate_rps and c.rate_rps > 0 as recovered
 		from unnest(p_channel_ids, p_counts) u (channel_id, count)
 		cross join lateral (

@@ -9,7 +9,8 @@ as $$
 begin
 	return (select max(s.slots / greatest(0.001, extract(epoch from p_until - s.sent_at)))
 	from (
-		select r.sent_at, sum(greatest(1, jsonb_array_length(jsonb_path_query_array(r.render_meta, '$.steps[*].items[*]'))))
+		select r.sent_at, sum(greatest(1, jsonb_array_length(jsonb_path_query_array(r.render_meta,
+			'$.steps[*].items[*]'))))
 			over (order by r.sent_at desc, r.delivery_id desc) as slots
 		from (
 			select d.delivery_id, d.sent_at, d.render_meta from autopost.deliveries d

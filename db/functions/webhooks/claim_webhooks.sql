@@ -43,7 +43,8 @@ begin
 			limit greatest(0, autopost.calls_allowed(w, v_now))
 			for no key update of s skip locked) x
 		limit p_limit) f;
-	select array_agg(c.webhook_id) as webhook_ids, array_agg(c.event_at) as event_ats, array_agg(c.event_id) as event_ids,
+	select array_agg(c.webhook_id) as webhook_ids, array_agg(c.event_at) as event_ats,
+		array_agg(c.event_id) as event_ids,
 		array_agg(c.claim_token) as tokens, array_agg(c.body) as bodies
 	into v_taken
 	from autopost.take_calls(p_workspace_id, v_found.webhook_ids, v_found.event_ids, v_now) c;

@@ -32,7 +32,8 @@ begin
 		select e.delivery_id, e.meta ->> 'act_id' as act_id,
 			count(*) filter (where e.action = 'act_requested') as requests,
 			count(*) filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed')) as calls,
-			count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled', 'act_failed'))
+			count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled',
+				'act_failed'))
 				as calls_apart,
 			array_agg(e.action) filter (where e.action in ('act_done', 'act_failed', 'act_void')) as ends
 		from autopost.events e
@@ -94,11 +95,13 @@ begin
 	having count(*) > 1
 	union all
 	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind,
-		'what', case when o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at then 'after the removal'
+		'what', case when o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at
+			then 'after the removal'
 			else 'out of order' end,
 		'started_at', a.started_at, 'other', o.act_id, 'other_finished_at', o.finished_at)
 	from autopost.post_acts a
-	join autopost.post_acts o on o.workspace_id = p_workspace_id and o.delivery_id = a.delivery_id and o.act_id <> a.act_id
+	join autopost.post_acts o on o.workspace_id = p_workspace_id and o.delivery_id = a.delivery_id
+		and o.act_id <> a.act_id
 	where a.workspace_id = p_workspace_id and a.started_at is not null
 	and (o.kind = 'delete' and o.status = 'done' and a.started_at > o.finished_at
 		or a.kind <> 'delete' and (o.due_at, o.act_id) < (a.due_at, a.act_id)

@@ -69,7 +69,8 @@ begin
 	-- a clock that was put back orders nothing
 	where o.last_call_at < o.before and o.created_at >= o.created_before and o.last_call_at >= o.created_at
 	union all
-	select jsonb_build_object('what', 'a state was lost', 'chat_id', s.chat_id, 'log_id', s.id, 'before', s.state_before,
+	select jsonb_build_object('what', 'a state was lost', 'chat_id', s.chat_id, 'log_id', s.id, 'before',
+		s.state_before,
 		'left', s.left_state)
 	from (
 		select l.chat_id, l.id, l.ts, l.state_before, lag(l.state_after) over dialog as left_state,

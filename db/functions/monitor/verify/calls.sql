@@ -31,15 +31,18 @@ as $$
 --          that read the group just before the cooldown.
 begin
 	return query
-	select jsonb_build_object('channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt,
+	select jsonb_build_object('channel_id', e.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt',
+		e.attempt,
 		'scope', x.meta -> 'scope',
 		'since', x.ts, 'until', x.meta -> 'until')
 	from autopost.events x
 	join autopost.channels o on o.workspace_id = p_workspace_id and o.channel_id = x.channel_id
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = o.platform and c.rate_group = o.rate_group
+	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = o.platform
+		and c.rate_group = o.rate_group
 	left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = c.platform
 		and l.rate_group = c.rate_group
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
+		and e.action = 'send_attempt'
 	where x.workspace_id = p_workspace_id and x.action = 'cooldown'
 	and e.ts > x.ts + interval '1 second' and e.ts < (x.meta ->> 'until')::timestamptz
 	and case x.meta ->> 'scope' when 'channel' then c.channel_id = x.channel_id
@@ -98,11 +101,13 @@ begin
 		where e.workspace_id = p_workspace_id and e.action in ('channel_paused', 'channel_disabled')
 		order by e.channel_id, e.action, e.ts desc, e.id desc
 	)
-	select jsonb_build_object('channel_id', c.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt,
+	select jsonb_build_object('channel_id', c.channel_id, 'delivery_id', e.delivery_id, 'ts', e.ts, 'attempt',
+		e.attempt,
 		'shut_by', s.action, 'since', s.ts)
 	from shut s
 	join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = s.channel_id
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = s.channel_id and e.action = 'send_attempt'
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = s.channel_id
+		and e.action = 'send_attempt'
 		and e.ts > s.ts
 	where case s.action
 		when 'channel_paused' then e.ts < c.paused_until and c.paused_until = (s.meta ->> 'until')::timestamptz
@@ -112,7 +117,8 @@ begin
 		where o.workspace_id = p_workspace_id and o.channel_id = s.channel_id and o.action = 'channel_enabled'
 			and o.ts between s.ts and e.ts)
 	union all
-	select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'breaker_opened_at', l.breaker_opened_at,
+	select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'breaker_opened_at',
+		l.breaker_opened_at,
 		'probes', l.probes, 'calls', n.calls)
 	from autopost.platform_limits l
 	cross join lateral (
@@ -150,7 +156,8 @@ begin
 	where s.action = 'send_attempt' and s.ts < s.put_off_until
 	and s.attempt > s.put_off_attempt -- else the clock was put back between them, and their order is not known
 	union all
-	select jsonb_build_object('delivery_id', d.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'not_before', d.not_before,
+	select jsonb_build_object('delivery_id', d.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'not_before',
+		d.not_before,
 		'scheduled_for', d.scheduled_for)
 	from autopost.deliveries d
 	join autopost.events e on e.workspace_id = p_workspace_id and e.delivery_id = d.delivery_id
@@ -164,7 +171,8 @@ begin
 	select jsonb_build_object('delivery_id', e.delivery_id, 'ts', e.ts, 'attempt', e.attempt, 'send_at',
 		e.meta -> 'send_at', 'timezone', c.timezone, 'posting_window', c.posting_window)
 	from autopost.channels c
-	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id and e.action = 'send_attempt'
+	join autopost.events e on e.workspace_id = p_workspace_id and e.channel_id = c.channel_id
+		and e.action = 'send_attempt'
 		and e.ts > c.updated_at
 	cross join lateral (select greatest(e.ts, (e.meta ->> 'send_at')::timestamptz) as began_at) b
 	where c.workspace_id = p_workspace_id and c.window_mode = 'windowed'
@@ -199,7 +207,8 @@ begin
 		where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts = u.latest
 			and e.action = 'unknown_outcome' limit 1) l on true
 	where s.workspace_id = p_workspace_id and s.action = 'send_attempt' and s.delivery_id in (
-		select d.delivery_id from autopost.events d where d.workspace_id = p_workspace_id and d.action = 'unknown_outcome')
+		select d.delivery_id from autopost.events d where d.workspace_id = p_workspace_id
+			and d.action = 'unknown_outcome')
 	and case l.policy
 		when 'reconcile' then u.n > greatest(1, u.at_requeue + 1)
 		when 'hold' then not exists (
@@ -207,7 +216,8 @@ begin
 			where e.workspace_id = p_workspace_id and e.delivery_id = s.delivery_id and e.ts between u.latest and s.ts
 			and e.action in ('unknown_resolved', 'manual_requeue')) end
 	union all
-	select jsonb_build_object('what', 'not counted', 'delivery_id', d.delivery_id, 'unknown_outcomes', d.unknown_outcomes,
+	select jsonb_build_object('what', 'not counted', 'delivery_id', d.delivery_id, 'unknown_outcomes',
+		d.unknown_outcomes,
 		'events', coalesce(t.n, 0))
 	from autopost.deliveries d
 	left join (
@@ -217,7 +227,8 @@ begin
 	where d.workspace_id = p_workspace_id and d.created_at >= (select autopost.verify_kept_since(p_workspace_id))
 	and d.unknown_outcomes <> coalesce(t.n, 0)
 	union all
-	select jsonb_build_object('what', 'taken for a definite failure', 'delivery_id', x.delivery_id, 'ts', x.ts, 'attempt',
+	select jsonb_build_object('what', 'taken for a definite failure', 'delivery_id', x.delivery_id, 'ts', x.ts,
+		'attempt',
 		x.attempt)
 	from autopost.events x
 	join autopost.events s on s.workspace_id = p_workspace_id and s.delivery_id = x.delivery_id
@@ -240,7 +251,8 @@ as $$
 --          no run.
 begin
 	return query
-	select jsonb_build_object('what', 'sent without a call', 'delivery_id', d.delivery_id, 'attempt', d.attempt, 'sent_at',
+	select jsonb_build_object('what', 'sent without a call', 'delivery_id', d.delivery_id, 'attempt', d.attempt,
+		'sent_at',
 		d.sent_at)
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.status = 'sent' and d.ingest_run_id is not null
@@ -307,7 +319,8 @@ begin
 		select 1 from autopost.events u
 		where u.workspace_id = p_workspace_id and u.delivery_id = d.delivery_id and u.action = 'unknown_resolved')
 	union all
-	select jsonb_build_object('what', 'first comment', 'delivery_id', d.delivery_id, 'status', d.status, 'comment_failed',
+	select jsonb_build_object('what', 'first comment', 'delivery_id', d.delivery_id, 'status', d.status,
+		'comment_failed',
 		d.render_meta -> 'comment_failed')
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id and d.render_meta ? 'comment_failed'

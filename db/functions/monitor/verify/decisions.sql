@@ -30,7 +30,8 @@ begin
 			where a.workspace_id = p_workspace_id and a.subject = 'submission:' || m.submission_id
 				and a.decision = 'approve' and a.voided_at is null and a.digest = m.digest))
 	union all
-	select jsonb_build_object('what', 'another text than the approved one', 'submission_id', m.submission_id, 'delivery_id',
+	select jsonb_build_object('what', 'another text than the approved one', 'submission_id', m.submission_id,
+		'delivery_id',
 		d.delivery_id, 'text', d.rendered_text)
 	from moderated m
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.trace_id = m.trace_id

@@ -16,14 +16,16 @@ begin
 			and a.decision = 'approve' and a.voided_at is null and a.digest = j.digest
 			and j.digest = autopost.job_digest(j.payload_digest, j.artifacts))
 	union all
-	select jsonb_build_object('what', 'another id than that of its delivery', 'job_id', j.job_id, 'platform', j.platform,
+	select jsonb_build_object('what', 'another id than that of its delivery', 'job_id', j.job_id, 'platform',
+		j.platform,
 		'delivery_id', d.delivery_id)
 	from autopost.publish_jobs j
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
 	where j.workspace_id = p_workspace_id and j.status = 'published'
 	and (d.status <> 'sent' or d.provider_message_id is distinct from j.platform_post_id)
 	union all
-	select jsonb_build_object('what', 'sent, and the job waits', 'job_id', j.job_id, 'platform', j.platform, 'delivery_id',
+	select jsonb_build_object('what', 'sent, and the job waits', 'job_id', j.job_id, 'platform', j.platform,
+		'delivery_id',
 		d.delivery_id)
 	from autopost.publish_jobs j
 	join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = j.delivery_id
@@ -37,10 +39,12 @@ begin
 			and d.trace_id = s.trace_id
 		where s.workspace_id = p_workspace_id and s.kind = 'file'
 		and (d.status in ('queued', 'claimed', 'sending', 'retry', 'sent')
-			or d.status in ('failed_permanent', 'dead') and autopost.job_status_of(row(d.*)::autopost.deliveries) = 'unknown')
+			or d.status in ('failed_permanent', 'dead')
+				and autopost.job_status_of(row(d.*)::autopost.deliveries) = 'unknown')
 		group by s.source_ref having count(*) > 1) x
 	union all
-	select jsonb_build_object('what', 'a nonce counts twice', 'subject', a.subject, 'platform', a.platform, 'file_digest',
+	select jsonb_build_object('what', 'a nonce counts twice', 'subject', a.subject, 'platform', a.platform,
+		'file_digest',
 		a.file_digest)
 	from autopost.approvals a
 	where a.workspace_id = p_workspace_id and a.file_digest is not null

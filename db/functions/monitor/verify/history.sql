@@ -169,7 +169,8 @@ begin
 		select j.message_id, j.trace_id::text, 1 from autopost.fanout_jobs j
 		where j.workspace_id = p_workspace_id and j.status = 'running'
 	)
-	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt, 'granted_attempts',
+	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt,
+		'granted_attempts',
 		d.granted_attempts,
 		'told', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))
 	from autopost.deliveries d
@@ -228,7 +229,8 @@ begin
 	from logged t
 	where t.action = 'channel_paused' and (t.streak < 1 or (t.streak > 1 and t.streak <> t.before + 1))
 	union all
-	select jsonb_build_object('channel_id', c.channel_id, 'error_streak', c.error_streak, 'last_event', t.action, 'streak',
+	select jsonb_build_object('channel_id', c.channel_id, 'error_streak', c.error_streak, 'last_event', t.action,
+		'streak',
 		t.streak)
 	from autopost.channels c
 	left join logged t on t.channel_id = c.channel_id and t.from_end = 1

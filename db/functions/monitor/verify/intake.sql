@@ -39,7 +39,8 @@ begin
 		select e.message_id, e.meta ->> 'trace_id' as trace_id, e.meta as said from autopost.events e
 		where e.workspace_id = p_workspace_id and e.action = 'enqueue'
 		union all
-		select j.message_id, j.trace_id::text, autopost.fanout_counts(row(j.*)::autopost.fanout_jobs) from autopost.fanout_jobs j
+		select j.message_id, j.trace_id::text, autopost.fanout_counts(row(j.*)::autopost.fanout_jobs)
+			from autopost.fanout_jobs j
 		where j.workspace_id = p_workspace_id and j.status = 'running'
 	)
 	select jsonb_build_object('what', 'answered, but lost', 'run_id', r.run_id, 'item', i.value - 'deliveries')
@@ -81,7 +82,8 @@ begin
 		from autopost.events s
 		where s.workspace_id = p_workspace_id and s.action = 'dedup_suppressed' and s.delivery_id is null
 		group by s.message_id, s.meta ->> 'trace_id') x on x.message_id = e.message_id and x.trace_id = e.trace_id
-	where (e.said ->> 'enqueued')::int + (e.said ->> 'invalid')::int not between coalesce(d.passed, 0) and coalesce(d.n, 0)
+	where (e.said ->> 'enqueued')::int + (e.said ->> 'invalid')::int not between coalesce(d.passed, 0)
+		and coalesce(d.n, 0)
 	or (e.said ->> 'deduped')::int <> coalesce(x.n, 0)
 	union all
 	select jsonb_build_object('what', 'dropped, but no repeat', 'message_id', e.message_id, 'channel_id', e.channel_id,

@@ -9,7 +9,8 @@ as $$
 --          that it binds.
 begin
 	return query
-	select jsonb_build_object('table', 'deliveries', 'delivery_id', d.delivery_id, 'message_id', d.message_id, 'channel_id',
+	select jsonb_build_object('table', 'deliveries', 'delivery_id', d.delivery_id, 'message_id', d.message_id,
+		'channel_id',
 		d.channel_id)
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id
@@ -18,7 +19,8 @@ begin
 		or not exists (select 1 from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.channel_id = d.channel_id))
 	union all
-	select jsonb_build_object('table', 'events', 'id', e.id, 'action', e.action, 'delivery_id', e.delivery_id, 'message_id',
+	select jsonb_build_object('table', 'events', 'id', e.id, 'action', e.action, 'delivery_id', e.delivery_id,
+		'message_id',
 		e.message_id, 'channel_id', e.channel_id)
 	from autopost.events e
 	left join autopost.deliveries d on d.workspace_id = p_workspace_id and d.delivery_id = e.delivery_id

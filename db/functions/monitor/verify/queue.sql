@@ -44,7 +44,8 @@ begin
 	return query
 	select x.work, x.since
 	from (
-		select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id, 'due_at',
+		select jsonb_build_object('what', 'call without progress', 'webhook_id', w.webhook_id, 'event_id', s.event_id,
+			'due_at',
 			s.due_at), greatest(s.due_at, w.next_send_at), p_for, w.workspace_id
 		from autopost.result_webhooks w
 		cross join lateral (
@@ -53,7 +54,8 @@ begin
 			order by s.due_at limit 1) s
 		where w.workspace_id = p_workspace_id and w.enabled
 		union all
-		select jsonb_build_object('what', 'source without progress', 'source_id', c.source_id, 'next_poll_at', c.next_poll_at),
+		select jsonb_build_object('what', 'source without progress', 'source_id', c.source_id, 'next_poll_at',
+			c.next_poll_at),
 			c.next_poll_at, p_for * 10, c.workspace_id
 		from autopost.pull_cursors c
 		join autopost.pull_sources s on s.workspace_id = p_workspace_id and s.source_id = c.source_id and s.enabled
@@ -69,13 +71,16 @@ begin
 		from autopost.recurrences r
 		where r.workspace_id = p_workspace_id and r.enabled
 		union all
-		select jsonb_build_object('what', 'message to the bot without progress', 'chat_id', i.chat_id, 'next_at', i.next_at),
+		select jsonb_build_object('what', 'message to the bot without progress', 'chat_id', i.chat_id, 'next_at',
+			i.next_at),
 			i.next_at, p_for, i.workspace_id
 		from autopost.bot_inbox i
 		where i.workspace_id = p_workspace_id and i.status = 'received' and i.tries < 5
 		union all
-		select jsonb_build_object('what', 'message of the bot without progress', 'reply_id', o.reply_id, 'next_at', o.next_at),
-			greatest(o.next_at, l.cooldown_until, l.quota_until, l.next_allowed_at, l.probe_at), p_for * 10, o.workspace_id
+		select jsonb_build_object('what', 'message of the bot without progress', 'reply_id', o.reply_id, 'next_at',
+			o.next_at),
+			greatest(o.next_at, l.cooldown_until, l.quota_until, l.next_allowed_at, l.probe_at), p_for * 10,
+				o.workspace_id
 		from autopost.bot_outbox o
 		left join autopost.platform_limits l on l.workspace_id = p_workspace_id and l.platform = o.provider
 			and l.rate_group = autopost.bot_rate_group(p_workspace_id, o.provider, o.auth_ref)
@@ -101,7 +106,8 @@ declare
 	v_seen_at timestamptz := (select max(r.seen_at) from autopost.dispatch_runs r); -- the last heartbeat
 begin
 	return query
-	select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at', g.ready_at)
+	select jsonb_build_object('what', 'shut gate', 'channel_id', c.channel_id, 'due_at', f.due_at, 'ready_at',
+		g.ready_at)
 	from autopost.channels c
 	join autopost.workspaces w on w.workspace_id = p_workspace_id and w.status = 'active'
 	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
@@ -112,7 +118,8 @@ begin
 	cross join lateral (select autopost.now_ts() as at) n
 	where c.workspace_id = p_workspace_id
 	and c.enabled and g.inflight < c.max_parallel
-	and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until, c.credential_until) <= n.at - autopost.verify_patience()
+	and f.due_at is not null and greatest(f.due_at, c.paused_until, c.cooldown_until,
+		c.credential_until) <= n.at - autopost.verify_patience()
 	and g.ready_at > autopost.opens_at(c.window_mode, c.timezone, c.posting_window,
 		greatest(n.at, case when c.effective_rps > 0 then c.next_allowed_at end))
 	and g.ready_at > coalesce(autopost.channel_quota_until(p_workspace_id, c.channel_id, 1, n.at), '-infinity')
@@ -153,10 +160,12 @@ as $$
 --          calls that made a post or may have: one, and the others of a series as recorded.
 begin
 	return query
-	select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps', c.effective_rps)
+	select jsonb_build_object('channel_id', c.channel_id, 'next_allowed_at', c.next_allowed_at, 'rate_rps',
+		c.effective_rps)
 	from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.effective_rps > 0
-	and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.effective_rps, 11) * c.max_parallel
+	and c.next_allowed_at > autopost.now_ts() + interval '1 hour' + autopost.slot_step(c.effective_rps,
+		11) * c.max_parallel
 	union all
 	select jsonb_build_object('platform', l.platform, 'rate_group', l.rate_group, 'next_allowed_at', l.next_allowed_at,
 		'rate_rps', l.rate_rps)

@@ -20,7 +20,8 @@ begin
 	return query
 	with policies as materialized (
 		select r.platform, r.max_attempts from autopost.policies_of(p_workspace_id) r where r.costs_attempt)
-	select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts', d.granted_attempts,
+	select jsonb_build_object('delivery_id', d.delivery_id, 'attempt', d.attempt, 'granted_attempts',
+		d.granted_attempts,
 		'max_attempts', m.most)
 	from autopost.channels c
 	cross join lateral (
@@ -53,7 +54,8 @@ language plpgsql stable
 as $$
 begin
 	return query
-	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'sent_at', d.sent_at, 'provider_message_id',
+	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'sent_at', d.sent_at,
+		'provider_message_id',
 		d.provider_message_id)
 	from autopost.deliveries d
 	where d.workspace_id = p_workspace_id
