@@ -47,7 +47,7 @@ func TestConversationsOfTheBotAreRead(t *testing.T) {
 	talk := p.get(s.ids["talk"]).body
 	require.Contains(t, talk, "How long?")
 	require.Contains(t, talk, "no rule matched")
-	require.Contains(t, p.get("/bot/unmatched").body, "do you sell how long?")
+	require.Contains(t, p.get("/bot/unmatched").body, "Do you sell How long?")
 	require.NotContains(t, s.member("operator").get(s.ids["talk"]+"&ask=forget").body, "Erase")
 	s.Exec(`update autopost.sessions set confirmed_at = confirmed_at - interval '1 hour'`)
 	at := "/bot/chats/max/4711/forget"
