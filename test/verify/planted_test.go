@@ -152,7 +152,7 @@ var inHistory = []planted{
 		(select d.message_id from autopost.deliveries d where d.channel_id = 'crash')`)},
 	{invariant: "I24", bug: "an attempt is granted and nobody says so", plant: edit(`update autopost.deliveries set granted_attempts = granted_attempts + 1 where channel_id = 'plain'`)},
 	{invariant: "I24", bug: "a commit forgets its event", plant: func(h *fixture) {
-		h.breaks("commit_together", "from done d\n\t), freed", "from done d where false\n\t), freed")
+		h.breaks("commit_together", "= p_workspace_id\n\t), freed", "= p_workspace_id where false\n\t), freed")
 		h.deliver("plain", "quietly")
 	}, also: []string{"I1"}, because: "the events end at the call"},
 	{invariant: "I25", bug: "an event has the next attempt", plant: edit(`update autopost.events e set attempt = attempt + 1
