@@ -69,7 +69,6 @@ var (
 	triggerName      = regexp.MustCompile(`\btg_(?:table_name|relid|name)\b`)
 	doUpdate         = regexp.MustCompile(`\bdo update\s+set\b`)
 	changeOf         = regexp.MustCompile(`\b(?:update|delete from)\s+autopost\.\w+\s+(?:as\s+)?(\w+)`)
-	insertInto       = regexp.MustCompile(`\binsert into\s+autopost\.(\w+)\b`)
 	forbidden        = regexp.MustCompile(`\bctid\b|\bmerge into\b|\bcreate temp(?:orary)? table\b`)
 	suppressed       = regexp.MustCompile(`\brow_count\b|\bfound\b`)
 	rowArray         = regexp.MustCompile(`\bv_\w+ autopost\.\w+\[\]`)
@@ -452,9 +451,10 @@ func (l *clusterLint) oneChange(f lintedFunction, s clause, own string, start in
 		if part[m[0]-1] == ')' {
 			depth := 0
 			for from = m[0] - 1; from > 0; from-- {
-				if part[from] == ')' {
+				switch part[from] {
+				case ')':
 					depth++
-				} else if part[from] == '(' {
+				case '(':
 					depth--
 				}
 				if depth == 0 {

@@ -375,8 +375,8 @@ func (d *server) importBotRules(ctx context.Context, in *importBotInput) (rest.R
 // refusedRule returns the problem of a refused list of rules, with the place of the fault; nil if it was not refused.
 func refusedRule(answer json.RawMessage) *problem.Problem {
 	var a ConfigAnswer
-	if json.Unmarshal(answer, &a) != nil || a.Reason != "invalid" {
-		return nil
+	if err := json.Unmarshal(answer, &a); err != nil || a.Reason != "invalid" {
+		return nil //nolint:nilerr // an answer of another shape is not a refusal
 	}
 	for n, e := range a.Errors {
 		a.Errors[n].Field = fmt.Sprintf("body.rules.%d.%s", a.Item, e.Field)

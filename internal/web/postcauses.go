@@ -150,14 +150,14 @@ func (d *postData) reason(r postRow) string {
 // the address is a block of its own.
 func (v *view) readCauses(d *postData) error {
 	rows := d.rows(false)
-	kin, first := map[string][]string{}, []string{}
-	var rest []string
+	seen := map[string]bool{}
+	var first, rest []string
 	for _, r := range rows {
 		if r.Status == "deduped" {
 			continue
 		}
-		key := d.alike(r)
-		if kin[key] = append(kin[key], r.DeliveryID); len(kin[key]) == 1 {
+		if key := d.alike(r); !seen[key] {
+			seen[key] = true
 			first = append(first, r.DeliveryID)
 		} else {
 			rest = append(rest, r.DeliveryID)
@@ -173,12 +173,12 @@ func (v *view) readCauses(d *postData) error {
 			return err
 		}
 	}
-	d.group(kin)
+	d.group()
 	return nil
 }
 
-// group makes the blocks. kin are the deliveries with equal visible reasons.
-func (d *postData) group(kin map[string][]string) {
+// group makes the blocks.
+func (d *postData) group() {
 	at := map[string]int{}
 	explained := map[string]string{} // the cause of deliveries with equal visible reasons
 	rows := d.rows(false)

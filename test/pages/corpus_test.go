@@ -254,11 +254,6 @@ func (c *crawl) submit(f filling, value string) {
 	c.judge(f.action, got)
 }
 
-// fields returns the columns that a condition of public.poisoned chooses.
-func (s *site) fields(where string) []string {
-	return pgtest.Column[string](s.DB, `select field from public.poisoned where `+where+` order by field`)
-}
-
 // poison fills all fields with hostile values and returns a person who crawls the pages.
 func (s *site) poison() *crawl {
 	s.t.Helper()
