@@ -16,7 +16,7 @@ import (
 // recovered, cooldowns and rates are kept, and no post waits for a day.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
-	const channels, posts, rate = 8, 30, 4
+	const channels, posts, rate = 8, 60, 4
 	h := harness.New(t)
 	station(h, channels, harness.Channel{Rate: rate, Parallel: 2})
 	h.Exec(`create table public.clock_error (by interval not null)`)
