@@ -106,8 +106,9 @@ func TestLostAnswersOnXAreLookedUp(t *testing.T) {
 	h.Exec(`update autopost.platforms set settle_seconds = $1 where platform = 'x'`, int(settled.Seconds()))
 	h.Fault(sim.Fault{Platform: harness.X, Method: "POST /2/tweets", To: taken, Effect: sim.EffectAcceptThenDrop})
 	h.Fault(sim.Fault{Platform: harness.X, Method: "POST /2/tweets", From: taken + 1, To: taken + lost, Effect: sim.EffectReset})
-	// All posts are stored before the first call, because the faults count calls: a resend that comes before the last
-	// first call takes the fault of that call.
+	// All posts are stored before the first call, and all first calls run at once, because the faults count calls: a
+	// resend that comes before the last first call takes the fault of that call.
+	h.Exec(`update autopost.channels set max_parallel = $1`, taken+lost)
 	d := h.ServeOnly("ingest,web")
 	for n := range taken + lost {
 		h.Push(d, "secret-cms", harness.Post("text", fmt.Sprintf("Post %d of example.org & co: https://example.org/%d?a=b", n, n)))
