@@ -2214,7 +2214,7 @@ CREATE FUNCTION autopost.armed_parts(p_capacity jsonb, p_by timestamp with time 
 --          caller may act for, and when a claim may find a delivery. Groups without capacity do not
 --          count. A group with reserved slots is due after half of that time, so that a claim takes
 --          many deliveries. A key is returned again for groups of another page. p_by: only some that are
---          ready then, or none if there is none.
+--          ready then, or no row.
 --          It reads channel_gates_armed in pages: the first gates after the last group of the page before.
 --          So a group with very many gates costs one page. The planner overestimates row security and
 --          would read and sort all gates, hence the two settings.
@@ -44938,7 +44938,7 @@ begin
 	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt,
 		'granted_attempts',
 		d.granted_attempts,
-		'told', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))
+		'recorded', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))
 	from autopost.deliveries d
 	left join logged t on t.delivery_id = d.delivery_id
 	left join posts p on p.message_id = d.message_id and p.trace_id = d.trace_id::text
@@ -45593,7 +45593,7 @@ begin
 		group by e.delivery_id, e.meta ->> 'act_id'
 	)
 	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status,
-		'attempt', a.attempt, 'told', to_jsonb(t) - 'act_id' - 'delivery_id')
+		'attempt', a.attempt, 'recorded', to_jsonb(t) - 'act_id' - 'delivery_id')
 	from autopost.post_acts a
 	left join logged t on t.act_id = a.act_id::text
 	where a.workspace_id = p_workspace_id and a.created_at >= (select autopost.verify_kept_since(p_workspace_id))

@@ -363,7 +363,9 @@ func (d *server) importBotRules(ctx context.Context, in *importBotInput) (rest.R
 	var refused *problem.Problem
 	reply, err := d.Do(ctx, in.AuditedWrite, rest.Change{DryRun: in.DryRun, Reason: in.Body.Reason}, func(ctx context.Context, a rest.OperatorAction) (rest.Written, error) {
 		written, err := d.db.ApplyConfig(ctx, a, items)
-		refused = refusedRule(written.Answer)
+		if err == nil && len(written.Answer) > 0 {
+			refused, err = refusedRule(written.Answer)
+		}
 		return written, err
 	})
 	if refused != nil {
@@ -373,15 +375,15 @@ func (d *server) importBotRules(ctx context.Context, in *importBotInput) (rest.R
 }
 
 // refusedRule returns the problem of a refused list of rules, with the place of the fault; nil if it was not refused.
-func refusedRule(answer json.RawMessage) *problem.Problem {
+func refusedRule(answer json.RawMessage) (*problem.Problem, error) {
 	var a ConfigAnswer
 	if err := json.Unmarshal(answer, &a); err != nil || a.Reason != "invalid" {
-		return nil //nolint:nilerr // an answer of another shape is not a refusal
+		return nil, err
 	}
 	for n, e := range a.Errors {
 		a.Errors[n].Field = fmt.Sprintf("body.rules.%d.%s", a.Item, e.Field)
 	}
-	return problem.WrongRequest.Says("Nothing was changed: see errors.").With(a.Errors...)
+	return problem.WrongRequest.Says("Nothing was changed: see errors.").With(a.Errors...), nil
 }
 
 // BotRuleList returns the rules of a configuration as a list, with their ids.

@@ -263,10 +263,10 @@ func (w *Worker) claim(ctx context.Context, workspace string, limit int) ([]Repl
 func (w *Worker) start(ctx, calling context.Context, claimed []Reply) {
 	for _, reply := range claimed {
 		w.share.Take(1, reply.WorkspaceID)
-		w.claims.hold(reply)
+		w.claims.held.Hold(reply.WorkspaceID, reply.ClaimToken)
 		w.calls.Go(worker.Task(ctx, func() {
 			defer func() {
-				w.claims.drop(reply)
+				w.claims.held.Drop(reply.WorkspaceID, reply.ClaimToken)
 				w.share.Release(1, reply.WorkspaceID)
 				worker.Wake(w.freed)
 			}()

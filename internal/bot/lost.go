@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
 	"time"
 
 	"autopost/internal/worker"
@@ -21,9 +18,8 @@ const lostFor = time.Minute
 // its messages would wait for their lease: the run that holds them is alive and does not know them. A claim and the
 // request for lost ones run in the same loop, so no claim is running meanwhile.
 type claims struct {
-	mu sync.Mutex
-	// held are the tokens of the messages in flight, by workspace. A token is held until after its commit.
-	held map[string]map[string]bool
+	// held are the tokens of the messages in flight. A token is held until after its commit.
+	held worker.Tokens
 	// lost has the workspaces to search. Only the loop of polls uses it.
 	lost map[string]search
 }
@@ -32,31 +28,7 @@ type claims struct {
 type search struct{ until, next time.Time }
 
 func newClaims() *claims {
-	return &claims{held: map[string]map[string]bool{}, lost: map[string]search{}}
-}
-
-func (c *claims) hold(r Reply) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.held[r.WorkspaceID] == nil {
-		c.held[r.WorkspaceID] = map[string]bool{}
-	}
-	c.held[r.WorkspaceID][r.ClaimToken] = true
-}
-
-func (c *claims) drop(r Reply) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.held[r.WorkspaceID], r.ClaimToken)
-	if len(c.held[r.WorkspaceID]) == 0 {
-		delete(c.held, r.WorkspaceID)
-	}
-}
-
-func (c *claims) known(workspace string) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Collect(maps.Keys(c.held[workspace]))
+	return &claims{lost: map[string]search{}}
 }
 
 // miss starts a search after a claim without an answer, or extends it.
@@ -74,7 +46,7 @@ func (w *Worker) releaseLost(ctx context.Context) (next time.Duration, err error
 		}
 		query, cancel := context.WithTimeout(ctx, queryTimeout)
 		asked := time.Now()
-		released, failure := w.cfg.Store.BotReleaseLost(query, workspace, w.cfg.RunID, w.claims.known(workspace))
+		released, failure := w.cfg.Store.BotReleaseLost(query, workspace, w.cfg.RunID, w.claims.held.Known(workspace))
 		cancel()
 		switch {
 		case failure != nil && !errors.Is(failure, worker.ErrRefused):

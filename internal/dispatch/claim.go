@@ -162,10 +162,10 @@ func (d *Dispatcher) startDelivery(p phases, claimed Claimed, asked instant) {
 		a.begun = &started{*claimed.Start, asked}
 	}
 	d.inFlight.add(delivery)
-	d.lostClaims.hold(delivery)
+	d.lostClaims.held.Hold(delivery.WorkspaceID, delivery.ClaimToken)
 	d.undecided.Add(1)
 	d.deliveries.Go(worker.Task(p.run, func() {
-		defer d.lostClaims.drop(delivery)
+		defer d.lostClaims.held.Drop(delivery.WorkspaceID, delivery.ClaimToken)
 		d.deliver(p, a)
 	}))
 }

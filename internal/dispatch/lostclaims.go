@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -31,10 +30,11 @@ type lostClaims struct {
 	// interval is the time between two requests for the same workspace.
 	interval time.Duration
 
+	// held are the tokens of the deliveries in flight.
+	held worker.Tokens
+
 	mu       sync.Mutex
 	searches map[string]search
-	// held are the tokens of the deliveries in flight, by workspace.
-	held map[string]map[string]bool
 }
 
 // search covers one workspace. It ends with the answer to a request made after until.
@@ -46,32 +46,8 @@ type search struct {
 
 func newLostClaims(interval time.Duration) *lostClaims {
 	return &lostClaims{
-		missed: make(chan struct{}, 1), interval: interval, searches: map[string]search{}, held: map[string]map[string]bool{},
+		missed: make(chan struct{}, 1), interval: interval, searches: map[string]search{},
 	}
-}
-
-func (l *lostClaims) hold(d autopost.Delivery) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held[d.WorkspaceID] == nil {
-		l.held[d.WorkspaceID] = map[string]bool{}
-	}
-	l.held[d.WorkspaceID][d.ClaimToken] = true
-}
-
-func (l *lostClaims) drop(d autopost.Delivery) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.held[d.WorkspaceID], d.ClaimToken)
-	if len(l.held[d.WorkspaceID]) == 0 {
-		delete(l.held, d.WorkspaceID)
-	}
-}
-
-func (l *lostClaims) known(workspace string) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.held[workspace]))
 }
 
 // miss starts a search, or extends it.
@@ -129,7 +105,7 @@ func (d *Dispatcher) releaseLost(ctx context.Context, workspace string) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	asked := time.Now()
-	n, started, err := d.deps.Store.ReleaseLost(ctx, workspace, d.cfg.RunID, d.lostClaims.known(workspace))
+	n, started, err := d.deps.Store.ReleaseLost(ctx, workspace, d.cfg.RunID, d.lostClaims.held.Known(workspace))
 	if err == nil {
 		var ended int
 		ended, err = d.endLost(ctx, workspace, started)
@@ -150,7 +126,7 @@ func (d *Dispatcher) releaseLost(ctx context.Context, workspace string) error {
 // endLost commits lost claims whose calls are recorded as started: they were not made. A claim that ended meanwhile
 // has its outcome already.
 func (d *Dispatcher) endLost(ctx context.Context, workspace string, started []Claim) (ended int, err error) {
-	known := d.lostClaims.known(workspace)
+	known := d.lostClaims.held.Known(workspace)
 	var results []ClaimResult
 	for _, c := range started {
 		if !slices.Contains(known, c.ClaimToken) {

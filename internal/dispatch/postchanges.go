@@ -54,7 +54,7 @@ func (d *Dispatcher) applyChanges(p phases, workspace string) {
 				ask:      func(ctx context.Context) (started, error) { return d.startChange(ctx, change) },
 			}
 			running.Go(worker.Task(p.run, func() {
-				defer d.lostClaims.drop(change.Delivery)
+				defer d.lostClaims.held.Drop(change.WorkspaceID, change.ClaimToken)
 				d.applyChange(p, a, change)
 			}))
 		}
@@ -75,7 +75,7 @@ func (d *Dispatcher) claimChanges(p phases, workspace string) ([]autopost.PostCh
 		d.lostClaims.miss(workspace)
 	}
 	for _, change := range changes {
-		d.lostClaims.hold(change.Delivery)
+		d.lostClaims.held.Hold(change.WorkspaceID, change.ClaimToken)
 	}
 	return changes, err
 }

@@ -19,6 +19,7 @@ import (
 	"autopost/internal/sim/maxmessenger"
 	"autopost/internal/sim/telegram"
 	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/wait"
 	"autopost/test/harness"
 )
 
@@ -119,7 +120,7 @@ func ask(t *testing.T, h *harness.Harness, url *atomic.Pointer[string], n int) {
 				return
 			}
 			request.Header.Set(header, "secret-"+platform)
-			if response, err := http.DefaultClient.Do(request); err == nil {
+			if response, err := (&http.Client{Timeout: wait.Bound}).Do(request); err == nil {
 				_ = response.Body.Close()
 				if response.StatusCode == http.StatusOK {
 					acknowledged++

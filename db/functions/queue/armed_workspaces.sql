@@ -79,7 +79,7 @@ as $$
 --          caller may act for, and when a claim may find a delivery. Groups without capacity do not
 --          count. A group with reserved slots is due after half of that time, so that a claim takes
 --          many deliveries. A key is returned again for groups of another page. p_by: only some that are
---          ready then, or none if there is none.
+--          ready then, or no row.
 --          It reads channel_gates_armed in pages: the first gates after the last group of the page before.
 --          So a group with very many gates costs one page. The planner overestimates row security and
 --          would read and sort all gates, hence the two settings.

@@ -19,6 +19,7 @@ import (
 	"autopost/internal/sim/maxmessenger"
 	"autopost/internal/sim/telegram"
 	"autopost/internal/testing/pgtest"
+	"autopost/internal/testing/wait"
 	"autopost/test/harness"
 	"autopost/test/netfault"
 )
@@ -96,7 +97,7 @@ func say(t testing.TB, d *harness.Daemon, body string) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.URL+"/hooks/max", strings.NewReader(body))
 	require.NoError(t, err)
 	request.Header.Set("X-Max-Bot-Api-Secret", "secret-bot")
-	response, err := http.DefaultClient.Do(request)
+	response, err := (&http.Client{Timeout: wait.Bound}).Do(request)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusOK, response.StatusCode, "an update is taken")

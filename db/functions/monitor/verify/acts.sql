@@ -42,7 +42,7 @@ begin
 		group by e.delivery_id, e.meta ->> 'act_id'
 	)
 	select jsonb_build_object('act_id', a.act_id, 'delivery_id', a.delivery_id, 'kind', a.kind, 'status', a.status,
-		'attempt', a.attempt, 'told', to_jsonb(t) - 'act_id' - 'delivery_id')
+		'attempt', a.attempt, 'recorded', to_jsonb(t) - 'act_id' - 'delivery_id')
 	from autopost.post_acts a
 	left join logged t on t.act_id = a.act_id::text
 	where a.workspace_id = p_workspace_id and a.created_at >= (select autopost.verify_kept_since(p_workspace_id))

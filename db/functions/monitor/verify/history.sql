@@ -172,7 +172,7 @@ begin
 	select jsonb_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempt', d.attempt,
 		'granted_attempts',
 		d.granted_attempts,
-		'told', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))
+		'recorded', to_jsonb(t) - 'delivery_id', 'enqueue_events', coalesce(p.n, 0))
 	from autopost.deliveries d
 	left join logged t on t.delivery_id = d.delivery_id
 	left join posts p on p.message_id = d.message_id and p.trace_id = d.trace_id::text
