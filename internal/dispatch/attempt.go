@@ -76,27 +76,28 @@ func (a *attempt) untilSlot() time.Duration {
 	return min(time.Until(*a.SendAt)-startLead, slotHorizon)
 }
 
-// deliver takes a claimed delivery to its commit, or marks it for release.
-func (d *Dispatcher) deliver(p phases, a *attempt) {
+// deliver takes a claimed delivery to its commit, or marks it for release. It returns false if a call was possibly made
+// and the database did not record its outcome.
+func (d *Dispatcher) deliver(p phases, a *attempt) (recorded bool) {
 	defer d.inFlight.remove(a.Delivery)
 	defer a.decided()
 	defer d.deps.Recorder.InFlight()()
 	if a.adapter == nil {
-		d.commit(p, a, result{outcome: autopost.Failed(noAdapter(a.Platform))})
-		return
+		return d.commit(p, a, result{outcome: autopost.Failed(noAdapter(a.Platform))})
 	}
 	if !worker.Sleep(p.run, a.untilSlot()) && a.begun == nil {
 		d.unstarted.add(a)
-		return
+		return true
 	}
 	res, end := d.attempt(p, a)
 	switch end {
 	case ended:
-		d.commit(p, a, res)
+		return d.commit(p, a, res)
 	case abandoned:
 		d.unstarted.add(a)
 	case refused:
 	}
+	return true
 }
 
 // attempt makes the call if the database allows its start.

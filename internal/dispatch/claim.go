@@ -165,8 +165,11 @@ func (d *Dispatcher) startDelivery(p phases, claimed Claimed, asked instant) {
 	d.lostClaims.held.Hold(delivery.WorkspaceID, delivery.ClaimToken)
 	d.undecided.Add(1)
 	d.deliveries.Go(worker.Task(p.run, func() {
-		defer d.lostClaims.held.Drop(delivery.WorkspaceID, delivery.ClaimToken)
-		d.deliver(p, a)
+		// Without a recorded outcome, after a panic too, the token stays held: the search for lost claims must not
+		// report this call as not made. Its lease ends with an unknown outcome.
+		if d.deliver(p, a) {
+			d.lostClaims.held.Drop(delivery.WorkspaceID, delivery.ClaimToken)
+		}
 	}))
 }
 

@@ -106,3 +106,31 @@ func TestLostStartsAreCommittedAsNotCalled(t *testing.T) {
 		require.True(t, o.OK)
 	})
 }
+
+// A call was made, and the database did not record its outcome until the lease ended. It is not reported as not made.
+func TestACallWithoutRecordedOutcomeIsNotReportedAsNotCalled(t *testing.T) {
+	bubble(t, func(t *testing.T, w *fakes) {
+		defer w.start(dispatch.Config{Lease: 10 * time.Second, AdapterTimeout: 5 * time.Second})()
+		down := true
+		w.onCommit = func(string) (dispatch.Commit, error) {
+			if down {
+				return dispatch.Commit{}, errGone
+			}
+			return dispatch.Commit{Applied: true, Status: "sent"}, nil
+		}
+		w.put("acme", 1)
+		w.wake <- struct{}{}
+		after(20 * time.Second)
+		w.sentOnce("acme", 1)
+		down = false
+		w.look(func() { w.lostStarts = []dispatch.Claim{{DeliveryID: "acme-0", ClaimToken: "token-acme-0"}} })
+		w.loseAnAnswer()
+		w.put("acme", 1)
+		w.wake <- struct{}{}
+		after(time.Minute)
+		w.sentOnce("acme", 2)
+		require.NotEmpty(t, w.when("find acme"))
+		_, ok := w.outcome("acme-0")
+		require.False(t, ok, "its lease ends with an unknown outcome")
+	})
+}

@@ -14,8 +14,8 @@ import (
 )
 
 // commit repeats the request until the lease ends: an accepted post whose commit is lost would be sent again. A
-// stale answer is final, because another claim owns the delivery.
-func (d *Dispatcher) commit(p phases, a *attempt, res result) {
+// stale answer is final, because another claim owns the delivery. It returns false if there was no answer.
+func (d *Dispatcher) commit(p phases, a *attempt, res result) bool {
 	var answer Commit
 	stalled := false
 	err := d.retryUntil(p.commit, a.leaseEnd, func() (err error) {
@@ -35,6 +35,7 @@ func (d *Dispatcher) commit(p phases, a *attempt, res result) {
 	a.record.Ended(a.Delivery, res.outcome, answer.Status, answer.Applied, err)
 	d.deps.Recorder.Attempted(&a.record)
 	d.logAttempt(a, res, answer, err)
+	return err == nil
 }
 
 // keepRaw stores the raw payload that the commit has named. The commit does not wait for it.

@@ -24,6 +24,7 @@ const lostFor = time.Minute
 // its commit, and the database is asked only while the workspace has no running claim. If the request itself is
 // late and releases a delivery by mistake, that delivery has a new claim, and start_call refuses the old one. A
 // started one is not released: the daemon ends it when the answer arrives and it still does not know its token.
+// If the outcome of a call is never recorded, its token stays held until the process ends.
 type lostClaims struct {
 	// missed holds one hint that a workspace was added.
 	missed chan struct{}

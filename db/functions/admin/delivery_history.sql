@@ -83,14 +83,16 @@ $$;
 create or replace function autopost.delivery_history(p_workspace_id text, p_delivery autopost.deliveries) returns jsonb
 language plpgsql stable
 as $$
--- Purpose: the newest 1,000 events of a delivery in order, with the enqueue of its run.
+-- Purpose: the newest 1,000 events of a delivery in order, with the enqueue of its run. Events of one instant
+--          start with those of the run: ids of one millisecond have no order.
 -- Reads:   events.
 begin
 	return (
 		select coalesce(
 			jsonb_agg(jsonb_strip_nulls(jsonb_build_object('ts', x.e -> 'ts', 'action', x.e -> 'action', 'attempt',
 			x.e -> 'attempt', 'result', x.e -> 'result',
-			'sentence', x.sentence, 'error', x.e -> 'error')) order by x.ts, x.id), '[]')
+			'sentence', x.sentence, 'error', x.e -> 'error'))
+			order by x.ts, x.e -> 'delivery_id' <> 'null', x.id), '[]')
 		from (
 			select to_jsonb(e) as e, e.ts, e.id, autopost.event_text(row(e.*)::autopost.events) as sentence
 			from autopost.events e

@@ -230,7 +230,7 @@ var plants = []plant{
 	{
 		bug: "claims in flight are taken for lost",
 		edits: []edit{{
-			"internal/dispatch/lostclaims.go", "d.cfg.RunID, d.lostClaims.known(workspace))", "d.cfg.RunID, nil)",
+			"internal/dispatch/lostclaims.go", "d.cfg.RunID, d.lostClaims.held.Known(workspace))", "d.cfg.RunID, nil)",
 		}},
 		scenario: "answer of a claim that is lost", caught: "claims in flight are not released",
 	},

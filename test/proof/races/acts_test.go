@@ -248,7 +248,7 @@ var acts = []act{
 	{"put_avatar", "", `select autopost.put_avatar('w', 'a1', '{"name": "Nyx"}', {by}, false)`, false},
 	{"put_event_type", "", `select autopost.put_event_type('w', 'offer', '{"enabled": false}', {by}, false)`, false},
 	{"backfill_x_posts", "", `select autopost.backfill_x_posts('w', 'in', jsonb_build_array(jsonb_build_object('event', 'offer', 'payload', '{"title": "fresh"}'::jsonb,
-		'posted_at', autopost.utc(clock_timestamp()), 'tweet_id', '1')), {by}, false)`, false},
+		'posted_at', clock_timestamp() - interval '1 hour', 'tweet_id', '1')), {by}, false)`, false},
 	{"edit_submission", "", `select autopost.edit_submission('w', {fetching}, '{"text": "edited"}', {by}, false)`, false},
 	{"expire_submissions", "", `select autopost.expire_submissions('w')`, true},
 	{"retry_submission", "", `select autopost.retry_submission('w', {fetching}, {by}, false)`, false},
