@@ -8515,7 +8515,7 @@ $$;
 -- Name: claim_from_group(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
+CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_inflight integer[], OUT o_posts text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 -- Purpose: picks and locks up to p_limit due deliveries of one rate group. It locks the group, then
@@ -8527,10 +8527,11 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 --          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
 --          with a limit, because a plain join may read all channels of a workspace for each row.
 -- Returns: o_ids; o_places, the index in o_visited of the channel of each; o_slots, the slot of each or
---          null; o_visited, the channels of all visited gates; o_taken, the rows picked from each; o_next, the next
---          slot of a limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which
---          the caller spends after the claim; o_denied, the posts of the first row that the group's
---          quota denies; o_unpaid, the channels with no money for their next row.
+--          null; o_visited, the channels of all visited gates; o_inflight, o_posts, the count in flight
+--          and the newest post of each; o_taken, the rows picked from each; o_next, the next slot of a
+--          limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
+--          spends after the claim; o_denied, the posts of the first row that the group's quota denies;
+--          o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
 -- Writes:  platform_limits, channels, charges.
@@ -8543,7 +8544,6 @@ declare
 	v_share int := greatest(1, p_limit / 100); -- rows that one channel gives while others wait
 	v_gates int := p_limit;
 	v_wanted int;
-	v_inflight int[] := '{}';
 	v_open text[]; -- visited channels that may send now
 	v_at int[]; -- index of each in o_visited
 	v_rooms int[]; -- free capacity of each
@@ -8563,6 +8563,8 @@ begin
 	o_places := '{}';
 	o_slots := '{}';
 	o_visited := '{}';
+	o_inflight := '{}';
+	o_posts := '{}';
 	o_taken := '{}';
 	o_windows := '{}';
 	select l.* into v_limit from autopost.platform_limits l
@@ -8592,11 +8594,11 @@ begin
 
 	v_wanted := p_limit;
 	for v_gate in
-		select g.channel_id, g.inflight, case when c.enabled
+		select g.channel_id, g.inflight, g.last_provider_message_id, case when c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now then c.max_parallel - g.inflight
 			else 0 end as room
 		from (
-			select g.channel_id, g.inflight from autopost.channel_gates g
+			select g.channel_id, g.inflight, g.last_provider_message_id from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
 			and g.ready_at <= v_now and g.ready_at < 'infinity'
 			order by g.ready_at
@@ -8606,7 +8608,8 @@ begin
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
 		o_visited := array_append(o_visited, v_gate.channel_id);
-		v_inflight := array_append(v_inflight, v_gate.inflight);
+		o_inflight := array_append(o_inflight, v_gate.inflight);
+		o_posts := array_append(o_posts, v_gate.last_provider_message_id);
 		v_wanted := v_wanted - least(v_gate.room, v_share);
 		exit when v_wanted <= 0;
 	end loop;
@@ -8619,21 +8622,23 @@ begin
 			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
 	into v_open, v_at, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
-		select u.channel_id, u.n::int, c.effective_rps, l.next_allowed_at,
-			c.max_parallel - u.inflight as room
-		from unnest(o_visited, v_inflight) with ordinality u (channel_id, inflight, n)
-		cross join lateral (
-			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until
-			from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+		select u.channel_id, u.n::int, coalesce(l.effective_rps, c.effective_rps) as effective_rps, l.next_allowed_at,
+			coalesce(l.max_parallel, c.max_parallel) - u.inflight as room
+		from unnest(o_visited, o_inflight) with ordinality u (channel_id, inflight, n)
 		left join lateral (
-			select c.channel_id, c.next_allowed_at from autopost.channels c
+			select c.max_parallel, c.effective_rps, c.next_allowed_at from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
-			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
+			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon
+			and c.enabled
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
+			and o_windows ->> u.channel_id is distinct from 'closed' limit 1
 			for no key update of c skip locked) l on true
-		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
-		and o_windows ->> u.channel_id is distinct from 'closed'
-		and (coalesce(c.effective_rps, 0) = 0 or l.channel_id is not null)
+		left join lateral (
+			select c.max_parallel, c.effective_rps from autopost.channels c
+			where l.max_parallel is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
+			and coalesce(c.effective_rps, 0) = 0 and c.enabled
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
+			and o_windows ->> u.channel_id is distinct from 'closed' limit 1) c on true
 	) o
 	where o.room > 0;
 
@@ -8911,6 +8916,8 @@ declare
 	v_slots timestamptz[] := '{}';
 	v_visited text[] := '{}';
 	v_taken int[] := '{}';
+	v_inflight int[] := '{}';
+	v_posts text[] := '{}'; -- the newest known post of each channel
 	v_next timestamptz[] := '{}';
 	v_windows jsonb := '{}';
 	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
@@ -8961,6 +8968,8 @@ begin
 			from unnest(v_picked.o_places) with ordinality u (place, n) order by u.n);
 		v_visited := v_visited || v_picked.o_visited;
 		v_taken := v_taken || v_picked.o_taken;
+		v_inflight := v_inflight || v_picked.o_inflight;
+		v_posts := v_posts || v_picked.o_posts;
 		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
 		v_windows := v_windows || v_picked.o_windows;
 		v_unpaid := v_unpaid || v_picked.o_unpaid;
@@ -9031,19 +9040,16 @@ begin
 		-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
 		full join (
 			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group,
-				c.settings,
-				c.on_unknown, g.last_provider_message_id
-			from (select distinct x.channel_id from claimed x) u
+				c.settings, c.on_unknown, u.post as last_provider_message_id
+			from unnest(v_visited, v_posts, v_taken) u (channel_id, post, taken)
 			cross join lateral (
 				select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown
 				from autopost.channels c
 				where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-			cross join lateral (
-				select g.last_provider_message_id from autopost.channel_gates g
-				where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
 			left join lateral (
 				select a.auth_ref from autopost.channel_auth a
-				where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
+				where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true
+			where u.taken > 0) c
 			on c.channel_id = d.channel_id
 		full join (
 			select m.message_id, m.payload
@@ -9056,7 +9062,7 @@ begin
 		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	end if;
 	if v_visited <> '{}' then
-		perform autopost.update_gates(p_workspace_id, v_visited, v_taken, v_next, v_windows);
+		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_taken, v_next, v_windows);
 	end if;
 	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
@@ -41189,29 +41195,36 @@ CREATE FUNCTION autopost.startable(p_workspace_id text, p_channel_ids text[], p_
 --          until the end of the transaction, so that no pause comes between. A channel that another
 --          transaction is changing may not start, nor one with p_taken 0. p_windows: their windows_of at
 --          p_windows_at or later.
--- Returns: o_open, true, false or null for each of p_channel_ids.
+-- Returns: o_open for each of p_channel_ids.
 -- Locks:   channels, shared, with skip locked.
 -- Reads:   channel_auth, workspaces, channels, platform_limits.
 declare
-	v_doubtful jsonb;
+	v_before timestamptz := autopost.now_ts();
+	v_active boolean := exists (
+		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active');
 begin
-	select array_agg(c.channel_id is not null order by u.n) into o_open
+	select array_agg(coalesce(v_active and c.open and l.open is not false, false) order by u.n) into o_open
 	from unnest(p_channel_ids, p_taken) with ordinality u (channel_id, taken, n)
 	left join lateral (
 		select a.auth_ref from autopost.channel_auth a
 		where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true
 	left join lateral (
-		select c.channel_id from autopost.channels c
+		select c.platform, c.rate_group, c.enabled
+			and coalesce(greatest(c.paused_until, c.held_until, c.cooldown_until) <= v_before, true) as open
+		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
 			and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
-		for share of c skip locked) c on true;
+		for share of c skip locked) c on true
+	left join lateral (
+		select l.breaker_opened_at is null and coalesce(l.cooldown_until <= v_before, true) as open
+		from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l on true;
 	o_now := autopost.now_ts();
-	v_doubtful := autopost.doubtful_channels(p_workspace_id, (
-		select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id), p_channel_ids, o_now,
-		case when o_now < p_windows_at + autopost.slot_horizon() and o_now >= p_windows_at then p_windows
-			else autopost.windows_of(p_workspace_id, p_channel_ids, o_now) end);
-	if v_doubtful <> '{}' then
-		o_open := array(select u.open and not v_doubtful ? u.channel_id
+	if o_now < p_windows_at or o_now >= p_windows_at + autopost.slot_horizon() then
+		p_windows := autopost.windows_of(p_workspace_id, p_channel_ids, o_now);
+	end if;
+	if p_windows <> '{}' then
+		o_open := array(select u.open and not p_windows ? u.channel_id
 			from unnest(p_channel_ids, o_open) with ordinality u (channel_id, open, n) order by u.n);
 	end if;
 end
@@ -43446,10 +43459,10 @@ $$;
 
 
 --
--- Name: update_gates(text, text[], integer[], timestamp with time zone[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: update_gates(text, text[], integer[], integer[], timestamp with time zone[], jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_taken integer[], p_next timestamp with time zone[], p_windows jsonb) RETURNS void
+CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_inflight integer[], p_taken integer[], p_next timestamp with time zone[], p_windows jsonb) RETURNS void
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -43459,9 +43472,10 @@ CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_t
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
 --          rows to the count in flight and sets the next visit. A full or disabled channel is not
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
---          no credential or slots, is visited when that ends; any other when its next row is due. No visit is before
---          the posting window opens. p_taken: the rows taken of each channel of p_visited; p_next: the
---          next slot of its group if that has a limit; p_windows: windows_of.
+--          no credential or slots, is visited when that ends; any other when its next row is due. No
+--          visit is before the posting window opens. p_inflight, p_taken: the count before the claim
+--          and the rows taken of each channel of p_visited; p_next: the next slot of its group if that
+--          has a limit; p_windows: windows_of.
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
@@ -43476,12 +43490,9 @@ begin
 			greatest(c.next_allowed_at, u.next))
 		else w.wish end order by u.n)
 	into v_ready
-	from unnest(p_visited, p_taken, p_next) with ordinality u (channel_id, taken, next, n)
+	from unnest(p_visited, p_inflight, p_taken, p_next) with ordinality u (channel_id, inflight, taken, next, n)
 	cross join lateral (
-		select g.inflight from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-	cross join lateral (
-		select not c.enabled or g.inflight + u.taken >= c.max_parallel as full_or_disabled, c.window_mode, c.timezone,
+		select not c.enabled or u.inflight + u.taken >= c.max_parallel as full_or_disabled, c.window_mode, c.timezone,
 			c.posting_window, greatest(c.paused_until, c.cooldown_until, c.credential_until,
 				c.held_until) as waits_until,
 			case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at

@@ -1,6 +1,7 @@
 create or replace function autopost.claim_from_group(
 	p_workspace_id text, p_limit int, p_platform text, p_rate_group text,
-	out o_ids uuid[], out o_places int[], out o_slots timestamptz[], out o_visited text[], out o_taken int[],
+	out o_ids uuid[], out o_places int[], out o_slots timestamptz[], out o_visited text[], out o_inflight int[],
+	out o_posts text[], out o_taken int[],
 	out o_next timestamptz, out o_windows jsonb, out o_quotas text[], out o_denied int, out o_unpaid text[]
 )
 language plpgsql
@@ -14,10 +15,11 @@ as $$
 --          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
 --          with a limit, because a plain join may read all channels of a workspace for each row.
 -- Returns: o_ids; o_places, the index in o_visited of the channel of each; o_slots, the slot of each or
---          null; o_visited, the channels of all visited gates; o_taken, the rows picked from each; o_next, the next
---          slot of a limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which
---          the caller spends after the claim; o_denied, the posts of the first row that the group's
---          quota denies; o_unpaid, the channels with no money for their next row.
+--          null; o_visited, the channels of all visited gates; o_inflight, o_posts, the count in flight
+--          and the newest post of each; o_taken, the rows picked from each; o_next, the next slot of a
+--          limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
+--          spends after the claim; o_denied, the posts of the first row that the group's quota denies;
+--          o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
 -- Writes:  platform_limits, channels, charges.
@@ -30,7 +32,6 @@ declare
 	v_share int := greatest(1, p_limit / 100); -- rows that one channel gives while others wait
 	v_gates int := p_limit;
 	v_wanted int;
-	v_inflight int[] := '{}';
 	v_open text[]; -- visited channels that may send now
 	v_at int[]; -- index of each in o_visited
 	v_rooms int[]; -- free capacity of each
@@ -50,6 +51,8 @@ begin
 	o_places := '{}';
 	o_slots := '{}';
 	o_visited := '{}';
+	o_inflight := '{}';
+	o_posts := '{}';
 	o_taken := '{}';
 	o_windows := '{}';
 	select l.* into v_limit from autopost.platform_limits l
@@ -79,11 +82,11 @@ begin
 
 	v_wanted := p_limit;
 	for v_gate in
-		select g.channel_id, g.inflight, case when c.enabled
+		select g.channel_id, g.inflight, g.last_provider_message_id, case when c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now then c.max_parallel - g.inflight
 			else 0 end as room
 		from (
-			select g.channel_id, g.inflight from autopost.channel_gates g
+			select g.channel_id, g.inflight, g.last_provider_message_id from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
 			and g.ready_at <= v_now and g.ready_at < 'infinity'
 			order by g.ready_at
@@ -93,7 +96,8 @@ begin
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
 		o_visited := array_append(o_visited, v_gate.channel_id);
-		v_inflight := array_append(v_inflight, v_gate.inflight);
+		o_inflight := array_append(o_inflight, v_gate.inflight);
+		o_posts := array_append(o_posts, v_gate.last_provider_message_id);
 		v_wanted := v_wanted - least(v_gate.room, v_share);
 		exit when v_wanted <= 0;
 	end loop;
@@ -106,21 +110,23 @@ begin
 			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
 	into v_open, v_at, v_rooms, v_allowed, v_steps, v_closing, v_limited
 	from (
-		select u.channel_id, u.n::int, c.effective_rps, l.next_allowed_at,
-			c.max_parallel - u.inflight as room
-		from unnest(o_visited, v_inflight) with ordinality u (channel_id, inflight, n)
-		cross join lateral (
-			select c.max_parallel, c.effective_rps, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until
-			from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+		select u.channel_id, u.n::int, coalesce(l.effective_rps, c.effective_rps) as effective_rps, l.next_allowed_at,
+			coalesce(l.max_parallel, c.max_parallel) - u.inflight as room
+		from unnest(o_visited, o_inflight) with ordinality u (channel_id, inflight, n)
 		left join lateral (
-			select c.channel_id, c.next_allowed_at from autopost.channels c
+			select c.max_parallel, c.effective_rps, c.next_allowed_at from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
-			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon limit 1
+			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon
+			and c.enabled
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
+			and o_windows ->> u.channel_id is distinct from 'closed' limit 1
 			for no key update of c skip locked) l on true
-		where c.enabled and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
-		and o_windows ->> u.channel_id is distinct from 'closed'
-		and (coalesce(c.effective_rps, 0) = 0 or l.channel_id is not null)
+		left join lateral (
+			select c.max_parallel, c.effective_rps from autopost.channels c
+			where l.max_parallel is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
+			and coalesce(c.effective_rps, 0) = 0 and c.enabled
+			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
+			and o_windows ->> u.channel_id is distinct from 'closed' limit 1) c on true
 	) o
 	where o.room > 0;
 
@@ -220,16 +226,17 @@ begin
 end
 $$;
 
-create or replace function autopost.update_gates(p_workspace_id text, p_visited text[], p_taken int[],
+create or replace function autopost.update_gates(p_workspace_id text, p_visited text[], p_inflight int[], p_taken int[],
 	p_next timestamptz[], p_windows jsonb) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
 --          rows to the count in flight and sets the next visit. A full or disabled channel is not
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
---          no credential or slots, is visited when that ends; any other when its next row is due. No visit is before
---          the posting window opens. p_taken: the rows taken of each channel of p_visited; p_next: the
---          next slot of its group if that has a limit; p_windows: windows_of.
+--          no credential or slots, is visited when that ends; any other when its next row is due. No
+--          visit is before the posting window opens. p_inflight, p_taken: the count before the claim
+--          and the rows taken of each channel of p_visited; p_next: the next slot of its group if that
+--          has a limit; p_windows: windows_of.
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
@@ -244,12 +251,9 @@ begin
 			greatest(c.next_allowed_at, u.next))
 		else w.wish end order by u.n)
 	into v_ready
-	from unnest(p_visited, p_taken, p_next) with ordinality u (channel_id, taken, next, n)
+	from unnest(p_visited, p_inflight, p_taken, p_next) with ordinality u (channel_id, inflight, taken, next, n)
 	cross join lateral (
-		select g.inflight from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
-	cross join lateral (
-		select not c.enabled or g.inflight + u.taken >= c.max_parallel as full_or_disabled, c.window_mode, c.timezone,
+		select not c.enabled or u.inflight + u.taken >= c.max_parallel as full_or_disabled, c.window_mode, c.timezone,
 			c.posting_window, greatest(c.paused_until, c.cooldown_until, c.credential_until,
 				c.held_until) as waits_until,
 			case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at

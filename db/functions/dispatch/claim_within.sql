@@ -7,29 +7,36 @@ as $$
 --          until the end of the transaction, so that no pause comes between. A channel that another
 --          transaction is changing may not start, nor one with p_taken 0. p_windows: their windows_of at
 --          p_windows_at or later.
--- Returns: o_open, true, false or null for each of p_channel_ids.
+-- Returns: o_open for each of p_channel_ids.
 -- Locks:   channels, shared, with skip locked.
 -- Reads:   channel_auth, workspaces, channels, platform_limits.
 declare
-	v_doubtful jsonb;
+	v_before timestamptz := autopost.now_ts();
+	v_active boolean := exists (
+		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active');
 begin
-	select array_agg(c.channel_id is not null order by u.n) into o_open
+	select array_agg(coalesce(v_active and c.open and l.open is not false, false) order by u.n) into o_open
 	from unnest(p_channel_ids, p_taken) with ordinality u (channel_id, taken, n)
 	left join lateral (
 		select a.auth_ref from autopost.channel_auth a
 		where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true
 	left join lateral (
-		select c.channel_id from autopost.channels c
+		select c.platform, c.rate_group, c.enabled
+			and coalesce(greatest(c.paused_until, c.held_until, c.cooldown_until) <= v_before, true) as open
+		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
 			and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
-		for share of c skip locked) c on true;
+		for share of c skip locked) c on true
+	left join lateral (
+		select l.breaker_opened_at is null and coalesce(l.cooldown_until <= v_before, true) as open
+		from autopost.platform_limits l
+		where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l on true;
 	o_now := autopost.now_ts();
-	v_doubtful := autopost.doubtful_channels(p_workspace_id, (
-		select w.status from autopost.workspaces w where w.workspace_id = p_workspace_id), p_channel_ids, o_now,
-		case when o_now < p_windows_at + autopost.slot_horizon() and o_now >= p_windows_at then p_windows
-			else autopost.windows_of(p_workspace_id, p_channel_ids, o_now) end);
-	if v_doubtful <> '{}' then
-		o_open := array(select u.open and not v_doubtful ? u.channel_id
+	if o_now < p_windows_at or o_now >= p_windows_at + autopost.slot_horizon() then
+		p_windows := autopost.windows_of(p_workspace_id, p_channel_ids, o_now);
+	end if;
+	if p_windows <> '{}' then
+		o_open := array(select u.open and not p_windows ? u.channel_id
 			from unnest(p_channel_ids, o_open) with ordinality u (channel_id, open, n) order by u.n);
 	end if;
 end
@@ -66,6 +73,8 @@ declare
 	v_slots timestamptz[] := '{}';
 	v_visited text[] := '{}';
 	v_taken int[] := '{}';
+	v_inflight int[] := '{}';
+	v_posts text[] := '{}'; -- the newest known post of each channel
 	v_next timestamptz[] := '{}';
 	v_windows jsonb := '{}';
 	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
@@ -116,6 +125,8 @@ begin
 			from unnest(v_picked.o_places) with ordinality u (place, n) order by u.n);
 		v_visited := v_visited || v_picked.o_visited;
 		v_taken := v_taken || v_picked.o_taken;
+		v_inflight := v_inflight || v_picked.o_inflight;
+		v_posts := v_posts || v_picked.o_posts;
 		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
 		v_windows := v_windows || v_picked.o_windows;
 		v_unpaid := v_unpaid || v_picked.o_unpaid;
@@ -186,19 +197,16 @@ begin
 		-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
 		full join (
 			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group,
-				c.settings,
-				c.on_unknown, g.last_provider_message_id
-			from (select distinct x.channel_id from claimed x) u
+				c.settings, c.on_unknown, u.post as last_provider_message_id
+			from unnest(v_visited, v_posts, v_taken) u (channel_id, post, taken)
 			cross join lateral (
 				select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown
 				from autopost.channels c
 				where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-			cross join lateral (
-				select g.last_provider_message_id from autopost.channel_gates g
-				where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1) g
 			left join lateral (
 				select a.auth_ref from autopost.channel_auth a
-				where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true) c
+				where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true
+			where u.taken > 0) c
 			on c.channel_id = d.channel_id
 		full join (
 			select m.message_id, m.payload
@@ -211,7 +219,7 @@ begin
 		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	end if;
 	if v_visited <> '{}' then
-		perform autopost.update_gates(p_workspace_id, v_visited, v_taken, v_next, v_windows);
+		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_taken, v_next, v_windows);
 	end if;
 	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
