@@ -167,8 +167,7 @@ func (b *bench) claimBuffers(ctx context.Context) (result Result, err error) {
 	return result, nil
 }
 
-// buffersAt counts the buffers of claims, and of all three steps, with nine tenths of a backlog
-// blocked.
+// buffersAt counts the buffers of claims, and of all steps of a daemon, with nine tenths of a backlog blocked.
 func (b *bench) buffersAt(ctx context.Context, rows, parallel int) (claims, whole []float64, err error) {
 	b.printf("  backlog of %s rows, max_parallel %d", thousands(fmt.Sprint(rows)), parallel)
 	s := everyLimit(2 * b.channels)
@@ -178,18 +177,23 @@ func (b *bench) buffersAt(ctx context.Context, rows, parallel int) (claims, whol
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, w.base.close(ctx)) }()
-	if _, err := w.due(ctx, max(rows/10, (b.rounds+1)*b.batch)); err != nil {
+	// Each due channel fills its share of a claim.
+	if _, err := w.due(ctx, max(rows/10, 2*(b.rounds+1)*b.batch, b.channels*parallel)); err != nil {
 		return nil, nil, err
 	}
 	if err := w.base.settle(ctx); err != nil {
 		return nil, nil, err
 	}
 	for range b.rounds + 1 {
-		claim, start, commit, err := explainClaim(ctx, w.queue, b.batch)
+		bare, _, _, err := explainClaim(ctx, w.queue, b.batch, false)
 		if err != nil {
 			return nil, nil, err
 		}
-		claims = append(claims, claim.buffers/claim.rows)
+		claims = append(claims, bare.buffers/bare.rows)
+		claim, start, commit, err := explainClaim(ctx, w.queue, b.batch, true)
+		if err != nil {
+			return nil, nil, err
+		}
 		whole = append(whole, (claim.buffers+start.buffers+commit.buffers)/claim.rows)
 	}
 	return claims[1:], whole[1:], nil // the first sample filled the caches

@@ -173,24 +173,43 @@ func explain(ctx context.Context, b *base, sql string, args ...any) (cost, error
 	return cost{ms: p.Time, buffers: p.Plan.Hit + p.Plan.Read, rows: p.Plan.Rows}, nil
 }
 
-// explainClaim claims, starts and commits deliveries under EXPLAIN. It returns the cost of
-// each step.
-func explainClaim(ctx context.Context, q *queue, batch int) (claim, start, commit cost, err error) {
+// claimStatement and fusedStatement are the claims of n8n and of a daemon.
+const (
+	claimStatement = `select * from autopost.claim_deliveries($1, $2, $3)`
+	fusedStatement = `select * from autopost.claim_and_start($1, $2, $3, '[]', $4)`
+)
+
+// explainClaim claims, starts and commits deliveries under EXPLAIN. It returns the cost of each step. With fused, the
+// claim starts the calls, as in a daemon.
+func explainClaim(ctx context.Context, q *queue, batch int, fused bool) (claim, start, commit cost, err error) {
 	run := fmt.Sprintf("explain-%d", lastPost.Add(1))
-	claim, err = explain(ctx, q.base, `select * from autopost.claim_deliveries($1, $2, $3)`, q.workspace, run, batch)
+	statement, args := claimStatement, []any{q.workspace, run, batch}
+	if fused {
+		statement, args = fusedStatement, append(args, q.shape.accounts())
+	}
+	claim, err = explain(ctx, q.base, statement, args...)
 	if err != nil || claim.rows == 0 {
 		return claim, start, commit, errors.Join(err, errNothingClaimed(claim))
 	}
-	items, err := value[json.RawMessage](ctx, q.base, `select jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token,
-			'outcome', jsonb_build_object('ok', true, 'provider_message_id', d.channel_id)))
-		from autopost.deliveries d where d.workspace_id = $1 and d.status = 'sending' and d.claimed_by = $2`, q.workspace, run)
+	items := func(which string) (json.RawMessage, error) {
+		return value[json.RawMessage](ctx, q.base, `select coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id,
+				'claim_token', d.claim_token, 'outcome', jsonb_build_object('ok', true, 'provider_message_id', d.channel_id))), '[]')
+			from autopost.deliveries d where d.workspace_id = $1 and d.status = 'sending' and d.claimed_by = $2 and `+which, q.workspace, run)
+	}
+	unstarted, err := items(`d.call_begun_at is null`)
 	if err != nil {
 		return claim, start, commit, err
 	}
-	if start, err = explain(ctx, q.base, `select autopost.start_call_batch($1, $2)`, q.workspace, items); err != nil {
+	if string(unstarted) != "[]" {
+		if start, err = explain(ctx, q.base, `select autopost.start_call_batch($1, $2)`, q.workspace, unstarted); err != nil {
+			return claim, start, commit, err
+		}
+	}
+	all, err := items(`true`)
+	if err != nil {
 		return claim, start, commit, err
 	}
-	commit, err = explain(ctx, q.base, `select autopost.commit_outcome_batch($1, $2)`, q.workspace, items)
+	commit, err = explain(ctx, q.base, `select autopost.commit_outcome_batch($1, $2)`, q.workspace, all)
 	return claim, start, commit, err
 }
 

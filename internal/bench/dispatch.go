@@ -297,7 +297,7 @@ func (p *paced) work(ctx context.Context, run string) error {
 				return err
 			}
 		}
-		if err := pause(ctx, 10*claimInterval); err != nil {
+		if err := pause(ctx, claimInterval/2); err != nil {
 			return err
 		}
 	}

@@ -20,8 +20,8 @@ import (
 const (
 	// daemonBatch is the largest batch of a daemon.
 	daemonBatch = 60
-	// claimInterval is the wait after an empty claim.
-	claimInterval = time.Millisecond
+	// claimInterval is the wait after an empty claim, as in a daemon.
+	claimInterval = 20 * time.Millisecond
 	// stuckAfter is the longest time without a sent delivery.
 	stuckAfter = 2 * time.Minute
 )

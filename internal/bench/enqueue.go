@@ -213,7 +213,7 @@ func (w *aged) deliver(ctx context.Context) (float64, error) {
 	rows := float64(w.queue.shape.channels)
 	sum := enqueue
 	for left := rows; left > 0; {
-		claim, start, commit, err := explainClaim(ctx, w.queue, min(1000, int(left)))
+		claim, start, commit, err := explainClaim(ctx, w.queue, min(1000, int(left)), false)
 		if err != nil {
 			return 0, err
 		}

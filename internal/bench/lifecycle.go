@@ -124,7 +124,7 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 	return result, nil
 }
 
-// drainAgainstFloor is P4.
+// drainAgainstFloor is P4. Both sides use one connection.
 func (b *bench) drainAgainstFloor(ctx context.Context) (result Result, err error) {
 	base, err := b.migrated(ctx, "lifecycle")
 	if err != nil {
@@ -150,6 +150,7 @@ func (b *bench) drainAgainstFloor(ctx context.Context) (result Result, err error
 				return 0, err
 			}
 			one := drainer(q, made)
+			one.claimers = 1
 			rate, err := perSecond(one.total)(one.run(ctx))
 			if one.accounts != nil {
 				d, rates = one, append(rates, rate)

@@ -21,6 +21,7 @@ import (
 	"autopost/internal/testing/pgtest"
 	"autopost/internal/testing/wait"
 	"autopost/test/harness"
+	"autopost/test/netfault"
 )
 
 // botPoints are the failpoints of the shop bot.
@@ -48,6 +49,61 @@ func TestTheShopBotIsKilledAtEveryPoint(t *testing.T) {
 
 func killBot(t *testing.T, point failpoint.Point, random *rand.Rand) {
 	h := harness.New(t, harness.WithFailpoints)
+	botStation(h)
+	order := fmt.Sprintf("AUTOPOST_FAILPOINT=%s:%d:%dus", point, 1+random.IntN(customers*questions), random.IntN(4000))
+	t.Log(order)
+	d := h.ServeUntilDeath(append(quick, order)...)
+	var url atomic.Pointer[string]
+	url.Store(&d.URL)
+	asked := askAll(t, h, &url)
+	require.True(t, d.Died(), "the point was not passed so often: %s", order)
+	d = h.Serve(quick...)
+	url.Store(&d.URL)
+	asked.Wait()
+	answeredInOrder(t, h)
+	require.Zero(t, d.Stop())
+	h.Verified()
+}
+
+// The line to the database or to the platforms fails while customers ask. Each message is answered, in the order of its
+// dialog, and an extra copy of an answer follows a recorded unknown outcome.
+func TestTheShopBotOnBadLines(t *testing.T) {
+	t.Parallel()
+	rounds, kinds := 1, []netfault.Kind{netfault.Deaf}
+	if os.Getenv("AUTOPOST_LONG") != "" {
+		rounds, kinds = seeds, append(netfault.Kinds, swizzle)
+	}
+	for n, kind := range kinds {
+		for side, name := range []string{"database", "platforms"} {
+			for round := range rounds {
+				t.Run(fmt.Sprintf("%s/%s/%d", name, kind, round), func(t *testing.T) {
+					t.Parallel()
+					botOnBadLine(t, kind, side, rand.New(rand.NewPCG(seed, uint64(20_000+1000*n+100*side+round))))
+				})
+			}
+		}
+	}
+}
+
+func botOnBadLine(t *testing.T, kind netfault.Kind, side int, random *rand.Rand) {
+	h := harness.New(t, harness.WithConnections(8))
+	botStation(h)
+	h.Fault(sim.Fault{Effect: sim.EffectSlow, DelayMS: 40})
+	database, platforms, variables := lines(t, h)
+	d := h.Serve(append(variables, quick...)...)
+	var url atomic.Pointer[string]
+	url.Store(&d.URL)
+	asked := askAll(t, h, &url)
+	h.Until("answers go on", func() bool { return len(h.Accepted(sim.Filter{})) >= 1+random.IntN(customers) })
+	trouble(t, []*netfault.Proxy{database, platforms}[side], kind, random)
+	asked.Wait()
+	answeredInOrder(t, h)
+	require.Zero(t, d.Stop())
+	h.Verified()
+}
+
+// botStation adds the webhooks of a bot on both platforms and a rule that repeats each question.
+func botStation(h *harness.Harness) {
 	station(h, 2, harness.Channel{})
 	h.Exec(`update autopost.platforms set settle_seconds = 0`)
 	for _, platform := range []string{"telegram", "max"} {
@@ -55,19 +111,19 @@ func killBot(t *testing.T, point failpoint.Point, random *rand.Rand) {
 			values ('news', $1, 'bot_webhook', encode(sha256(convert_to('secret-' || $1, 'UTF8')), 'hex'), 1000, jsonb_build_object('auth_ref', $1))`, platform)
 	}
 	h.Exec(`select autopost.put_bot_rule('news', 'echo', '{"keywords": ["question"], "response_template": "Answer to {text}"}', 'test', 'test', false)`)
-	order := fmt.Sprintf("AUTOPOST_FAILPOINT=%s:%d:%dus", point, 1+random.IntN(customers*questions), random.IntN(4000))
-	t.Log(order)
-	d := h.ServeUntilDeath(append(quick, order)...)
-	var url atomic.Pointer[string]
-	url.Store(&d.URL)
+}
+
+// askAll lets all customers ask.
+func askAll(t *testing.T, h *harness.Harness, url *atomic.Pointer[string]) *sync.WaitGroup {
 	var asking sync.WaitGroup
 	for n := range customers {
-		asking.Go(func() { ask(t, h, &url, n) })
+		asking.Go(func() { ask(t, h, url, n) })
 	}
-	require.True(t, d.Died(), "the point was not passed so often: %s", order)
-	d = h.Serve(quick...)
-	url.Store(&d.URL)
-	asking.Wait()
+	return &asking
+}
+
+// answeredInOrder waits until all questions are answered and judges the answers that the platforms accepted.
+func answeredInOrder(t *testing.T, h *harness.Harness) {
 	h.UntilTrue(`select count(*) filter (where status = 'sent') = $1 from autopost.bot_outbox`, customers*questions)
 	extra := 0
 	for n := range customers {
@@ -89,8 +145,6 @@ func killBot(t *testing.T, point failpoint.Point, random *rand.Rand) {
 		require.Equal(t, want, first, "%s %s", platform, chat)
 	}
 	t.Logf("%d extra copies", extra)
-	require.Zero(t, d.Stop())
-	h.Verified()
 }
 
 // customer returns the platform and the dialog of customer n.

@@ -63,16 +63,7 @@ func troubled(t *testing.T, kind netfault.Kind, side int, random *rand.Rand) {
 	s := newSource(h, d)
 	done := s.pushAll(t.Context(), 0, posts)
 	h.Until("sends go on", func() bool { return len(h.Sends()) >= 3+random.IntN(20) })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1000+random.IntN(1500))*time.Millisecond)
-	defer cancel()
-	if kind == swizzle {
-		line.Swizzle(ctx, random, 150*time.Millisecond)
-	} else {
-		line.Make(netfault.Fault{Kind: kind, After: random.Int64N(2 << 10), Delay: time.Duration(1+random.IntN(10)) * time.Millisecond})
-		<-ctx.Done()
-		line.Mend()
-	}
-	line.HangUp()
+	trouble(t, line, kind, random)
 	s.wait(done)
 	h.Drained("news")
 	for status := range s.answers {
@@ -84,4 +75,18 @@ func troubled(t *testing.T, kind netfault.Kind, side int, random *rand.Rand) {
 	require.Equal(t, posts*channels, totals.Sent+totals.Held+totals.Failed)
 	require.Zero(t, d.Stop())
 	h.Verified()
+}
+
+// trouble makes faults on a line for one to two and a half seconds.
+func trouble(t *testing.T, line *netfault.Proxy, kind netfault.Kind, random *rand.Rand) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1000+random.IntN(1500))*time.Millisecond)
+	defer cancel()
+	if kind == swizzle {
+		line.Swizzle(ctx, random, 150*time.Millisecond)
+	} else {
+		line.Make(netfault.Fault{Kind: kind, After: random.Int64N(2 << 10), Delay: time.Duration(1+random.IntN(10)) * time.Millisecond})
+		<-ctx.Done()
+		line.Mend()
+	}
+	line.HangUp()
 }
