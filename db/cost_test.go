@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -216,9 +217,14 @@ func TestClaimStartAndCommitNeedNoStatistics(t *testing.T) {
 				both, items := claimed(`select autopost.claim_and_start('w', 'daemon', 100, '[]', '{bot}')`)
 				require.True(t, pgtest.Value[bool](base, `select count(*) >= 10 and bool_and(call_begun_at is not null) from autopost.deliveries where status = 'sending'`))
 				look.Exec(fmt.Sprintf(commit, items))
+				_, refused := claimed(`select autopost.claim_and_start('w', 'daemon', 100, '[]', '{bot}')`)
+				refused = strings.Replace(refused, `{"ok": true, "provider_message_id": "1"}`,
+					`{"ok": false, "error": {"category": "PERMANENT", "scope": "delivery", "code": "bad", "known": true}}`, 1)
+				each := pages(daemon, fmt.Sprintf(commit, refused))
+				require.True(t, pgtest.Value[bool](base, `select not exists (select 1 from autopost.deliveries where status = 'sending')`))
 				claim, items := claimed(`select autopost.claim_deliveries('w', 'daemon', 100)`)
 				return map[string]float64{
-					"claim and start": both, "claim": claim,
+					"claim and start": both, "claim": claim, "commit with a failure": each,
 					"start":  pages(daemon, fmt.Sprintf(`select autopost.start_call_batch('w', '%s')`, items)),
 					"commit": pages(daemon, fmt.Sprintf(commit, items)),
 				}

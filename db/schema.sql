@@ -9722,8 +9722,7 @@ begin
 			where i.value #>> '{outcome,error,moved,from}' <> '');
 	end if;
 	perform autopost.lock_for_settling(p_workspace_id, v_ids, v_groups, v_moved);
-	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
+	perform autopost.lock_gates(p_workspace_id, autopost.delivery_channels(p_workspace_id, v_ids));
 	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
 	v_answers := array_fill(null::jsonb, array[coalesce(cardinality(v_ids), 0)]);
 	for v_item in
@@ -11660,6 +11659,26 @@ begin
 	and (v_until is null or v.delivery_id < v_until)
 	order by v.delivery_id desc
 	limit p_limit;
+end
+$$;
+
+
+--
+-- Name: delivery_channels(text, uuid[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.delivery_channels(p_workspace_id text, p_ids uuid[]) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the channels of deliveries, in order, by one probe each.
+-- Reads:   deliveries.
+begin
+	return array(
+		select distinct d.channel_id from unnest(p_ids) u (id)
+		cross join lateral (
+			select d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		order by d.channel_id);
 end
 $$;
 
@@ -23628,9 +23647,9 @@ CREATE FUNCTION autopost.lock_credentials_of(p_workspace_id text, p_delivery_ids
 begin
 	perform 1 from autopost.credential_health h
 	where h.workspace_id = p_workspace_id and h.auth_ref in (
-		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) from autopost.deliveries d
-		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
+		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) from autopost.channels c
+		where c.workspace_id = p_workspace_id
+			and c.channel_id = any (autopost.delivery_channels(p_workspace_id, p_delivery_ids)))
 	order by h.auth_ref
 	for no key update of h;
 end
@@ -23714,10 +23733,8 @@ CREATE FUNCTION autopost.lock_for_settling(p_workspace_id text, p_delivery_ids u
 -- Locks:   platform_limits if p_with_groups (added if missing), channels (channel_id), deliveries
 --          (channel_id, delivery_id), in this order.
 declare
-	v_channels text[];
+	v_channels text[] := autopost.delivery_channels(p_workspace_id, p_delivery_ids);
 begin
-	select array_agg(distinct d.channel_id) into v_channels from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids);
 	if p_with_groups then
 		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
 		select c.workspace_id, c.platform, c.rate_group, autopost.platform_rate(c.platform) from autopost.channels c
@@ -26279,8 +26296,10 @@ $$;
 
 CREATE FUNCTION autopost.next_due(p_workspace_id text, p_channel_id text) RETURNS timestamp with time zone
     LANGUAGE plpgsql STABLE
+    SET enable_sort TO 'off'
     AS $$
--- Purpose: when the next waiting delivery of a channel is due; infinity if none.
+-- Purpose: when the next waiting delivery of a channel is due; infinity if none. Sorts are off: the
+--          planner expects few rows because of row-level security, and would read the whole queue.
 -- Reads:   deliveries.
 begin
 	return (
@@ -34451,9 +34470,11 @@ begin
 	where d.status = 'sending' and d.claim_token = any (p_claim_tokens);
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
 	for v_delivery in
-		select d.* from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and d.status = 'sending'
-			and d.claim_token = any (p_claim_tokens)
+		select d.* from unnest(v_ids) u (id)
+		cross join lateral (
+			select x.* from autopost.deliveries x
+			where x.workspace_id = p_workspace_id and x.delivery_id = u.id limit 1) d
+		where d.status = 'sending' and d.claim_token = any (p_claim_tokens)
 		order by d.channel_id, d.delivery_id
 	loop
 		if autopost.call_started_at(v_delivery) is null then
@@ -38816,6 +38837,10 @@ $$;
 
 CREATE FUNCTION autopost.settle_all_sent(p_workspace_id text, p_items jsonb) RETURNS jsonb
     LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
 -- Purpose: settles the usual part of a batch in a few statements: calls that succeeded under the
 --          current claim. All rows are locked by the caller.
@@ -38866,7 +38891,8 @@ begin
 						then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = jsonb_set('{"token": null}', '{token}', v_tokens -> d.delivery_id::text)
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+		from autopost.few(v_ids, null, null) u
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (

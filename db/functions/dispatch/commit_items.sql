@@ -170,7 +170,7 @@ end
 $$;
 
 create or replace function autopost.settle_all_sent(p_workspace_id text, p_items jsonb) returns jsonb
-language plpgsql
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 -- Purpose: settles the usual part of a batch in a few statements: calls that succeeded under the
 --          current claim. All rows are locked by the caller.
@@ -221,7 +221,8 @@ begin
 						then autopost.with_progress(d.render_meta, o.outcome -> 'raw' -> 'steps') else d.render_meta end
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = jsonb_set('{"token": null}', '{token}', v_tokens -> d.delivery_id::text)
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)
+		from autopost.few(v_ids, null, null) u
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
@@ -299,8 +300,7 @@ begin
 			where i.value #>> '{outcome,error,moved,from}' <> '');
 	end if;
 	perform autopost.lock_for_settling(p_workspace_id, v_ids, v_groups, v_moved);
-	perform autopost.lock_gates(p_workspace_id, array(select distinct d.channel_id from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids)));
+	perform autopost.lock_gates(p_workspace_id, autopost.delivery_channels(p_workspace_id, v_ids));
 	v_sent := autopost.settle_all_sent(p_workspace_id, p_items);
 	v_answers := array_fill(null::jsonb, array[coalesce(cardinality(v_ids), 0)]);
 	for v_item in

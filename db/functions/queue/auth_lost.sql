@@ -41,9 +41,9 @@ as $$
 begin
 	perform 1 from autopost.credential_health h
 	where h.workspace_id = p_workspace_id and h.auth_ref in (
-		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) from autopost.deliveries d
-		join autopost.channels c on c.workspace_id = p_workspace_id and c.channel_id = d.channel_id
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids))
+		select autopost.current_auth_ref(p_workspace_id, row(c.*)::autopost.channels) from autopost.channels c
+		where c.workspace_id = p_workspace_id
+			and c.channel_id = any (autopost.delivery_channels(p_workspace_id, p_delivery_ids)))
 	order by h.auth_ref
 	for no key update of h;
 end

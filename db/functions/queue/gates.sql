@@ -1,7 +1,8 @@
 create or replace function autopost.next_due(p_workspace_id text, p_channel_id text) returns timestamptz
-language plpgsql stable
+language plpgsql stable set enable_sort = off
 as $$
--- Purpose: when the next waiting delivery of a channel is due; infinity if none.
+-- Purpose: when the next waiting delivery of a channel is due; infinity if none. Sorts are off: the
+--          planner expects few rows because of row-level security, and would read the whole queue.
 -- Reads:   deliveries.
 begin
 	return (

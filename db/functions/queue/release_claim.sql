@@ -37,9 +37,11 @@ begin
 	where d.status = 'sending' and d.claim_token = any (p_claim_tokens);
 	perform autopost.lock_for_commit(p_workspace_id, v_ids, false);
 	for v_delivery in
-		select d.* from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (v_ids) and d.status = 'sending'
-			and d.claim_token = any (p_claim_tokens)
+		select d.* from unnest(v_ids) u (id)
+		cross join lateral (
+			select x.* from autopost.deliveries x
+			where x.workspace_id = p_workspace_id and x.delivery_id = u.id limit 1) d
+		where d.status = 'sending' and d.claim_token = any (p_claim_tokens)
 		order by d.channel_id, d.delivery_id
 	loop
 		if autopost.call_started_at(v_delivery) is null then

@@ -32,6 +32,21 @@ begin
 end
 $$;
 
+create or replace function autopost.delivery_channels(p_workspace_id text, p_ids uuid[]) returns text[]
+language plpgsql stable
+as $$
+-- Purpose: the channels of deliveries, in order, by one probe each.
+-- Reads:   deliveries.
+begin
+	return array(
+		select distinct d.channel_id from unnest(p_ids) u (id)
+		cross join lateral (
+			select d.channel_id from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
+		order by d.channel_id);
+end
+$$;
+
 create or replace function autopost.lock_for_settling(p_workspace_id text, p_delivery_ids uuid[], p_with_groups boolean,
 	p_moved text[]) returns void
 language plpgsql
@@ -42,10 +57,8 @@ as $$
 -- Locks:   platform_limits if p_with_groups (added if missing), channels (channel_id), deliveries
 --          (channel_id, delivery_id), in this order.
 declare
-	v_channels text[];
+	v_channels text[] := autopost.delivery_channels(p_workspace_id, p_delivery_ids);
 begin
-	select array_agg(distinct d.channel_id) into v_channels from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.delivery_id = any (p_delivery_ids);
 	if p_with_groups then
 		insert into autopost.platform_limits (workspace_id, platform, rate_group, rate_rps)
 		select c.workspace_id, c.platform, c.rate_group, autopost.platform_rate(c.platform) from autopost.channels c
