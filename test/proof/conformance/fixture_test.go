@@ -62,7 +62,8 @@ type walk struct {
 	workspace string
 	ids       []uuid.UUID
 	tokens    [model.MaxWorkers]string
-	temper    model.Outcome // what most of its calls come to
+	lost      [model.MaxDeliveries]string // tokens of claims whose answer was lost
+	temper    model.Outcome               // what most of its calls come to
 	runs      int
 	events    map[string]int
 	steps     []string

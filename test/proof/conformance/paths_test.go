@@ -52,7 +52,7 @@ func TestFunctionsWalkLikeTheModel(t *testing.T) {
 // sample, the rare in the full size.
 var (
 	common = []string{
-		"claim", "claim, answer lost", "begin", "begin: repeated", "begin: stale", "commit: sent", "commit: retry", "commit: failed_permanent",
+		"claim", "claim, answer lost", "claim and start", "claim and start, answer lost", "lost claim ended", "commit given up", "begin", "begin: repeated", "begin: stale", "commit: sent", "commit: retry", "commit: failed_permanent",
 		"commit: dead", "commit: retry, repeated", "commit: retry, stale", "crash", "recover", "recover early", "release", "pause", "resume",
 		"skip", "skip: not_waiting", "move", "move: begun", "requeue", "requeue: not_failed", "requeue: channel_not_resumed",
 		"resolve absent", "resolve absent: not_unknown", "resolve found", "lease over",
@@ -69,7 +69,7 @@ func (h *fixture) stroll(all *reached, policy model.Policy, luck *rand.Rand) {
 	h.t.Helper()
 	c := model.Config{
 		Deliveries: 1 + luck.IntN(2), Workers: 3, MaxAttempts: uint8(2 + luck.IntN(4)), MaxParallel: 1 + luck.IntN(2), Policy: policy,
-		Pauses: 3, Releases: 3, Requeues: 3, Absents: 3, Limits: 200, Skips: true, Moves: true, Late: true, OneClock: true,
+		Pauses: 3, Releases: 3, Requeues: 3, Absents: 3, Limits: 200, Skips: true, Moves: true, Late: true, Fused: true, OneClock: true,
 	}
 	w := h.begin(c)
 	w.temper = model.Outcome(luck.IntN(int(model.Wrong) + 1))
@@ -152,7 +152,9 @@ func (w *walk) weight(a model.Action) int {
 	switch a.Kind {
 	case model.Claim, model.Begin:
 		return 40
-	case model.Commit, model.Recover:
+	case model.ClaimStart:
+		return 20
+	case model.Commit, model.Recover, model.EndLost:
 		return 24
 	case model.Send:
 		return map[bool]int{true: 40, false: 6}[a.Outcome == w.temper]

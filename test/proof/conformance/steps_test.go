@@ -62,7 +62,7 @@ func (w *walk) take(a model.Action) {
 // comparable drops what a function does not say.
 func comparable(k model.Kind, said answer) answer {
 	switch k {
-	case model.Commit, model.CommitLost:
+	case model.Commit, model.CommitLost, model.EndLost:
 	case model.Recover, model.RecoverEarly, model.Release:
 		said = answer{Applied: true, Count: said.Count}
 	case model.Absent, model.Found:
@@ -89,8 +89,10 @@ func (w *walk) perform(a *model.Action) answer {
 	w.t.Helper()
 	id := w.ids[a.Delivery]
 	switch a.Kind {
-	case model.Claim, model.ClaimLost:
+	case model.Claim, model.ClaimLost, model.ClaimStart, model.ClaimStartLost:
 		w.claim(a)
+	case model.EndLost:
+		return w.asked(a, `select autopost.commit_outcome($1, $2, $3, $4::jsonb)`, w.workspace, id, w.lost[a.Delivery], outcomes[model.Transient])
 	case model.Begin, model.BeginLost:
 		return w.asked(a, `select autopost.start_call($1, $2, $3)`, w.workspace, id, w.tokens[a.Worker])
 	case model.Commit, model.CommitLost:
@@ -158,7 +160,11 @@ func (w *walk) asked(a *model.Action, sql string, args ...any) answer {
 func (w *walk) claim(a *model.Action) {
 	w.t.Helper()
 	w.runs++
-	rows := w.session.Exec(`select c.delivery_id, c.claim_token, c.attempt from autopost.claim_deliveries($1, $2, 1) c`, w.workspace, fmt.Sprint(w.workspace, "-", w.runs))
+	claim := `autopost.claim_deliveries($1, $2, 1)`
+	if a.Kind == model.ClaimStart || a.Kind == model.ClaimStartLost {
+		claim = `autopost.claim_and_start($1, $2, 1, '[]', '{bot}')`
+	}
+	rows := w.session.Exec(`select c.delivery_id, c.claim_token, c.attempt from `+claim+` c`, w.workspace, fmt.Sprint(w.workspace, "-", w.runs))
 	if len(rows) == 0 {
 		w.t.Fatalf("the model gives a delivery, the functions none: %+v\n%v\nafter %v", w.config, w.state, w.steps)
 	}
@@ -167,8 +173,13 @@ func (w *walk) claim(a *model.Action) {
 			a.Delivery = uint8(i)
 		}
 	}
-	if a.Kind == model.Claim {
-		w.tokens[a.Worker] = rows[0][1].(string)
+	token, ok := rows[0][1].(string)
+	require.True(w.t, ok)
+	switch a.Kind {
+	case model.Claim, model.ClaimStart:
+		w.tokens[a.Worker] = token
+	case model.ClaimStartLost:
+		w.lost[a.Delivery] = token
 	}
 }
 

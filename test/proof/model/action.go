@@ -9,6 +9,8 @@ type Kind uint8
 // From ClaimLost on they are faults, then operator actions.
 const (
 	Claim Kind = iota
+	ClaimStart
+	EndLost
 	Begin
 	Send
 	Commit
@@ -19,8 +21,10 @@ const (
 	Expire
 
 	ClaimLost
+	ClaimStartLost
 	BeginLost
 	CommitLost
+	GiveUp
 	Crash
 	RecoverEarly
 	Release
@@ -35,8 +39,8 @@ const (
 )
 
 func (k Kind) String() string {
-	return [...]string{"claim", "begin", "send", "commit", "recover", "wait", "cooldown over", "pause over", "lease over",
-		"claim, answer lost", "begin, answer lost", "commit, answer lost", "crash", "recover early", "release",
+	return [...]string{"claim", "claim and start", "lost claim ended", "begin", "send", "commit", "recover", "wait", "cooldown over", "pause over", "lease over",
+		"claim, answer lost", "claim and start, answer lost", "begin, answer lost", "commit, answer lost", "commit given up", "crash", "recover early", "release",
 		"pause", "resume", "skip", "move", "requeue", "resolve absent", "resolve found"}[k]
 }
 
@@ -106,6 +110,9 @@ func (c Config) workerSteps(db *database, i uint8, to []Action) []Action {
 		for d := range c.Deliveries {
 			if db.claimable(d) {
 				to = append(to, Action{Kind: Claim, Worker: i, Delivery: uint8(d)}, Action{Kind: ClaimLost, Worker: i, Delivery: uint8(d)})
+				if c.Fused {
+					to = append(to, Action{Kind: ClaimStart, Worker: i, Delivery: uint8(d)}, Action{Kind: ClaimStartLost, Worker: i, Delivery: uint8(d)})
+				}
 			}
 		}
 		return to
@@ -128,6 +135,9 @@ func (c Config) workerSteps(db *database, i uint8, to []Action) []Action {
 		}
 	default:
 		to = append(to, Action{Kind: Commit, Worker: i, Delivery: w.Delivery}, Action{Kind: CommitLost, Worker: i, Delivery: w.Delivery})
+		if c.Fused {
+			to = append(to, Action{Kind: GiveUp, Worker: i, Delivery: w.Delivery})
+		}
 	}
 	return to
 }
@@ -140,6 +150,9 @@ func (c Config) deliverySteps(db *database, i uint8, to []Action) []Action {
 	}
 	if d.Status == Sending && d.Leased && c.Late {
 		step(RecoverEarly)
+	}
+	if d.Status == Sending && d.Lost {
+		step(EndLost)
 	}
 	if !c.OneClock {
 		if d.waits() && d.Due == Later {
@@ -193,6 +206,15 @@ func (c Config) Step(s State, a Action) (State, Answer) {
 		if a.Kind == Claim {
 			*w = Worker{Phase: Claimed, Delivery: a.Delivery, Claim: d.Attempt}
 		}
+	case ClaimStart, ClaimStartLost:
+		db.claim(d)
+		d.Started, d.Lost = true, a.Kind == ClaimStartLost
+		db.event("send_attempt")
+		if a.Kind == ClaimStart {
+			*w = Worker{Phase: Started, Delivery: a.Delivery, Claim: d.Attempt}
+		}
+	case EndLost:
+		db.commit(d, Worker{Phase: Transient, Claim: d.Attempt})
 	case Begin, BeginLost:
 		db.start(d, *w)
 		switch {
@@ -213,6 +235,9 @@ func (c Config) Step(s State, a Action) (State, Answer) {
 			*w = Worker{}
 		}
 	case Crash:
+		*w = Worker{}
+	case GiveUp:
+		d.Lost = d.Lost || db.config.Bug == CallForgotten && d.holds(*w)
 		*w = Worker{}
 	case Release:
 		db.release(d, *w)

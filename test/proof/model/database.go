@@ -28,6 +28,7 @@ const (
 	PauseIgnored      Bug = "start_call does not look at the pause"
 	AttemptsIgnored   Bug = "the attempts are not counted"
 	NothingRecovered  Bug = "nobody recovers leases"
+	CallForgotten     Bug = "a daemon does not know a call whose outcome it could not commit"
 	UnknownIsDead     Bug = "a last attempt with an unknown outcome ends dead, uncounted"
 )
 
@@ -54,7 +55,7 @@ func (db *database) claimable(d int) bool {
 }
 
 func (db *database) claim(d *Delivery) {
-	d.Status, d.Started, d.Leased = Sending, false, true
+	d.Status, d.Started, d.Leased, d.Lost = Sending, false, true, false
 	d.Attempt++
 	db.answer.Applied = true
 }

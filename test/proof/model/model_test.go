@@ -36,6 +36,11 @@ func late(c Config) Config {
 	return c
 }
 
+func fused(c Config) Config {
+	c.Fused = true
+	return c
+}
+
 type exploration struct {
 	name   string
 	config Config
@@ -48,6 +53,8 @@ var explorations = []exploration{
 	{"resend", lean(Resend), 3},
 	{"two deliveries, reconcile", pair(Reconcile), 2},
 	{"two deliveries, hold", pair(Hold), 1},
+	{"calls that start with their claim, reconcile", fused(lean(Reconcile)), 2},
+	{"calls that start with their claim, hold", fused(lean(Hold)), 1},
 	{"late calls, reconcile", late(lean(Reconcile)), 2},
 	{"late calls, hold", late(lean(Hold)), 1},
 	{"limits that cost no attempt", with(lean(Reconcile), func(c *Config) { c.Limits = 2 }), 2},
@@ -70,6 +77,7 @@ var long = []exploration{
 	{"two deliveries, three workers", Config{Deliveries: 2, Workers: 3, MaxAttempts: 2, MaxParallel: 1}, 2},
 	{"two deliveries, a pause", Config{Deliveries: 2, Workers: 2, MaxAttempts: 2, MaxParallel: 1, Pauses: 1}, 2},
 	{"late calls, people, reconcile", late(person(lean(Reconcile), 1, 1)), 4},
+	{"late calls that start with their claim, reconcile", late(fused(lean(Reconcile))), 2},
 	{"late calls, people, hold", late(person(lean(Hold), 1, 1)), 3},
 }
 
@@ -119,6 +127,8 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 		{UnknownUncounted, lean(Reconcile), "more copies than the policy allows"},
 		{UnknownUncounted, lean(Hold), "ended without a word of what the platform took"},
 		{UnknownUncounted, lean(Resend), "a copy that follows no recorded unknown outcome"},
+		{CallForgotten, fused(lean(Reconcile)), "a copy that follows no recorded unknown outcome"},
+		{CallForgotten, fused(lean(Hold)), "more copies than the policy allows"},
 		{AllowanceIgnored, lean(Reconcile), "more copies than the policy allows"},
 		{HoldIgnored, lean(Hold), "more copies than the policy allows"},
 		{StartedIsReleased, with(lean(Hold), func(c *Config) { c.Releases = 1 }), "more copies than the policy allows"},

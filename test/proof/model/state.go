@@ -54,6 +54,7 @@ type Delivery struct {
 	Moved              bool // its planned time is later
 	Started            bool // the call of this attempt is recorded
 	Leased             bool // the lease of this claim runs
+	Lost               bool // the daemon of this claim does not know it: the answer was lost
 	SettledBy          uint8
 	SettledAs          Status
 	ChannelAtFault     bool // the last error was the channel's
@@ -143,6 +144,9 @@ type Config struct {
 	Skips bool
 	// Moves lets an operator move waiting deliveries to a later time.
 	Moves bool
+	// Fused lets a claim record the start of its call. A daemon commits such a claim as not called if it does not know
+	// it, and stops repeating a commit that is never answered.
+	Fused bool
 	// Late lets calls leave after their lease, and recovery come before its end.
 	Late bool
 	// OneClock gives all waits the clock of the database: a worker that has waited for a lease
