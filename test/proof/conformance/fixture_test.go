@@ -11,9 +11,8 @@ import (
 	"autopost/test/proof/model"
 )
 
-// Ticks: a short one is past every wait and cooldown, the one of a silence past that
-// of a heartbeat, and hundreds of them are inside a lease; the long one is past every
-// lease and pause after a failure. The model has no rates, so a limit does not lower one.
+// A short tick ends every wait and cooldown. A silence is longer than a heartbeat; hundreds of them fit into a lease. A
+// long tick ends every lease and pause. The model has no rates, so a limit does not lower one.
 const (
 	setup = `
 create schema test;
@@ -32,7 +31,7 @@ update autopost.retry_policies set base_ms = 1000, cap_ms = 4000 where platform 
 	operator = "'ann', 'looked at it'"
 )
 
-// fixture is the database of many walks, each in a workspace of its own.
+// fixture is the database of many walks, each in its own workspace.
 type fixture struct {
 	t       *testing.T
 	session *pgtest.Session
@@ -54,7 +53,7 @@ func (h *fixture) value(sql string, args ...any) any {
 	return rows[0][0]
 }
 
-// walk is a model and the workspace that must be like it.
+// walk is a model and the workspace that must match it.
 type walk struct {
 	*fixture
 	config    model.Config
@@ -69,7 +68,7 @@ type walk struct {
 	steps     []string
 }
 
-// begin makes a workspace with one channel and the deliveries of the model.
+// begin creates a workspace with one channel and the deliveries of the model.
 func (h *fixture) begin(c model.Config) *walk {
 	h.t.Helper()
 	h.walks++
@@ -92,7 +91,7 @@ func (h *fixture) begin(c model.Config) *walk {
 	return w
 }
 
-// seen is what is compared after every step.
+// seen is the state that is compared after each step.
 type seen struct {
 	Deliveries []row
 	Shut       bool
@@ -109,7 +108,7 @@ type row struct {
 	Due, Held, Token, Leased, CallStarted bool
 }
 
-// expected is the model's side of it.
+// expected is the state of the model.
 func (w *walk) expected() seen {
 	s := seen{Events: map[string]int{}, Disabled: w.state.Channel.Disabled, Streak: int(w.state.Channel.Streak),
 		Shut: w.state.Channel.Pause != model.Open, Cooling: w.state.Channel.Cooling}
@@ -130,8 +129,7 @@ func (w *walk) expected() seen {
 	return s
 }
 
-// found is the database's side. Looking takes a millisecond, so that no two steps are
-// at the same instant.
+// found is the state of the database. Reading it moves the clock by a millisecond, so no two steps have the same time.
 func (w *walk) found() seen {
 	w.t.Helper()
 	s := seen{Events: map[string]int{}}

@@ -15,7 +15,7 @@ import (
 // stepsOfWalk bounds a walk: as many silences as steps must fit into a lease.
 const stepsOfWalk = 60
 
-// reached counts what the walks came by: kinds of steps, and what was answered.
+// reached counts the steps of the walks by kind and answer.
 type reached struct {
 	sync.Mutex
 	walks, steps int
@@ -44,12 +44,11 @@ func TestFunctionsWalkLikeTheModel(t *testing.T) {
 		t.Logf("%6d %s", all.what[what], what)
 	}
 	for _, what := range must {
-		require.Positive(t, all.what[what], "no walk came by: %s", what)
+		require.Positive(t, all.what[what], "no walk contains: %s", what)
 	}
 }
 
-// Whatever the walks must have come by, so that they prove it: the common in each
-// sample, the rare in the full size.
+// The steps and answers that the walks must contain: common in each sample, rare in the full size.
 var (
 	common = []string{
 		"claim", "claim, answer lost", "claim and start", "claim and start, answer lost", "lost claim ended", "commit given up", "begin", "begin: repeated", "begin: stale", "commit: sent", "commit: retry", "commit: failed_permanent",
@@ -64,7 +63,7 @@ var (
 	}
 )
 
-// stroll is one walk, of a model of its own.
+// stroll makes one walk with its own model.
 func (h *fixture) stroll(all *reached, policy model.Policy, luck *rand.Rand) {
 	h.t.Helper()
 	c := model.Config{
@@ -102,7 +101,7 @@ func (r *reached) step() {
 	r.steps++
 }
 
-// verify asks the database's own checker, which takes longer than the walk.
+// verify calls the function verify, which takes longer than the walk.
 func (w *walk) verify() {
 	w.t.Helper()
 	w.session.Exec(`select autopost.recover_sending_leases($1)`, w.workspace)
@@ -111,7 +110,7 @@ func (w *walk) verify() {
 	}
 }
 
-// over says that only time and the channel may still move.
+// over reports that only time and the channel can still change.
 func (w *walk) over() bool {
 	return !slices.ContainsFunc(w.config.Enabled(&w.state, nil), func(a model.Action) bool {
 		switch a.Kind {
@@ -138,8 +137,8 @@ func (r *reached) count(a model.Action, said model.Answer) {
 	r.what[what]++
 }
 
-// weight makes walks that come far: what goes well is likelier than what does not, and
-// nobody waits for nothing.
+// weight is the likelihood of a step. Success is more likely than failure, and a wait is likely only if something waits,
+// so walks come far.
 func (w *walk) weight(a model.Action) int {
 	waiting, flying, claimed := w.state.Channel.Cooling, false, false
 	for _, worker := range w.state.Workers {
@@ -174,8 +173,8 @@ func (w *walk) weight(a model.Action) int {
 	return 2
 }
 
-// choose takes one of the steps that may come next; now and then one of a person that
-// should be refused. None where a claim should find nothing.
+// choose returns a possible next step, and sometimes an operator action that must be refused. It returns false for a
+// claim that must find nothing.
 func (w *walk) choose(luck *rand.Rand) (model.Action, bool) {
 	switch luck.IntN(12) {
 	case 0:

@@ -27,7 +27,7 @@ type answer struct {
 	Count             int
 }
 
-// take does a step on both sides and compares.
+// take makes a step on both sides and compares them.
 func (w *walk) take(a model.Action) {
 	w.t.Helper()
 	got := w.perform(&a)
@@ -55,11 +55,11 @@ func (w *walk) take(a model.Action) {
 	want := answer{Applied: said.Applied, Repeated: said.Repeated, Reason: said.Reason, Status: said.Status, Count: said.Count}
 	w.compare(fmt.Sprintf("the answer (worker %d was in phase %d)", a.Worker, before), comparable(a.Kind, want), got)
 	if a.Kind != model.Send && a.Kind != model.Crash {
-		w.compare("what is left behind", w.expected(), w.found())
+		w.compare("the state", w.expected(), w.found())
 	}
 }
 
-// comparable drops what a function does not say.
+// comparable drops the fields that the function does not return.
 func comparable(k model.Kind, said answer) answer {
 	switch k {
 	case model.Commit, model.CommitLost, model.EndLost:
@@ -84,7 +84,7 @@ func (w *walk) compare(what string, want, got any) {
 	}
 }
 
-// perform does a step on the functions. A claim writes into a which delivery it got.
+// perform makes a step with the functions. A claim sets the delivery of a.
 func (w *walk) perform(a *model.Action) answer {
 	w.t.Helper()
 	id := w.ids[a.Delivery]
@@ -155,8 +155,7 @@ func (w *walk) asked(a *model.Action, sql string, args ...any) answer {
 	return comparable(a.Kind, got)
 }
 
-// claim claims one delivery: which one of those that the model would give is the
-// functions' choice.
+// claim claims one delivery. The functions choose among those that the model allows.
 func (w *walk) claim(a *model.Action) {
 	w.t.Helper()
 	w.runs++
@@ -166,7 +165,7 @@ func (w *walk) claim(a *model.Action) {
 	}
 	rows := w.session.Exec(`select c.delivery_id, c.claim_token, c.attempt from `+claim+` c`, w.workspace, fmt.Sprint(w.workspace, "-", w.runs))
 	if len(rows) == 0 {
-		w.t.Fatalf("the model gives a delivery, the functions none: %+v\n%v\nafter %v", w.config, w.state, w.steps)
+		w.t.Fatalf("the model allows a claim, the functions do not: %+v\n%v\nafter %v", w.config, w.state, w.steps)
 	}
 	for i, id := range w.ids {
 		if id == uuid.UUID(rows[0][0].([16]byte)) {
@@ -183,11 +182,11 @@ func (w *walk) claim(a *model.Action) {
 	}
 }
 
-// nothing claims where the model has nothing to give.
+// nothing makes a claim that the model does not allow.
 func (w *walk) nothing() {
 	w.t.Helper()
 	w.steps = append(w.steps, "claim in vain")
 	if rows := w.session.Exec(`select c.delivery_id from autopost.claim_deliveries($1, 'nobody', 10) c`, w.workspace); len(rows) > 0 {
-		w.t.Fatalf("the functions give a delivery, the model none: %+v\n%v\nafter %v", w.config, w.state, w.steps)
+		w.t.Fatalf("the functions allow a claim, the model does not: %+v\n%v\nafter %v", w.config, w.state, w.steps)
 	}
 }

@@ -44,18 +44,18 @@ func (k Kind) String() string {
 		"pause", "resume", "skip", "move", "requeue", "resolve absent", "resolve found"}[k]
 }
 
-// Outcome of a call, as the platform and the network have it.
+// Outcome of a call, as seen by the platform and the network.
 type Outcome uint8
 
 // The outcomes; Swallowed and Vanished look the same to the caller.
 const (
 	Accepted  Outcome = iota // and the reply arrived
 	Swallowed                // accepted, the reply was lost
-	Vanished                 // a part was written, nothing was accepted
+	Vanished                 // a part was written, and the platform accepted nothing
 	Refused                  // nothing was written, or the platform said not now
 	TooMany                  // 429
 	Banned                   // the channel is lost
-	Wrong                    // the post is
+	Wrong                    // the post is invalid
 	outcomes
 )
 
@@ -65,12 +65,12 @@ func (o Outcome) String() string {
 
 func (o Outcome) accepted() bool { return o == Accepted || o == Swallowed }
 
-// phase is what the caller makes of it.
+// phase is the outcome as the caller understands it.
 func (o Outcome) phase() Phase {
 	return [...]Phase{Success, Uncertain, Uncertain, Transient, Limited, Forbidden, Invalid}[o]
 }
 
-// Action is a step: of which worker, about which delivery, with which outcome.
+// Action is a step of a worker for a delivery, with an outcome.
 type Action struct {
 	Kind             Kind
 	Worker, Delivery uint8
@@ -85,7 +85,7 @@ func (a Action) String() string {
 	return s
 }
 
-// Enabled appends what may happen next.
+// Enabled appends the possible next steps.
 func (c Config) Enabled(s *State, to []Action) []Action {
 	db := database{State: s, config: c}
 	for i := range c.Workers {
@@ -124,7 +124,7 @@ func (c Config) workerSteps(db *database, i uint8, to []Action) []Action {
 	switch w.Phase {
 	case Claimed:
 		to = append(to, Action{Kind: Begin, Worker: i, Delivery: w.Delivery}, Action{Kind: BeginLost, Worker: i, Delivery: w.Delivery},
-			Action{Kind: Send, Worker: i, Delivery: w.Delivery, Outcome: Refused}) // what cannot be sent is not called for
+			Action{Kind: Send, Worker: i, Delivery: w.Delivery, Outcome: Refused}) // a post that cannot be sent has no call
 	case Started:
 		d := &db.Deliveries[w.Delivery]
 		for o := range outcomes {
@@ -290,7 +290,7 @@ func (db *database) elsewhere(d *Delivery, k Kind) {
 	}
 }
 
-// passes lets time pass for all: past every wait, or past every lease and pause as well.
+// passes ends every wait, or with long every lease and pause, too.
 func (db *database) passes(long bool) {
 	for i := range db.Deliveries {
 		d := &db.Deliveries[i]

@@ -27,7 +27,7 @@ const (
 	RoomIgnored       Bug = "a claim does not count what is in flight"
 	PauseIgnored      Bug = "start_call does not look at the pause"
 	AttemptsIgnored   Bug = "the attempts are not counted"
-	NothingRecovered  Bug = "nobody recovers leases"
+	NothingRecovered  Bug = "leases are not recovered"
 	CallForgotten     Bug = "a daemon does not know a call whose outcome it could not commit"
 	UnknownIsDead     Bug = "a last attempt with an unknown outcome ends dead, uncounted"
 )
@@ -60,7 +60,7 @@ func (db *database) claim(d *Delivery) {
 	db.answer.Applied = true
 }
 
-// leave ends the flight; settledBy is the claim that said so, 0 when nobody did.
+// leave ends the claim; settledBy is the claim whose commit did it, 0 if no commit did.
 func (db *database) leave(d *Delivery, to Status, due Due, settledBy uint8) {
 	*d = Delivery{Status: to, Attempt: d.Attempt, Granted: d.Granted, Unknown: d.Unknown, Allowance: d.Allowance, Due: due,
 		SettledBy: settledBy, ChannelAtFault: d.ChannelAtFault, Copies: d.Copies, Requeues: d.Requeues, Absents: d.Absents}
@@ -76,7 +76,7 @@ func (db *database) handBack(d *Delivery) {
 	db.leave(d, Retry, Now, 0)
 }
 
-// holds says whether the worker's claim is the delivery's present one.
+// holds reports whether the claim of the worker is the present one.
 func (d *Delivery) holds(w Worker) bool { return d.Status == Sending && d.Attempt == w.Claim }
 
 func (db *database) start(d *Delivery, w Worker) {
@@ -116,8 +116,7 @@ func (db *database) obstacle() string {
 	return ""
 }
 
-// commit ends a flight by its outcome. A repeat gets the same answer, unless something else has
-// ended the flight since.
+// commit ends a claim by its outcome. A repeat gets the same answer, unless another step has ended the claim since.
 func (db *database) commit(d *Delivery, w Worker) {
 	switch {
 	case d.holds(w):
@@ -204,8 +203,8 @@ func (db *database) permanent(d *Delivery, w Worker) {
 	db.leave(d, FailedPermanent, Now, w.Claim)
 }
 
-// recover ends the flight of a lease that is over: a call that never began is a
-// definite failure, one that began is an unknown outcome.
+// recover ends a claim whose lease is over. A call that did not start is a known failure; a started one is an unknown
+// outcome.
 func (db *database) recover(d *Delivery) {
 	db.event("sending_lease_expired")
 	d.ChannelAtFault = false

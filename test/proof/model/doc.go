@@ -1,23 +1,18 @@
-// Package model is the life of a delivery as a machine of explicit states: what the
-// database knows, what up to three workers believe, and what the platform took. It is
-// written from the contract, without a database, so that all its states can be
-// visited: whatever a crash, a lost answer, a late worker or a person may do at any
-// moment has happened in one of them. The walks of test/proof/conformance hold the
-// SQL functions to it step by step.
+// Package model describes the life of a delivery as a machine of explicit states: the rows of the database, the memory
+// of up to three workers, and the copies at the platform. It follows the contract and uses no database, so a test can
+// visit all its states: each crash, lost answer, late worker and operator action occurs in one of them. The walks of
+// test/proof/conformance compare the SQL functions with it, step by step.
 //
-// What bounds it, and why nothing is lost by that:
-//   - Time has no length. A wait passes, a lease runs out, a pause ends, each whenever
-//     it likes and independently; real clocks only forbid some of those orders.
-//   - A call is one step: the instant at which the platform decides. What comes before
-//     it and after it are steps of their own, and everything else may happen between.
-//   - A call leaves inside its lease, since the adapter's deadline lies inside it, and a
-//     daemon that lives keeps its heartbeat. Config.Late drops both assumptions: a
-//     process that was stopped wakes up and sends, a run that fell silent is recovered
-//     while its call is still on its way.
-//   - A claim is known by its delivery and attempt, since only a claim raises attempt.
-//   - Attempts, hand-backs by a pause or a release, requeues and wrong looks of an
-//     operator are few. Each adds the same choices again; the maxima grow by the
-//     amounts stated in Bound, which the tests see at two budgets.
-//   - The platform cannot be asked whether it has a post. Where one can, fewer copies
-//     follow, never more.
+// The model has these limits. None of them hides a fault:
+//   - Time has no length. A wait, a lease and a pause end at any moment, independently. Real clocks only forbid some of
+//     these orders.
+//   - A call is one step: the instant at which the platform decides. The steps before and after it are separate, and
+//     all other steps may come between.
+//   - A call starts inside its lease, because the deadline of the adapter lies inside it, and a running daemon keeps its
+//     heartbeat. Config.Late drops both assumptions: a stopped process wakes up and sends, and a silent run is recovered
+//     while its call is in flight.
+//   - A claim is identified by its delivery and attempt, because only a claim raises the attempt.
+//   - Attempts, releases, requeues and wrong answers of an operator are few. Each one adds the same choices again; the
+//     maximum of copies grows as stated in Bound, which the tests check at two budgets.
+//   - The platform cannot be asked whether it has a post. Where it can, there are fewer copies, never more.
 package model

@@ -11,13 +11,12 @@ type Report struct {
 	// Copies is the largest number of copies of one delivery; Above counts the states
 	// in which one has more than its bound.
 	Copies uint8
-	// AfterTheEnd counts steps in which a request leaves for a delivery that had its
-	// end already; only late calls may.
+	// AfterTheEnd counts requests for a delivery that was final already. Only late calls may make them.
 	AfterTheEnd int
-	// Longest is the longest run of steps in which nothing goes wrong and nobody acts
-	// but to resume: every such run ends, and in an end.
+	// Longest is the longest run of steps without a fault and with no action of a person but resume. Each such run
+	// ends with all deliveries final or held.
 	Longest int
-	// Violations by what they violate, each with the shortest way there.
+	// Violations by rule, each with the shortest path to it.
 	Violations map[string]string
 }
 
@@ -97,7 +96,7 @@ func (x *explorer) violated(what string, at int32, a *Action) {
 	x.Violations[what] = b.String()
 }
 
-// look checks one state alone.
+// look checks one state.
 func (x *explorer) look(at int32) {
 	s := &x.states[at]
 	if s.inFlight() > x.MaxParallel {
@@ -112,21 +111,21 @@ func (x *explorer) look(at int32) {
 		case d.Copies > 1+d.Unknown:
 			x.violated("a copy that follows no recorded unknown outcome", at, nil)
 		case d.Status == Sent && d.Copies == 0:
-			x.violated("sent, and the platform has it not", at, nil)
+			x.violated("sent, but the platform does not have it", at, nil)
 		case d.Ended() && d.Status != Sent && d.Copies > 0 && d.Unknown == 0 && !x.Late:
-			x.violated("ended without a word of what the platform took", at, nil)
+			x.violated("ended without a record of a possible copy", at, nil)
 		case d.Attempt > x.MaxAttempts+d.Granted:
 			x.violated("more attempts than granted", at, nil)
 		}
 	}
 }
 
-// judge looks at a step.
+// judge checks a step.
 func (x *explorer) judge(at int32, a Action, before, after *State, answer Answer) {
 	for i := range x.Deliveries {
 		was, is := before.Deliveries[i], after.Deliveries[i]
 		if was.Status.Final() && is.Status != was.Status && a.Kind != Requeue {
-			x.violated("an end is left by nobody's hand", at, &a)
+			x.violated("a final status changes without an operator", at, &a)
 		}
 		if is.Started && !was.Started && before.shut() {
 			x.violated("a call begins while its channel is shut", at, &a)
@@ -154,15 +153,15 @@ func (x *explorer) judge(at int32, a Action, before, after *State, answer Answer
 	}
 }
 
-// unmoved holds a refused or repeated commit to changing nothing.
+// unmoved checks that a refused or repeated commit changes nothing.
 func (x *explorer) unmoved(at int32, a Action, before, after *State) {
 	if before.Deliveries != after.Deliveries || before.Channel != after.Channel {
 		x.violated("a stale or repeated commit changes something", at, &a)
 	}
 }
 
-// ends walks the steps of progress depth first: a circle would be a run that never
-// ends, and where no step is left everything must have its end.
+// ends follows the steps of progress depth first. A circle is a run that never ends; without a next step all deliveries
+// must have ended.
 func (x *explorer) ends() {
 	const open, unseen = -1, 0
 	rank := make([]int32, len(x.states)) // longest run from here, plus one

@@ -67,7 +67,7 @@ var explorations = []exploration{
 	{"people who only requeue, hold", person(lean(Hold), 1, 0), 2},
 }
 
-// long are the same with everything at once: tens of millions of states.
+// long are larger models with all of it at once: tens of millions of states.
 var long = []exploration{
 	{"all, reconcile", person(one(Reconcile), 1, 1), 4},
 	{"all, hold", person(one(Hold), 1, 1), 3},
@@ -102,15 +102,14 @@ func TestEveryStateKeepsThePromises(t *testing.T) {
 	}
 }
 
-// A process that was stopped for longer than its lease may still send what it had
-// recorded, even for a delivery that has its end: no database can call it back. The
-// number of copies holds all the same, since each recorded call sends at most once.
+// A process that was stopped for longer than its lease may still make its recorded call, even for a final delivery: no
+// database can prevent it. The bound of copies holds, because each recorded call sends at most once.
 func TestLateCallsComeAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	require.Positive(t, late(lean(Reconcile)).Explore().AfterTheEnd)
 }
 
-// Each mistake must show, and as what it is.
+// The explorer finds each planted bug as the right violation.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	t.Parallel()
 	bugs := []struct {
@@ -125,21 +124,21 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 		{StartUnchecked, lean(Reconcile), "a request without a claim and a recorded call"},
 		{StartUnchecked, lean(Hold), "more copies than the policy allows"},
 		{UnknownUncounted, lean(Reconcile), "more copies than the policy allows"},
-		{UnknownUncounted, lean(Hold), "ended without a word of what the platform took"},
+		{UnknownUncounted, lean(Hold), "ended without a record of a possible copy"},
 		{UnknownUncounted, lean(Resend), "a copy that follows no recorded unknown outcome"},
 		{CallForgotten, fused(lean(Reconcile)), "a copy that follows no recorded unknown outcome"},
 		{CallForgotten, fused(lean(Hold)), "more copies than the policy allows"},
 		{AllowanceIgnored, lean(Reconcile), "more copies than the policy allows"},
 		{HoldIgnored, lean(Hold), "more copies than the policy allows"},
 		{StartedIsReleased, with(lean(Hold), func(c *Config) { c.Releases = 1 }), "more copies than the policy allows"},
-		{SettledReopened, lean(Reconcile), "an end is left by nobody's hand"},
+		{SettledReopened, lean(Reconcile), "a final status changes without an operator"},
 		{SettledReopened, with(lean(Reconcile), attempts(4)), "more copies than the policy allows"},
 		{RoomIgnored, pair(Hold), "more in flight than max_parallel"},
 		{PauseIgnored, with(lean(Hold), func(c *Config) { c.Pauses = 1 }), "a call begins while its channel is shut"},
 		{AttemptsIgnored, lean(Resend), "more attempts than granted"},
 		{AttemptsIgnored, lean(Resend), "more copies than the policy allows"},
 		{NothingRecovered, lean(Reconcile), "a delivery that nothing brings to its end"},
-		{UnknownIsDead, lean(Reconcile), "ended without a word of what the platform took"},
+		{UnknownIsDead, lean(Reconcile), "ended without a record of a possible copy"},
 	}
 	for _, b := range bugs {
 		t.Run(fmt.Sprintf("%s, %s: %s", b.config.Policy, b.bug, b.shows), func(t *testing.T) {

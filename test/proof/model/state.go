@@ -2,8 +2,7 @@ package model
 
 import "fmt"
 
-// Status of a delivery, as in the contract; claimed is passed through in one
-// transaction and never seen.
+// Status of a delivery, as in the contract. The status claimed begins and ends in one transaction, so no step sees it.
 type Status uint8
 
 // The statuses.
@@ -72,8 +71,8 @@ func (d Delivery) Held() bool { return d.Status == Retry && d.Due == Never }
 // Ended deliveries are final or wait for an operator.
 func (d Delivery) Ended() bool { return d.Status.Final() || d.Held() }
 
-// Phase is how far a worker got with its claim; from Success on it holds the outcome
-// of its call until a commit is answered.
+// Phase is the progress of a worker with its claim. From Success on, it is the outcome of the call, kept until a commit
+// is answered.
 type Phase uint8
 
 // The phases.
@@ -89,7 +88,7 @@ const (
 	Invalid
 )
 
-// Worker is what a process remembers: nothing, once it was killed.
+// Worker is the memory of a process. A killed process has none.
 type Worker struct {
 	Phase    Phase
 	Delivery uint8
@@ -136,7 +135,7 @@ type Config struct {
 	MaxParallel         int
 	Policy              Policy
 
-	// Budgets of what would go on for ever.
+	// Budgets of steps that could be repeated without end.
 	Pauses, Releases, Requeues, Absents uint8
 	// Limits is the number of granted attempts from which a rate limit costs an attempt.
 	Limits uint8
@@ -159,7 +158,7 @@ type Config struct {
 // disableAfter is the streak of channel failures that disables a channel.
 const disableAfter = 3
 
-// Start is the state in which everything has just been enqueued.
+// Start is the state right after the enqueue.
 func (c Config) Start() State {
 	var s State
 	for d := range s.Deliveries {
@@ -172,10 +171,8 @@ func (c Config) Start() State {
 	return s
 }
 
-// Bound is how many copies of one delivery the platform may come to have. A person who
-// requeues wants it sent once more, which under reconcile brings one blind resend with
-// it; a person who says "absent" of what is held, and is wrong, has it sent again.
-// Under resend every attempt may be a copy.
+// Bound is the largest number of copies of one delivery. A requeue allows one more, and under reconcile also one more
+// blind resend. A wrong "absent" for a held delivery allows one more. Under resend every attempt may be a copy.
 func (c Config) Bound(d Delivery) uint8 {
 	switch c.Policy {
 	case Reconcile:
@@ -198,7 +195,7 @@ func (s *State) inFlight() (n int) {
 
 func (s *State) shut() bool { return s.Channel.Pause != Open || s.Channel.Disabled }
 
-// canonical puts equivalent states into one form: workers have no names.
+// canonical gives equivalent states the same form: the order of workers does not matter.
 func (s State) canonical() State {
 	w := &s.Workers
 	for i := 1; i < len(w); i++ {
