@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"autopost/internal/pg/schema"
@@ -118,10 +116,7 @@ func (o Options) open(ctx context.Context) (*pgxpool.Pool, error) {
 	if o.Observe != nil {
 		config.ConnConfig.Tracer = observer{o.Observe}
 	}
-	// A cancelled context cancels the query and keeps the connection.
-	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: 0, DeadlineDelay: 5 * time.Second}
-	}
+	cancelSafely(config)
 	// A recently used connection counts as alive: otherwise an idle daemon would send a ping with each call.
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > trusted }
 	pool, err := pgxpool.NewWithConfig(ctx, config)
