@@ -22,6 +22,10 @@ RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
 TEST_FLAGS = -vet=off -p 2 -parallel 4 -timeout 60m
 # The folder of the programs that scripts/test-programs.sh builds once for all packages.
 export AUTOPOST_TEST_BIN = $(CURDIR)/bin/test
+# The tests compile with the flags of make build, so each package is compiled once, also for several checkouts. The
+# race detector alone needs cgo.
+test: export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+test: export CGO_ENABLED = 0
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,9 +57,9 @@ test: test-programs ## Check formatting, run vet and all tests; proofs run a sam
 	$(GO) vet -tags pages ./test/pages
 	$(GO) vet -tags citus ./test/citus
 	$(GO) test $(TEST_FLAGS) $(NO_RACE)
-	$(GO) test $(TEST_FLAGS) -race $(RACE)
-	$(GO) test $(TEST_FLAGS) -race -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)
-	$(GO) test $(TEST_FLAGS) -race -tags peers -run '^TestPeer' ./internal/bench
+	CGO_ENABLED=1 $(GO) test $(TEST_FLAGS) -race $(RACE)
+	CGO_ENABLED=1 $(GO) test $(TEST_FLAGS) -race -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)
+	CGO_ENABLED=1 $(GO) test $(TEST_FLAGS) -race -tags peers -run '^TestPeer' ./internal/bench
 
 .PHONY: test-pages
 test-pages: test-programs ## Open every page in Chromium: both widths, both themes, both languages; SHOTS=FOLDER keeps pictures

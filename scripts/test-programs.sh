@@ -26,9 +26,11 @@ s3server)
 	fi
 	;;
 engine)
-	"$go" build -o "$folder/autopost.new" ./cmd/autopost
+	# The flags of make build: the two share what is compiled.
+	export CGO_ENABLED=0
+	"$go" build -trimpath -o "$folder/autopost.new" ./cmd/autopost
 	replace autopost
-	"$go" build -tags failpoint -o "$folder/autopost-failpoint.new" ./cmd/autopost
+	"$go" build -trimpath -tags failpoint -o "$folder/autopost-failpoint.new" ./cmd/autopost
 	replace autopost-failpoint
 	;;
 *)
