@@ -4,6 +4,7 @@ package citus
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"autopost/internal/sim"
@@ -75,20 +77,21 @@ func (i *installation) on(node int) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(i.nodes)), func(w string) bool { return i.nodes[w] != node })
 }
 
-// post sends one post to a workspace through a daemon, and notes it if the program accepts it. Any goroutine may call it.
-func (i *installation) post(url, workspace string) (accepted bool) {
+// post sends one post to a workspace through a daemon, and notes it if the program accepts it. It returns the text of
+// an accepted post, else "". Any goroutine may call it.
+func (i *installation) post(url, workspace string) string {
 	i.mu.Lock()
 	i.posted++
 	text := fmt.Sprintf("post %d of %s", i.posted, workspace)
 	i.mu.Unlock()
 	answer, err := i.TryPush(url, "secret-"+workspace, harness.Post("source_ref", text, "text", text))
 	if err != nil || answer.Status != 202 {
-		return false
+		return ""
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.accepted[text] = workspace
-	return true
+	return text
 }
 
 // arrived returns how many accepted posts of a workspace its chat has.
@@ -165,27 +168,39 @@ func (i *installation) judged() {
 	i.Verified()
 }
 
-// goesOn posts to the workspaces of a node while another node is down, and returns how long the first posts took.
+// goesOn posts to the workspaces until one post of each is accepted, and waits until these arrive. It returns how long
+// that took. Other posts, which load sends meanwhile, do not count: there are always some on their way.
 func (i *installation) goesOn(d *harness.Daemon, workspaces []string) time.Duration {
 	i.t.Helper()
 	began := time.Now()
+	texts := map[string]string{}
 	for _, w := range workspaces {
-		wait.Until(i.t, w+" accepts a post", func() bool { return i.post(d.URL, w) })
+		wait.Until(i.t, w+" accepts a post", func() bool {
+			text := i.post(d.URL, w)
+			if text != "" {
+				texts[w] = text
+			}
+			return text != ""
+		})
 	}
-	i.untilArrived(workspaces)
+	wait.Until(i.t, "the posts arrive", func() bool {
+		return !slices.ContainsFunc(workspaces, func(w string) bool {
+			return !slices.ContainsFunc(i.Accepted(sim.Filter{Chat: i.chats[w]}), func(e sim.Entry) bool { return e.Text == texts[w] })
+		})
+	})
 	return time.Since(began)
 }
 
-// longestPause is how long the workspaces of a living node may wait after another node died, with room for a busy machine.
-const longestPause = 30 * time.Second
+// longestPause is how long the workspaces of a living node may wait after another node died.
+const longestPause = 10 * time.Second
 
 func TestDaemonsBesideWorkersServeTheirOwnWorkspaces(t *testing.T) {
 	i := newInstallation(t)
 	first, second := i.Serve(beside(i.Harness, 1)...), i.Serve(beside(i.Harness, 2)...)
 	for w := range i.nodes {
 		for range 5 {
-			require.True(t, i.post(first.URL, w), "any node is an entry")
-			require.True(t, i.post(second.URL, w), "any node is an entry")
+			require.NotEmpty(t, i.post(first.URL, w), "any node is an entry")
+			require.NotEmpty(t, i.post(second.URL, w), "any node is an entry")
 		}
 	}
 	i.judged()
@@ -260,11 +275,22 @@ func TestAShardMovesUnderLoad(t *testing.T) {
 	stop := i.load(first, second)
 	moved := i.on(1)[0]
 	i.Until("posts arrive", func() bool { n, _ := i.arrived(moved); return n > 3 })
-	i.Exec(`select citus_move_shard_placement(s.shardid, f.nodename, f.nodeport, t.nodename, t.nodeport, 'block_writes')
-		from (select get_shard_id_for_distribution_column('autopost.workspaces', $1::text) as shardid) s
-		join pg_dist_placement p on p.shardid = s.shardid
-		join pg_dist_node f on f.groupid = p.groupid
-		join pg_dist_node t on t.groupid = 2`, moved)
+	tries := 0
+	wait.Until(t, "the shard moves", func() bool {
+		tries++
+		err := i.Err(`select citus_move_shard_placement(s.shardid, f.nodename, f.nodeport, t.nodename, t.nodeport, 'block_writes')
+			from (select get_shard_id_for_distribution_column('autopost.workspaces', $1::text) as shardid) s
+			join pg_dist_placement p on p.shardid = s.shardid
+			join pg_dist_node f on f.groupid = p.groupid
+			join pg_dist_node t on t.groupid = 2`, moved)
+		// A running call may hold rows of a table that the move locks later: Citus ends one of them (docs/operate/scale.md).
+		if deadlock := new(pgconn.PgError); errors.As(err, &deadlock) && deadlock.Code == "40P01" {
+			return false
+		}
+		require.NoError(t, err)
+		return true
+	})
+	t.Logf("the shard moved with try %d", tries)
 	require.Equal(t, 2, i.nodeOf(moved))
 	i.goesOn(first, []string{moved})
 	stop()
