@@ -93,10 +93,23 @@ func (s *contractSessions) take(t *testing.T, alone bool) *pgx.Conn {
 	conn, err := pgx.Connect(t.Context(), base.URL(""))
 	require.NoError(t, err)
 	s.t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	_, err = conn.Exec(t.Context(), `load 'plpgsql'; load 'plpgsql_check'; set plpgsql_check.profiler = on`)
+	clock, start := fakeClock(t)
+	base.Exec(strings.TrimSuffix(clock, start))
+	// A generic plan is made once, not for each of the first six executions.
+	_, err = conn.Exec(t.Context(), `load 'plpgsql'; load 'plpgsql_check'; set plpgsql_check.profiler = on; set plan_cache_mode = force_generic_plan`)
 	require.NoError(t, err)
 	s.all = append(s.all, conn)
 	return conn
+}
+
+// fakeClock returns tests/fake_clock.sql and its last line, which sets the clock. A contract that replaced the clock itself
+// would void all plans of its session.
+func fakeClock(t *testing.T) (script, start string) {
+	t.Helper()
+	text, err := os.ReadFile("tests/fake_clock.sql")
+	require.NoError(t, err)
+	script = string(text)
+	return script, script[strings.LastIndex(strings.TrimSpace(script), "\n")+1:]
 }
 
 // release returns a session. It ends the transaction of a contract that failed.
@@ -129,6 +142,10 @@ func readScript(t *testing.T, file string) string {
 	require.NoError(t, err)
 	return includeLine.ReplaceAllStringFunc(string(text), func(line string) string {
 		name := includeLine.FindStringSubmatch(line)[1]
+		if name == "fake_clock.sql" {
+			_, start := fakeClock(t)
+			return start
+		}
 		return readScript(t, filepath.Join(filepath.Dir(file), name))
 	})
 }

@@ -1,5 +1,5 @@
 -- Tests set the clock of the engine. Include this file right after begin: the replacement ends with
--- the transaction.
+-- the transaction. TestContracts installs it once per database; then a contract only sets the clock.
 --   select test.set_clock('2026-06-01 12:00:00+00');
 --   select test.tick('10 minutes');
 create schema test;
@@ -20,7 +20,7 @@ $$;
 create or replace function autopost.now_ts() returns timestamptz
 language sql volatile parallel safe
 as $$
-select current_setting('test.now')::timestamptz
+select coalesce(nullif(current_setting('test.now', true), '')::timestamptz, clock_timestamp())
 $$;
 
 select test.set_clock('2026-06-01 12:00:00+00');
