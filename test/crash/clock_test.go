@@ -36,25 +36,27 @@ func TestClockJumps(t *testing.T) {
 	// Platforms say "wait": a rule before all others.
 	slow := h.World.Faults.List()
 	h.World.Faults.Clear()
-	h.Fault(sim.Fault{Chat: asleep, From: 1, To: 1, Effect: sim.EffectStatus, Status: 429, RetryAfter: 10})
+	// On a busy machine, an answer may come after the deadline of its call: the platform says it until the daemon has read it.
+	h.Fault(sim.Fault{Chat: asleep, Effect: sim.EffectStatus, Status: 429, RetryAfter: 10})
 	h.Fault(slow[0])
-	limited := func() (at time.Time, ok bool) {
+	h.UntilTrue(`select exists (select 1 from autopost.channels where cooldown_until > autopost.now_ts())`)
+	h.World.Faults.Clear()
+	h.Fault(slow[0])
+	limited := func() (at time.Time) {
 		for _, e := range h.World.Log.Entries(sim.Filter{Chat: asleep}) {
 			if e.Status == 429 {
-				return e.End, true
+				at = e.End
 			}
 		}
-		return at, false
+		return at
 	}
-	h.Until("a channel is limited", func() bool { _, ok := limited(); return ok })
-	h.UntilTrue(`select exists (select 1 from autopost.channels where cooldown_until > autopost.now_ts())`)
 
 	h.ClockWasAhead(24 * time.Hour)
 	h.Exec(`update public.clock_error set by = '1 day'`)
 	h.UntilTrue(`select count(*) = 1 from autopost.clock_jumps where jump between '23 hours' and '25 hours'`)
 	h.UntilTrue(`select not exists (select 1 from autopost.clock_debts)`)
 	followed := time.Now().Add(2 * time.Second) // calls that began before may still arrive
-	at, _ := limited()
+	at := limited()
 	sends(len(h.Sends()) + channels*3)
 	h.Exec(`update public.clock_error set by = '0'`)
 	h.UntilTrue(`select count(*) = 2 from autopost.clock_jumps`)

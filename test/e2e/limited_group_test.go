@@ -52,7 +52,9 @@ func TestQueueOfALimitedGroupIsSentInTime(t *testing.T) {
 	if pgtest.Long() {
 		require.Less(t, took, least*11/10)
 	}
-	// A slow machine may stay below the limit.
-	require.Equal(t, refused > 0, strings.Contains(ok(t, h, "channel", "list"), "limited by the platform"), "the list names the present rate")
+	// A slow machine may stay below the limit, or send so long without a refusal that the rate is free again.
+	limited := pgtest.Value[bool](h.DB, `select limited_rps is not null from autopost.channels where channel_id = 'group'`)
+	require.False(t, limited && refused == 0, "no call was refused")
+	require.Equal(t, limited, strings.Contains(ok(t, h, "channel", "list"), "limited by the platform"), "the list names the present rate")
 	h.Verified()
 }

@@ -35,7 +35,7 @@ func TestPostsAreMovedAndReplaced(t *testing.T) {
 	ok(t, h, "posts", "reschedule", moved, "--scheduled-for", "+2h", because)
 	ok(t, h, "posts", "reschedule", moved, "--scheduled-for", "-90m", because)
 	ok(t, h, "posts", "reschedule", moved, "--scheduled-for", soon.Format(time.RFC3339Nano), because)
-	require.Contains(t, ok(t, h, "calendar"), moved)
+	require.Contains(t, ok(t, h, "calendar", "--from", soon.Add(-time.Hour).Format(time.RFC3339)), moved)
 	h.Until("both channels have it", func() bool { return len(texts(chat))+len(texts(other)) == 2 })
 	for _, e := range h.Accepted() {
 		require.False(t, e.Start.Before(soon), "%s went at %s, before %s", e.Text, e.Start, soon)
