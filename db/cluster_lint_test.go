@@ -394,8 +394,14 @@ func (l *clusterLint) inserts(f lintedFunction, s clause, next string) {
 		}
 	}
 	for _, m := range returningWord.FindAllStringIndex(s.text, -1) {
-		if subselect.MatchString(endOfReturning.Split(s.text[m[1]:], 2)[0]) {
+		list := endOfReturning.Split(s.text[m[1]:], 2)[0]
+		if subselect.MatchString(list) {
 			l.say(f, "returning", s.at+m[0], "a subselect in RETURNING gives null: join afterwards")
+		}
+		for _, call := range anyCall.FindAllStringSubmatch(list, -1) {
+			if kind := l.kind(call[1] != "", call[2]); kind == "s" || kind == "v" {
+				l.say(f, "returning", s.at+m[0], call[2]+" in RETURNING is refused: read the rows afterwards")
+			}
 		}
 	}
 	if at := strings.Index(s.text, "insert into"); at >= 0 && strings.Contains(text, "do nothing") && !valuesList.MatchString(text) && suppressed.MatchString(next) {
@@ -413,6 +419,14 @@ func (l *clusterLint) change(f lintedFunction, s clause) {
 	}
 }
 
+// kind returns the volatility of a function of ours or of PostgreSQL; "" if it is unknown or if its overloads differ.
+func (l *clusterLint) kind(ours bool, name string) string {
+	if ours {
+		return l.volatility[name]
+	}
+	return l.builtin[name]
+}
+
 // oneChange checks the change of the alias own that begins at start.
 func (l *clusterLint) oneChange(f lintedFunction, s clause, own string, start int) {
 	part := s.text[start:]
@@ -421,9 +435,7 @@ func (l *clusterLint) oneChange(f lintedFunction, s clause, own string, start in
 	}
 	inside := conditional(part)
 	if own == "excluded" {
-		if where := strings.Index(part, "where"); where >= 0 {
-			inside = append(inside, [2]int{where, len(part)}) // of ON CONFLICT: immutable functions only
-		}
+		inside = append(inside, [2]int{0, len(part)}) // of ON CONFLICT: immutable functions only
 	}
 	ofColumn := regexp.MustCompile(`\b` + own + `\.\w`)
 	judge := func(from, to int, what string, volatile bool) {
@@ -438,10 +450,7 @@ func (l *clusterLint) oneChange(f lintedFunction, s clause, own string, start in
 	}
 	for _, m := range anyCall.FindAllStringSubmatchIndex(part, -1) {
 		name := part[m[4]:m[5]]
-		kind := l.builtin[name]
-		if m[2] >= 0 {
-			kind = l.volatility[name]
-		}
+		kind := l.kind(m[2] >= 0, name)
 		if kind == "v" || kind == "s" {
 			judge(m[0], closing(part, m[1]-1), name, kind == "v")
 		}
@@ -466,7 +475,7 @@ func (l *clusterLint) oneChange(f lintedFunction, s clause, own string, start in
 			judge(from, m[1], "text to an instant", false)
 		}
 	}
-	spans := []string{`interval\b`, `make_interval`, `\(\s*interval\b`, `coalesce\(`, `autopost\.(?:` + strings.Join(l.intervals, "|") + `)\b`}
+	spans := []string{`interval\b`, `make_interval`, `\(\s*interval\b`, `(?:coalesce|greatest|least)\(`, `autopost\.(?:` + strings.Join(l.intervals, "|") + `)\b`}
 	for _, m := range intervalName.FindAllStringSubmatch(f.clean, -1) {
 		spans = append(spans, m[1]+`\b`)
 	}

@@ -53,6 +53,7 @@ $$`},
 	{"node-table", planted(`perform 1 from autopost.deliveries d join autopost.dispatch_runs r on r.run_id = d.claimed_by where d.workspace_id = p_workspace_id; -- KEEP`)},
 	{"values", planted(`insert into autopost.avatars (workspace_id, avatar_id, name) values (p_workspace_id, (select 'a'), 'A'); -- KEEP`)},
 	{"returning", planted(`update autopost.avatars a set name = 'A' where a.workspace_id = p_workspace_id returning (select 'a'); -- KEEP`)},
+	{"returning", planted(`update autopost.avatars a set name = 'A' where a.workspace_id = p_workspace_id returning jsonb_build_object('a', a.name); -- KEEP`)},
 	{"row-count", planted(`insert into autopost.avatars (workspace_id, avatar_id, name) select p_workspace_id, 'a', 'A' on conflict do nothing; -- KEEP
 		get diagnostics v_n = row_count;`)},
 	{"volatile-in-change", planted(`update autopost.channels c set updated_at = autopost.now_ts() where c.workspace_id = p_workspace_id; -- KEEP`)},

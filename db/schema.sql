@@ -8308,14 +8308,16 @@ begin
 		limit p_limit
 		for no key update of p skip locked);
 	v_tokens := array(select autopost.new_id()::text from unnest(v_ids));
-	return query
 	update autopost.moderation_presses p
 	set status = 'sending', attempt = p.attempt + 1, claim_token = d.token, lease_until = v_now + v_lease,
 		due_at = v_now + v_lease
 	from unnest(v_ids, v_tokens) d (press_id, token)
-	where p.workspace_id = p_workspace_id and p.press_id = d.press_id
-	returning jsonb_build_object('kind', 'answer', 'id', p.press_id, 'token', p.claim_token, 'platform', p.platform,
-		'auth_ref', p.auth_ref, 'callback_id', p.callback_id, 'text', p.answer);
+	where p.workspace_id = p_workspace_id and p.press_id = d.press_id;
+	return query
+	select jsonb_build_object('kind', 'answer', 'id', p.press_id, 'token', p.claim_token, 'platform', p.platform,
+		'auth_ref', p.auth_ref, 'callback_id', p.callback_id, 'text', p.answer)
+	from autopost.moderation_presses p
+	where p.workspace_id = p_workspace_id and p.press_id = any (v_ids);
 end
 $$;
 
@@ -13384,19 +13386,35 @@ CREATE FUNCTION autopost.ended_readers(p_watched jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: ids of watched keys and sessions that are not valid any more.
--- Reads:   api_keys, sessions, users, settings.
+-- Reads:   api_keys, sessions, users, memberships, settings.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_seen_after timestamptz := v_now - autopost.setting_interval('session_idle_minutes');
+	v_created_after timestamptz := v_now - autopost.setting_interval('session_max_hours');
+	v_watched record;
+	v_ended text[] := '{}';
 begin
-	return (select coalesce(jsonb_agg(distinct coalesce(w.value -> 'key_id', w.value -> 'session_id')), '[]')
-	from jsonb_array_elements(p_watched) w
-	where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
-		where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
-		and (k.expires_at is null or k.expires_at > autopost.now_ts()))
-	or w.value ->> 'session_id' is not null and not exists (select 1 from autopost.sessions s
-		join autopost.users u on u.user_id = s.user_id and u.enabled
-		join autopost.memberships m on m.user_id = s.user_id and m.workspace_id = w.value ->> 'workspace_id'
-		where s.session_id = (w.value ->> 'session_id')::uuid and s.expires_at > autopost.now_ts()
-		and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > autopost.now_ts()
-		and s.created_at + autopost.setting_interval('session_max_hours') > autopost.now_ts()));
+	for v_watched in
+		select w.value ->> 'workspace_id' as workspace_id,
+			array_agg((w.value ->> 'key_id')::uuid) filter (where w.value ->> 'key_id' is not null) as keys,
+			array_agg((w.value ->> 'session_id')::uuid) filter (where w.value ->> 'session_id' is not null) as sessions
+		from jsonb_array_elements(p_watched) w
+		group by 1
+	loop
+		v_ended := v_ended || array(
+			select i.id::text from unnest(v_watched.keys) i (id)
+			where not exists (select 1 from autopost.api_keys k
+				where k.workspace_id = v_watched.workspace_id and k.key_id = i.id and k.enabled
+				and (k.expires_at is null or k.expires_at > v_now)));
+		v_ended := v_ended || array(
+			select i.id::text from unnest(v_watched.sessions) i (id)
+			where not exists (select 1 from autopost.sessions s
+				join autopost.users u on u.user_id = s.user_id and u.enabled
+				join autopost.memberships m on m.user_id = s.user_id and m.workspace_id = v_watched.workspace_id
+				where s.session_id = i.id and s.expires_at > v_now and s.last_seen_at > v_seen_after
+				and s.created_at > v_created_after));
+	end loop;
+	return (select coalesce(jsonb_agg(distinct e.id), '[]') from unnest(v_ended) e (id));
 end
 $$;
 
@@ -14888,6 +14906,7 @@ declare
 	v_before autopost.pull_cursors;
 	v_interval interval;
 	v_now timestamptz;
+	v_next_at timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('source_id', p_source_id <> ''),
@@ -14904,12 +14923,13 @@ begin
 	end if;
 	v_now := autopost.now_ts();
 	v_interval := autopost.poll_interval(p_workspace_id, p_source_id, null);
+	v_next_at := v_now + greatest(
+		least(v_interval * 2 ^ least(v_before.failures, 10), v_interval + interval '1 hour'),
+		make_interval(secs => case when jsonb_typeof(p_failure -> 'retry_after_seconds') = 'number' then
+			least((p_failure ->> 'retry_after_seconds')::numeric, autopost.pull_hint_max()) else 0 end::float8));
 	update autopost.pull_cursors c
 	set failures = c.failures + 1, last_error = v_error, updated_at = v_now, last_poll_at = v_now, leased_by = null,
-		next_poll_at = v_now + greatest(
-			least(v_interval * 2 ^ least(c.failures, 10), v_interval + interval '1 hour'),
-			make_interval(secs => case when jsonb_typeof(p_failure -> 'retry_after_seconds') = 'number' then
-				least((p_failure ->> 'retry_after_seconds')::numeric, autopost.pull_hint_max()) else 0 end::float8))
+		next_poll_at = v_next_at
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	if v_gone then
 		update autopost.pull_sources s
@@ -15891,6 +15911,8 @@ declare
 	v_message autopost.alert_messages;
 	v_now timestamptz;
 	v_failures int;
+	v_error jsonb;
+	v_next_try_at timestamptz;
 	v_status text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -15912,11 +15934,12 @@ begin
 	v_failures := case when p_error is null then 0 else v_target.failures + 1 end;
 	v_status := case when p_error is null then 'sent' when p_error -> 'known' is distinct from 'false' then 'failed'
 		when v_message.attempt >= 2 then 'unknown' else 'pending' end;
-	update autopost.alert_targets t
-	set failures = v_failures, last_error = case when v_failures > 0 then autopost.normalised_error(p_error) end,
-		next_try_at = case when p_error is null then v_now
+	v_next_try_at := case when p_error is null then v_now
 		else v_now + greatest(least(interval '1 minute' * 2 ^ least(v_failures - 1, 6), interval '1 hour'),
-			make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000)) end
+			make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000)) end;
+	v_error := case when p_error is not null then autopost.normalised_error(p_error) end;
+	update autopost.alert_targets t
+	set failures = v_failures, last_error = v_error, next_try_at = v_next_try_at
 	where t.workspace_id = p_workspace_id and t.target_id = v_target.target_id;
 	if v_status = 'pending' then
 		update autopost.alert_messages m set status = 'pending', claim_token = null, lease_until = null
@@ -17977,8 +18000,8 @@ declare
 begin
 	update autopost.channels c
 	set credential_missing_at = coalesce(c.credential_missing_at, v_now),
-		credential_until = v_now + least(interval '15 minutes', greatest(interval '1 minute',
-			v_now - c.credential_missing_at))
+		credential_until = autopost.later(v_now, least(interval '15 minutes', greatest(interval '1 minute',
+			v_now - c.credential_missing_at)))
 	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 end
 $$;
@@ -33567,21 +33590,33 @@ CREATE FUNCTION autopost.record_source_urls(p_workspace_id text, p_post jsonb, p
 -- Writes:  media_blobs.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_expires_at timestamptz := v_now + autopost.source_url_time();
+	v_refs text[];
+	v_platforms text[];
+	v_accounts text[];
+	v_kinds text[];
 begin
 	if not p_post ? 'urls' then
 		return;
 	end if;
+	select array_agg(x.blob_ref), array_agg(x.platform), array_agg(x.auth_ref), array_agg(x.kind)
+	into v_refs, v_platforms, v_accounts, v_kinds
+	from (
+		select distinct m.value ->> 'blob_ref' as blob_ref, c.platform, coalesce(a.auth_ref, c.auth_ref) as auth_ref,
+			m.value ->> 'type' as kind
+		from jsonb_array_elements(p_post -> 'payload' -> 'media') m
+		join autopost.platforms p on autopost.upload_policy(row(p.*)::autopost.platforms,
+			m.value ->> 'type') = 'url_allowed'
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform
+			and c.channel_id = any (p_ids)
+		left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
+		where p_post -> 'urls' ? (m.value ->> 'blob_ref')
+		order by 1, 2, 3, 4) x;
 	insert into autopost.media_blobs as b (workspace_id, blob_ref, provider, auth_ref, kind, url, expires_at, created_at,
 		updated_at)
-	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, coalesce(a.auth_ref, c.auth_ref), m.value ->> 'type',
-		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
-	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
-	join autopost.platforms p on autopost.upload_policy(row(p.*)::autopost.platforms,
-		m.value ->> 'type') = 'url_allowed'
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
-	left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
-	where p_post -> 'urls' ? (m.value ->> 'blob_ref')
-	order by 2, 3, 4, 5
+	select p_workspace_id, u.blob_ref, u.platform, u.auth_ref, u.kind, p_post -> 'urls' ->> u.blob_ref, v_expires_at,
+		v_now, v_now
+	from unnest(v_refs, v_platforms, v_accounts, v_kinds) u (blob_ref, platform, auth_ref, kind)
 	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
 	set url = excluded.url, file_id = null, expires_at = excluded.expires_at, updated_at = excluded.updated_at
 	where b.file_id is null or b.expires_at <= v_now;
@@ -38233,7 +38268,7 @@ begin
 		prepared_by = excluded.prepared_by, submission_id = excluded.submission_id, delivery_id = excluded.delivery_id,
 		doubt = excluded.doubt, error = excluded.error, platform_post_id = excluded.platform_post_id,
 		post_url = excluded.post_url, published_at = excluded.published_at, imported = excluded.imported,
-		updated_at = greatest(excluded.updated_at, j.updated_at + interval '1 microsecond')
+		updated_at = greatest(excluded.updated_at, autopost.later(j.updated_at, interval '1 microsecond'))
 	returning j.* into v_job;
 	if v_job.status is distinct from v_before then
 		perform autopost.emit_note(v_job.workspace_id, 'filebus_' || v_job.status, case
@@ -39520,8 +39555,8 @@ begin
 		(select string_agg(format('t.%I', k), ', ') from unnest(p_keys) k))
 	using p_workspace_id, p_from, p_to;
 	-- A separate statement: the rows may have changed while it waited for their locks.
-	execute format('update autopost.%I t set %I = t.%I + $4 where %s', p_table, p_column, p_column, v_where)
-	using p_workspace_id, p_from, p_to, p_by;
+	execute format('update autopost.%I t set %I = autopost.later(t.%I, $4) where %s', p_table, p_column, p_column, v_where)
+	using p_workspace_id, p_from, p_to, make_interval(secs => extract(epoch from p_by)::float8);
 end
 $_$;
 

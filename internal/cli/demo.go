@@ -23,9 +23,13 @@ channels, posts by webhook and by feed, and checks the four demo criteria. It pr
 evidence of each. It ignores DATABASE_URL and connects only to this machine.
 
 The data is in a new directory, which the demo removes at the end. If AUTOPOST_DATA_DIR
-is set, the demo uses and keeps that directory.`,
+is set, the demo uses and keeps that directory.
+
+With --database the demo runs on the server of DATABASE_URL, such as a Citus cluster. The
+database must be empty, and keeps the data of the demo.`,
 		Example: `  autopost demo
-  autopost demo --once`,
+  autopost demo --once
+  DATABASE_URL=postgres://localhost/autopost_demo autopost demo --once --database`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Fixed = cmd.Flags().Changed("listen")
@@ -40,6 +44,7 @@ is set, the demo uses and keeps that directory.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.Once, "once", false, "exit after the criteria: 0 if all are met, else 1")
+	cmd.Flags().BoolVar(&o.Database, "database", false, "use the empty database of DATABASE_URL, not a private PostgreSQL")
 	cmd.Flags().StringVar(&o.Listen, "listen", demoListen, "loopback host:port of the daemon; if the default is in use, a free port")
 	return cmd
 }

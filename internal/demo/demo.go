@@ -16,6 +16,8 @@ type Options struct {
 	Listen string
 	// Fixed makes a taken address an error; otherwise the daemon gets a free port.
 	Fixed bool
+	// Database uses the database of DATABASE_URL, which must be empty, instead of a private PostgreSQL.
+	Database bool
 }
 
 // ErrUnmet means that a criterion was not met; the report names it.

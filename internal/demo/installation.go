@@ -61,6 +61,9 @@ func openInstallation(ctx context.Context, o Options) (h *installation, err erro
 	if err != nil {
 		return nil, err
 	}
+	if o.Database && given.DatabaseURL.IsZero() {
+		return nil, errors.New("DATABASE_URL must be set with --database: set it to an empty database, or leave the flag out")
+	}
 	h = &installation{client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
 	opened := h // a return of nil, err sets h to nil before the deferred call
 	defer func() {
@@ -74,17 +77,22 @@ func openInstallation(ctx context.Context, o Options) (h *installation, err erro
 	if err := h.startSimulators(ctx); err != nil {
 		return nil, err
 	}
-	cfg, err := h.config(given, o.Listen)
+	cfg, err := h.config(given, o, o.Listen)
 	if err != nil {
 		return nil, err
 	}
 	if h.db, err = daemon.CreateDatabase(ctx, cfg); err != nil {
 		return nil, err
 	}
+	if o.Database {
+		if err := h.requireEmpty(ctx); err != nil {
+			return nil, err
+		}
+	}
 	log := telemetry.NewLogger(h.log, cfg.LogLevel)
 	h.daemon, err = daemon.New(ctx, cfg, h.db, nil, log)
 	if errors.Is(err, syscall.EADDRINUSE) && !o.Fixed {
-		if cfg, err = h.config(given, "127.0.0.1:0"); err == nil {
+		if cfg, err = h.config(given, o, "127.0.0.1:0"); err == nil {
 			h.daemon, err = daemon.New(ctx, cfg, h.db, nil, log)
 		}
 	}
@@ -128,6 +136,18 @@ func errForeignData(dir string) error {
 		"unset it, or set a new directory", dir)
 }
 
+// requireEmpty protects the data of another installation in a configured database, as errForeignData does in a folder.
+func (h *installation) requireEmpty(ctx context.Context) error {
+	used, err := schema.InUse(ctx, h.db.CoordinatorURL)
+	if err != nil {
+		return h.db.Advise(err)
+	}
+	if used {
+		return errors.New("DATABASE_URL must lead to a database without workspaces: create a new database for the demo")
+	}
+	return nil
+}
+
 // startSimulators serves the platforms, with the published limits of the real ones.
 func (h *installation) startSimulators(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -142,9 +162,9 @@ func (h *installation) startSimulators(ctx context.Context) error {
 }
 
 // config returns the configuration of the daemon. From the environment it uses only the path
-// of the PostgreSQL binaries and the log level.
-func (h *installation) config(given config.Config, listen string) (config.Config, error) {
-	return config.Load([]string{
+// of the PostgreSQL binaries and the log level, and the database if the options say so.
+func (h *installation) config(given config.Config, o Options, listen string) (config.Config, error) {
+	variables := []string{
 		"AUTOPOST_DATA_DIR=" + h.dir,
 		"AUTOPOST_PG_BIN=" + given.PostgresBin,
 		"AUTOPOST_LISTEN=" + listen,
@@ -156,7 +176,12 @@ func (h *installation) config(given config.Config, listen string) (config.Config
 		"AUTOPOST_GOOGLE_TOKEN_URL=" + h.simURL + "/google/token",
 		"AUTOPOST_OUTBOUND_ALLOW=127.0.0.0/8",
 		"MONITOR_INTERVAL_SECONDS=2",
-	})
+	}
+	if o.Database {
+		variables = append(variables, "DATABASE_URL="+given.DatabaseURL.Reveal(),
+			"AUTOPOST_LISTEN_URL="+given.ListenURL.Reveal(), "AUTOPOST_COORDINATOR_URL="+given.CoordinatorURL.Reveal())
+	}
+	return config.Load(variables)
 }
 
 // seed inserts the rows and adds their bots and chats to the simulated platforms. The feed

@@ -180,7 +180,7 @@ func (s *Store) SkipDeliveries(ctx context.Context, a OperatorAction, deliveries
 
 // Reschedule moves deliveries that wait: by their ids, or up to 1,000 of a message.
 func (s *Store) Reschedule(ctx context.Context, a OperatorAction, m api.Move) (Written, error) {
-	given := args{"message": m.MessageID, "deliveries": m.DeliveryIDs, "at": m.At, "seconds": m.ShiftSeconds}
+	given := args{"message": m.MessageID, "deliveries": m.DeliveryIDs, "at": instantOrNull(m.At), "seconds": m.ShiftSeconds}
 	switch {
 	case m.MessageID != "":
 		to := map[string]any{}
@@ -198,7 +198,7 @@ func (s *Store) Reschedule(ctx context.Context, a OperatorAction, m api.Move) (W
 		given["to"] = to
 		return s.write(ctx, a, `autopost.reschedule_post(@workspace, @message::text::uuid, @to, @operator, @reason, @dry_run)`, given)
 	case m.NextFree || m.At != "":
-		return s.write(ctx, a, `autopost.reschedule(@workspace, @deliveries::text[]::uuid[], nullif(@at, '')::timestamptz, @operator, @reason, @dry_run)`, given)
+		return s.write(ctx, a, `autopost.reschedule(@workspace, @deliveries::text[]::uuid[], @at::timestamptz, @operator, @reason, @dry_run)`, given)
 	default:
 		return s.write(ctx, a, `autopost.shift_deliveries(@workspace, @deliveries::text[]::uuid[], @seconds, @operator, @reason, @dry_run)`, given)
 	}
@@ -211,8 +211,8 @@ func (s *Store) ReplacePost(ctx context.Context, a OperatorAction, message strin
 
 // EditPost changes fields of a post, where it waits and where it was sent. at is the time of the change of sent posts in RFC 3339; "" is now.
 func (s *Store) EditPost(ctx context.Context, a OperatorAction, message string, changes json.RawMessage, at string) (Written, error) {
-	return s.write(ctx, a, `autopost.edit_post(@workspace, @message::text::uuid, @changes, nullif(@at, '')::timestamptz, @operator, @reason, @dry_run)`,
-		args{"message": message, "changes": changes, "at": at})
+	return s.write(ctx, a, `autopost.edit_post(@workspace, @message::text::uuid, @changes, @at::timestamptz, @operator, @reason, @dry_run)`,
+		args{"message": message, "changes": changes, "at": instantOrNull(at)})
 }
 
 // SkipPost ends waiting deliveries of a post without sending them, at most 1,000 per call.
@@ -239,8 +239,8 @@ func (s *Store) EditSubmission(ctx context.Context, a OperatorAction, submission
 
 // RequestActs requests changes of sent posts.
 func (s *Store) RequestActs(ctx context.Context, a OperatorAction, r api.ActRequest) (Written, error) {
-	return s.write(ctx, a, `autopost.request_acts(@workspace, @kind, nullif(@message, '')::uuid, @deliveries::text[]::uuid[], @changes, nullif(@at, '')::timestamptz,
-		@operator, @reason, @dry_run)`, args{"kind": string(r.Kind), "message": r.MessageID, "deliveries": r.DeliveryIDs, "changes": r.Changes, "at": r.At})
+	return s.write(ctx, a, `autopost.request_acts(@workspace, @kind, nullif(@message, '')::uuid, @deliveries::text[]::uuid[], @changes, @at::timestamptz,
+		@operator, @reason, @dry_run)`, args{"kind": string(r.Kind), "message": r.MessageID, "deliveries": r.DeliveryIDs, "changes": r.Changes, "at": instantOrNull(r.At)})
 }
 
 // CancelActs cancels waiting post changes.

@@ -52,7 +52,7 @@ func (s *Store) FollowPublishJobs(ctx context.Context, workspace, source string,
 
 // RecordJobFiles records that the files of a job show its row of this time.
 func (s *Store) RecordJobFiles(ctx context.Context, workspace, job, platform, updatedAt string) error {
-	_, err := fileCall[json.RawMessage](ctx, s, "record job files", job, `select * from autopost.record_job_files($1, $2, $3, $4::text::timestamptz)`, workspace, job, platform, updatedAt)
+	_, err := fileCall[json.RawMessage](ctx, s, "record job files", job, `select * from autopost.record_job_files($1, $2, $3, $4::timestamptz)`, workspace, job, platform, updatedAt)
 	return err
 }
 

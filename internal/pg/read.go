@@ -92,7 +92,7 @@ func (s *Store) Forecast(ctx context.Context, workspace string) (json.RawMessage
 
 // NextFreeSlots returns the next free slots of a channel from an instant in RFC 3339 on; "" is now. It reserves nothing.
 func (s *Store) NextFreeSlots(ctx context.Context, workspace, channel, after string, limit int) (json.RawMessage, error) {
-	a, err := call[json.RawMessage](ctx, s, `select * from autopost.next_free_slots($1, $2, nullif($3, '')::timestamptz, $4)`, workspace, channel, after, limit)
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.next_free_slots($1, $2, $3::timestamptz, $4)`, workspace, channel, instantOrNull(after), limit)
 	if err != nil {
 		return nil, fmt.Errorf("next free slots ws=%s channel=%s: %w", workspace, channel, err)
 	}
@@ -101,7 +101,7 @@ func (s *Store) NextFreeSlots(ctx context.Context, workspace, channel, after str
 
 // Calendar returns what was sent and what waits in an interval; instants are in RFC 3339. channel "" means all channels.
 func (s *Store) Calendar(ctx context.Context, workspace, from, until, channel string) (json.RawMessage, error) {
-	a, err := call[json.RawMessage](ctx, s, `select * from autopost.calendar($1, $2::text::timestamptz, $3::text::timestamptz, nullif($4, ''))`, workspace, from, until, channel)
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.calendar($1, $2::timestamptz, $3::timestamptz, nullif($4, ''))`, workspace, from, until, channel)
 	if err != nil {
 		return nil, fmt.Errorf("calendar ws=%s: %w", workspace, err)
 	}
@@ -110,7 +110,7 @@ func (s *Store) Calendar(ctx context.Context, workspace, from, until, channel st
 
 // CalendarDays returns the calendar of an interval by the days of a zone, with the first items of each.
 func (s *Store) CalendarDays(ctx context.Context, workspace string, q api.CalendarDays) (json.RawMessage, error) {
-	a, err := call[json.RawMessage](ctx, s, `select * from autopost.calendar_days($1, $2::text::timestamptz, $3::text::timestamptz, $4, nullif($5, ''), $6)`,
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.calendar_days($1, $2::timestamptz, $3::timestamptz, $4, nullif($5, ''), $6)`,
 		workspace, q.From, q.Until, q.Zone, q.ChannelID, q.Shown)
 	if err != nil {
 		return nil, fmt.Errorf("calendar days ws=%s: %w", workspace, err)
@@ -120,7 +120,7 @@ func (s *Store) CalendarDays(ctx context.Context, workspace string, q api.Calend
 
 // Plan returns the result that an enqueue of a post would have at an instant in RFC 3339; "" is now. It writes nothing.
 func (s *Store) Plan(ctx context.Context, workspace string, post json.RawMessage, at string) (json.RawMessage, error) {
-	a, err := call[json.RawMessage](ctx, s, `select * from autopost.plan($1, $2, nullif($3, '')::timestamptz)`, workspace, post, at)
+	a, err := call[json.RawMessage](ctx, s, `select * from autopost.plan($1, $2, $3::timestamptz)`, workspace, post, instantOrNull(at))
 	if err != nil {
 		return nil, fmt.Errorf("plan ws=%s: %w", workspace, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"autopost/internal/ingest"
@@ -48,13 +49,13 @@ func (s *Store) ListDueRecurrences(ctx context.Context, workspace string, limit 
 	return due, nil
 }
 
-// localTexts returns local times as the database reads them.
-func localTexts(times []time.Time) []string {
+// localTexts returns local times as the literal of an array. A cluster does not accept text[]::timestamp[].
+func localTexts(times []time.Time) string {
 	texts := make([]string, 0, len(times))
 	for _, at := range times {
 		texts = append(texts, at.Format("2006-01-02T15:04:05"))
 	}
-	return texts
+	return "{" + strings.Join(texts, ",") + "}"
 }
 
 // PutOccurrences stores the expansion of a rule, or the reason why there is none.
@@ -65,7 +66,7 @@ func (s *Store) PutOccurrences(ctx context.Context, workspace string, due ingest
 	} else if !found.Through.IsZero() {
 		through = found.Through.Format("2006-01-02T15:04:05")
 	}
-	_, err := call[json.RawMessage](ctx, s, `select * from autopost.put_occurrences($1, $2::text::uuid, $3::text[]::timestamp[], $4::text::timestamp, $5, $6)`,
+	_, err := call[json.RawMessage](ctx, s, `select * from autopost.put_occurrences($1, $2::text::uuid, $3::timestamp[], $4::timestamp, $5, $6)`,
 		workspace, due.RecurrenceID, localTexts(found.Times), through, due.Revision, refused)
 	if err != nil {
 		return fmt.Errorf("put occurrences of %s ws=%s: %w", due.RecurrenceID, workspace, err)
@@ -97,13 +98,13 @@ func (s *Store) RemoveRecurrence(ctx context.Context, a OperatorAction, id strin
 
 // MoveOccurrence moves an expected occurrence to an instant in RFC 3339; at "" skips it.
 func (s *Store) MoveOccurrence(ctx context.Context, a OperatorAction, id, occurrence, at string) (Written, error) {
-	return s.write(ctx, a, `autopost.move_occurrence(@workspace, @id::text::uuid, @occurrence::text::uuid, nullif(@at, '')::timestamptz, @operator, @reason, @dry_run)`,
-		args{"id": id, "occurrence": occurrence, "at": at})
+	return s.write(ctx, a, `autopost.move_occurrence(@workspace, @id::text::uuid, @occurrence::text::uuid, @at::timestamptz, @operator, @reason, @dry_run)`,
+		args{"id": id, "occurrence": occurrence, "at": instantOrNull(at)})
 }
 
 // PreviewOccurrences returns the instants of local times in a zone, as RFC 3339 in UTC.
 func (s *Store) PreviewOccurrences(ctx context.Context, workspace, zone string, times []time.Time) ([]string, error) {
-	instants, err := call[[]string](ctx, s, `select * from autopost.preview_occurrences($1, $2, $3::text[]::timestamp[])`, workspace, zone, localTexts(times))
+	instants, err := call[[]string](ctx, s, `select * from autopost.preview_occurrences($1, $2, $3::timestamp[])`, workspace, zone, localTexts(times))
 	if err != nil {
 		return nil, fmt.Errorf("preview occurrences ws=%s: %w", workspace, err)
 	}

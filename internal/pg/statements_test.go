@@ -28,6 +28,7 @@ var (
 	statementStart = regexp.MustCompile(`^(?:autopost\.|select |with )`)
 	volatileCall   = regexp.MustCompile(`\b(now|random|gen_random_uuid|clock_timestamp|statement_timestamp|nextval)\(`)
 	wholeRow       = regexp.MustCompile(`\b(to_jsonb|row_to_json)\(\w\)`)
+	textToInstant  = regexp.MustCompile(`(?:::text(?:\[\])?|\))::(?:timestamp|date)`)
 	reason         = regexp.MustCompile(`// citus: ok, \w`)
 )
 
@@ -44,6 +45,8 @@ func notBare(sql string) string {
 		return "has WHERE: filter in the function or in Go"
 	case volatileCall.MatchString(sql[strings.Index(sql, "autopost."):]):
 		return "has a volatile function: pass a value"
+	case textToInstant.MatchString(sql):
+		return "casts text to an instant: write $1::timestamptz, as a cluster sends a cast in two steps that PostgreSQL refuses"
 	case wholeRow.MatchString(sql):
 		return "uses the row as a whole: list the columns"
 	case change.MatchString(sql), bareCall.MatchString(sql), bareRead.MatchString(sql):
@@ -86,6 +89,8 @@ func TestNotBareFindsEachForm(t *testing.T) {
 		`select * from autopost.f($1, (select 1))`:                        "subselect",
 		`select autopost.f($1, gen_random_uuid())`:                        "volatile",
 		`select to_jsonb(r) from autopost.f($1) r`:                        "row as a whole",
+		`select * from autopost.f($1, nullif($2, '')::timestamptz)`:       "instant",
+		`select * from autopost.f($1, $2::text[]::timestamp[])`:           "instant",
 		`with x as (select * from autopost.f($1)) select count(*) from x`: "subselect",
 		`select exists (select from autopost.f($1))`:                      "subselect",
 	} {

@@ -281,6 +281,15 @@ func jsonArguments(args []any) ([]any, error) {
 	return bound, nil
 }
 
+// instantOrNull returns an instant in RFC 3339 as an argument for $n::timestamptz; "" is null. A cluster refuses other casts
+// from text to an instant.
+func instantOrNull(at string) any {
+	if at == "" {
+		return nil
+	}
+	return at
+}
+
 // Observe receives a finished statement: the function of ours that it called ("other" for none), its duration and its
 // error.
 type Observe func(function string, took time.Duration, err error)

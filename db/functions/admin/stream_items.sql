@@ -120,19 +120,35 @@ create or replace function autopost.ended_readers(p_watched jsonb) returns jsonb
 language plpgsql stable
 as $$
 -- Purpose: ids of watched keys and sessions that are not valid any more.
--- Reads:   api_keys, sessions, users, settings.
+-- Reads:   api_keys, sessions, users, memberships, settings.
+declare
+	v_now timestamptz := autopost.now_ts();
+	v_seen_after timestamptz := v_now - autopost.setting_interval('session_idle_minutes');
+	v_created_after timestamptz := v_now - autopost.setting_interval('session_max_hours');
+	v_watched record;
+	v_ended text[] := '{}';
 begin
-	return (select coalesce(jsonb_agg(distinct coalesce(w.value -> 'key_id', w.value -> 'session_id')), '[]')
-	from jsonb_array_elements(p_watched) w
-	where w.value ->> 'key_id' is not null and not exists (select 1 from autopost.api_keys k
-		where k.workspace_id = w.value ->> 'workspace_id' and k.key_id = (w.value ->> 'key_id')::uuid and k.enabled
-		and (k.expires_at is null or k.expires_at > autopost.now_ts()))
-	or w.value ->> 'session_id' is not null and not exists (select 1 from autopost.sessions s
-		join autopost.users u on u.user_id = s.user_id and u.enabled
-		join autopost.memberships m on m.user_id = s.user_id and m.workspace_id = w.value ->> 'workspace_id'
-		where s.session_id = (w.value ->> 'session_id')::uuid and s.expires_at > autopost.now_ts()
-		and s.last_seen_at + autopost.setting_interval('session_idle_minutes') > autopost.now_ts()
-		and s.created_at + autopost.setting_interval('session_max_hours') > autopost.now_ts()));
+	for v_watched in
+		select w.value ->> 'workspace_id' as workspace_id,
+			array_agg((w.value ->> 'key_id')::uuid) filter (where w.value ->> 'key_id' is not null) as keys,
+			array_agg((w.value ->> 'session_id')::uuid) filter (where w.value ->> 'session_id' is not null) as sessions
+		from jsonb_array_elements(p_watched) w
+		group by 1
+	loop
+		v_ended := v_ended || array(
+			select i.id::text from unnest(v_watched.keys) i (id)
+			where not exists (select 1 from autopost.api_keys k
+				where k.workspace_id = v_watched.workspace_id and k.key_id = i.id and k.enabled
+				and (k.expires_at is null or k.expires_at > v_now)));
+		v_ended := v_ended || array(
+			select i.id::text from unnest(v_watched.sessions) i (id)
+			where not exists (select 1 from autopost.sessions s
+				join autopost.users u on u.user_id = s.user_id and u.enabled
+				join autopost.memberships m on m.user_id = s.user_id and m.workspace_id = v_watched.workspace_id
+				where s.session_id = i.id and s.expires_at > v_now and s.last_seen_at > v_seen_after
+				and s.created_at > v_created_after));
+	end loop;
+	return (select coalesce(jsonb_agg(distinct e.id), '[]') from unnest(v_ended) e (id));
 end
 $$;
 

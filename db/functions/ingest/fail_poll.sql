@@ -15,6 +15,7 @@ declare
 	v_before autopost.pull_cursors;
 	v_interval interval;
 	v_now timestamptz;
+	v_next_at timestamptz;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('source_id', p_source_id <> ''),
@@ -31,12 +32,13 @@ begin
 	end if;
 	v_now := autopost.now_ts();
 	v_interval := autopost.poll_interval(p_workspace_id, p_source_id, null);
+	v_next_at := v_now + greatest(
+		least(v_interval * 2 ^ least(v_before.failures, 10), v_interval + interval '1 hour'),
+		make_interval(secs => case when jsonb_typeof(p_failure -> 'retry_after_seconds') = 'number' then
+			least((p_failure ->> 'retry_after_seconds')::numeric, autopost.pull_hint_max()) else 0 end::float8));
 	update autopost.pull_cursors c
 	set failures = c.failures + 1, last_error = v_error, updated_at = v_now, last_poll_at = v_now, leased_by = null,
-		next_poll_at = v_now + greatest(
-			least(v_interval * 2 ^ least(c.failures, 10), v_interval + interval '1 hour'),
-			make_interval(secs => case when jsonb_typeof(p_failure -> 'retry_after_seconds') = 'number' then
-				least((p_failure ->> 'retry_after_seconds')::numeric, autopost.pull_hint_max()) else 0 end::float8))
+		next_poll_at = v_next_at
 	where c.workspace_id = p_workspace_id and c.source_id = p_source_id;
 	if v_gone then
 		update autopost.pull_sources s

@@ -73,14 +73,16 @@ begin
 		limit p_limit
 		for no key update of p skip locked);
 	v_tokens := array(select autopost.new_id()::text from unnest(v_ids));
-	return query
 	update autopost.moderation_presses p
 	set status = 'sending', attempt = p.attempt + 1, claim_token = d.token, lease_until = v_now + v_lease,
 		due_at = v_now + v_lease
 	from unnest(v_ids, v_tokens) d (press_id, token)
-	where p.workspace_id = p_workspace_id and p.press_id = d.press_id
-	returning jsonb_build_object('kind', 'answer', 'id', p.press_id, 'token', p.claim_token, 'platform', p.platform,
-		'auth_ref', p.auth_ref, 'callback_id', p.callback_id, 'text', p.answer);
+	where p.workspace_id = p_workspace_id and p.press_id = d.press_id;
+	return query
+	select jsonb_build_object('kind', 'answer', 'id', p.press_id, 'token', p.claim_token, 'platform', p.platform,
+		'auth_ref', p.auth_ref, 'callback_id', p.callback_id, 'text', p.answer)
+	from autopost.moderation_presses p
+	where p.workspace_id = p_workspace_id and p.press_id = any (v_ids);
 end
 $$;
 

@@ -105,7 +105,7 @@ begin
 		prepared_by = excluded.prepared_by, submission_id = excluded.submission_id, delivery_id = excluded.delivery_id,
 		doubt = excluded.doubt, error = excluded.error, platform_post_id = excluded.platform_post_id,
 		post_url = excluded.post_url, published_at = excluded.published_at, imported = excluded.imported,
-		updated_at = greatest(excluded.updated_at, j.updated_at + interval '1 microsecond')
+		updated_at = greatest(excluded.updated_at, autopost.later(j.updated_at, interval '1 microsecond'))
 	returning j.* into v_job;
 	if v_job.status is distinct from v_before then
 		perform autopost.emit_note(v_job.workspace_id, 'filebus_' || v_job.status, case

@@ -14,8 +14,8 @@ begin
 		(select string_agg(format('t.%I', k), ', ') from unnest(p_keys) k))
 	using p_workspace_id, p_from, p_to;
 	-- A separate statement: the rows may have changed while it waited for their locks.
-	execute format('update autopost.%I t set %I = t.%I + $4 where %s', p_table, p_column, p_column, v_where)
-	using p_workspace_id, p_from, p_to, p_by;
+	execute format('update autopost.%I t set %I = autopost.later(t.%I, $4) where %s', p_table, p_column, p_column, v_where)
+	using p_workspace_id, p_from, p_to, make_interval(secs => extract(epoch from p_by)::float8);
 end
 $$;
 

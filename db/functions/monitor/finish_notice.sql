@@ -16,6 +16,8 @@ declare
 	v_message autopost.alert_messages;
 	v_now timestamptz;
 	v_failures int;
+	v_error jsonb;
+	v_next_try_at timestamptz;
 	v_status text;
 begin
 	perform autopost.enter_workspace(p_workspace_id);
@@ -37,11 +39,12 @@ begin
 	v_failures := case when p_error is null then 0 else v_target.failures + 1 end;
 	v_status := case when p_error is null then 'sent' when p_error -> 'known' is distinct from 'false' then 'failed'
 		when v_message.attempt >= 2 then 'unknown' else 'pending' end;
-	update autopost.alert_targets t
-	set failures = v_failures, last_error = case when v_failures > 0 then autopost.normalised_error(p_error) end,
-		next_try_at = case when p_error is null then v_now
+	v_next_try_at := case when p_error is null then v_now
 		else v_now + greatest(least(interval '1 minute' * 2 ^ least(v_failures - 1, 6), interval '1 hour'),
-			make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000)) end
+			make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000)) end;
+	v_error := case when p_error is not null then autopost.normalised_error(p_error) end;
+	update autopost.alert_targets t
+	set failures = v_failures, last_error = v_error, next_try_at = v_next_try_at
 	where t.workspace_id = p_workspace_id and t.target_id = v_target.target_id;
 	if v_status = 'pending' then
 		update autopost.alert_messages m set status = 'pending', claim_token = null, lease_until = null

@@ -32,21 +32,33 @@ as $$
 -- Writes:  media_blobs.
 declare
 	v_now timestamptz := autopost.now_ts();
+	v_expires_at timestamptz := v_now + autopost.source_url_time();
+	v_refs text[];
+	v_platforms text[];
+	v_accounts text[];
+	v_kinds text[];
 begin
 	if not p_post ? 'urls' then
 		return;
 	end if;
+	select array_agg(x.blob_ref), array_agg(x.platform), array_agg(x.auth_ref), array_agg(x.kind)
+	into v_refs, v_platforms, v_accounts, v_kinds
+	from (
+		select distinct m.value ->> 'blob_ref' as blob_ref, c.platform, coalesce(a.auth_ref, c.auth_ref) as auth_ref,
+			m.value ->> 'type' as kind
+		from jsonb_array_elements(p_post -> 'payload' -> 'media') m
+		join autopost.platforms p on autopost.upload_policy(row(p.*)::autopost.platforms,
+			m.value ->> 'type') = 'url_allowed'
+		join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform
+			and c.channel_id = any (p_ids)
+		left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
+		where p_post -> 'urls' ? (m.value ->> 'blob_ref')
+		order by 1, 2, 3, 4) x;
 	insert into autopost.media_blobs as b (workspace_id, blob_ref, provider, auth_ref, kind, url, expires_at, created_at,
 		updated_at)
-	select distinct p_workspace_id, m.value ->> 'blob_ref', c.platform, coalesce(a.auth_ref, c.auth_ref), m.value ->> 'type',
-		p_post -> 'urls' ->> (m.value ->> 'blob_ref'), v_now + autopost.source_url_time(), v_now, v_now
-	from jsonb_array_elements(p_post -> 'payload' -> 'media') m
-	join autopost.platforms p on autopost.upload_policy(row(p.*)::autopost.platforms,
-		m.value ->> 'type') = 'url_allowed'
-	join autopost.channels c on c.workspace_id = p_workspace_id and c.platform = p.platform and c.channel_id = any (p_ids)
-	left join autopost.channel_auth a on a.workspace_id = p_workspace_id and a.channel_id = c.channel_id
-	where p_post -> 'urls' ? (m.value ->> 'blob_ref')
-	order by 2, 3, 4, 5
+	select p_workspace_id, u.blob_ref, u.platform, u.auth_ref, u.kind, p_post -> 'urls' ->> u.blob_ref, v_expires_at,
+		v_now, v_now
+	from unnest(v_refs, v_platforms, v_accounts, v_kinds) u (blob_ref, platform, auth_ref, kind)
 	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
 	set url = excluded.url, file_id = null, expires_at = excluded.expires_at, updated_at = excluded.updated_at
 	where b.file_id is null or b.expires_at <= v_now;

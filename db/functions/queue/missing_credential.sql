@@ -83,8 +83,8 @@ declare
 begin
 	update autopost.channels c
 	set credential_missing_at = coalesce(c.credential_missing_at, v_now),
-		credential_until = v_now + least(interval '15 minutes', greatest(interval '1 minute',
-			v_now - c.credential_missing_at))
+		credential_until = autopost.later(v_now, least(interval '15 minutes', greatest(interval '1 minute',
+			v_now - c.credential_missing_at)))
 	where c.workspace_id = p_workspace_id and c.channel_id = p_channel.channel_id;
 end
 $$;

@@ -225,6 +225,23 @@ func withoutSchema(ctx context.Context, url string) (bool, error) {
 	return false, checkBaseline(ctx, conn)
 }
 
+// InUse reports whether the database has a workspace.
+func InUse(ctx context.Context, url string) (used bool, err error) {
+	fresh, err := withoutSchema(ctx, url)
+	if err != nil || fresh {
+		return false, err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return false, fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := conn.QueryRow(ctx, `select exists (select 1 from autopost.workspaces)`).Scan(&used); err != nil {
+		return false, fmt.Errorf("look for workspaces: %w", err)
+	}
+	return used, nil
+}
+
 func unapplied(provider *goose.Provider) []Migration {
 	var list []Migration
 	for _, source := range provider.ListSources() {

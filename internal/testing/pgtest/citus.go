@@ -137,15 +137,21 @@ func (s *server) copyOnNodes(ctx context.Context, name string) error {
 	return nil
 }
 
-// copyOnNode ends the maintenance worker of Citus in the template, which returns now and then, until the copy succeeds.
+// copyOnNode copies the template on a node.
 func copyOnNode(ctx context.Context, node *pgx.Conn, name, template string) error {
+	return withoutClients(ctx, node, template, "create database "+name+" template "+template+" strategy file_copy")
+}
+
+// withoutClients runs a statement that needs a database without clients. It ends the clients, such as the maintenance
+// worker of Citus, which returns now and then, until the statement succeeds.
+func withoutClients(ctx context.Context, node *pgx.Conn, database, sql string) error {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		if _, err := node.Exec(ctx, `select pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a where a.datname = $1`, template); err != nil {
+		if _, err := node.Exec(ctx, `select pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a where a.datname = $1`, database); err != nil {
 			return err
 		}
-		_, err := node.Exec(ctx, "create database "+name+" template "+template+" strategy file_copy")
+		_, err := node.Exec(ctx, sql)
 		if err == nil || !strings.Contains(err.Error(), "being accessed by other users") {
 			return err
 		}
@@ -172,17 +178,36 @@ func (s *server) execEverywhere(ctx context.Context, statements ...string) error
 
 // onNodes runs a statement on each node.
 func (s *server) onNodes(ctx context.Context, sql string) error {
+	return s.eachNode(ctx, func(node *pgx.Conn) error {
+		if _, err := node.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+		return nil
+	})
+}
+
+// eachNode calls do with a connection to each node.
+func (s *server) eachNode(ctx context.Context, do func(node *pgx.Conn) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n := range s.nodes {
 		if err := s.connectNode(ctx, n); err != nil {
 			return err
 		}
-		if _, err := s.nodes[n].Exec(ctx, sql); err != nil {
-			return fmt.Errorf("%s: %w", sql, err)
+		if err := do(s.nodes[n]); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// dropDatabase drops a database, on each node of a cluster.
+func (s *server) dropDatabase(ctx context.Context, name string) error {
+	sql := "drop database " + name + " with (force)"
+	if s.nodes == nil {
+		return s.exec(ctx, sql)
+	}
+	return s.eachNode(ctx, func(node *pgx.Conn) error { return withoutClients(ctx, node, name, sql) })
 }
 
 // node returns the superuser's DSN of a database on a node.

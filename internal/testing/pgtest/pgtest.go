@@ -127,11 +127,11 @@ func (s *server) copied(t testing.TB) *DB {
 func (db *DB) drop() {
 	ctx, cancel := context.WithTimeout(context.Background(), wait.Bound)
 	defer cancel()
-	statements := []string{"drop database " + db.name + " with (force)"}
+	var statements []string
 	for _, login := range db.roles {
 		statements = append(statements, "drop role "+login)
 	}
-	if err := db.server.execEverywhere(ctx, statements...); err != nil {
+	if err := errors.Join(db.server.dropDatabase(ctx, db.name), db.server.execEverywhere(ctx, statements...)); err != nil {
 		db.t.Errorf("pgtest: %v", err)
 	}
 }
