@@ -54,7 +54,7 @@ func TestCompetingDecisionsGiveOne(t *testing.T) {
 	require.Empty(t, pgtest.Column[string](h.DB, `select s.submission_id::text from autopost.submissions s where (s.status = 'enqueued') <> (s.decision is not distinct from 'approve')
 		or (s.status = 'rejected') <> (s.decision is not distinct from 'reject')`))
 	approved := pgtest.Column[string](h.DB, `select s.plan #>> '{renderings,0,text}' from autopost.submissions s
-		join autopost.approvals a on a.subject = 'submission:' || s.submission_id and a.voided_at is null and a.decision = 'approve' and a.digest = s.digest
+		join autopost.approvals a on a.workspace_id = s.workspace_id and a.subject = 'submission:' || s.submission_id and a.voided_at is null and a.decision = 'approve' and a.digest = s.digest
 		where s.status = 'enqueued' order by 1`)
 	require.Equal(t, pgtest.Value[int](h.DB, `select count(*)::int from autopost.submissions where status = 'enqueued'`), len(approved))
 	var arrived []string

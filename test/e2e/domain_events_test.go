@@ -58,17 +58,17 @@ func TestABurstOfEventsKeepsTheCaps(t *testing.T) {
 	require.Equal(t, []int{8, 30}, pgtest.Column[int](h.DB, `select max_sends from autopost.quotas order by window_seconds`))
 	// After each hour the next eight go out, until the day is full.
 	for _, sent := range []int{16, 24, 30} {
-		h.Exec(`update autopost.quota_uses set used_at = used_at - interval '61 minutes'`)
+		h.Exec(`update autopost.quota_uses set used_at = autopost.later(used_at, interval '-61 minutes')`)
 		h.Exec(`update autopost.channel_gates set ready_at = clock_timestamp()`)
 		sentOnX(h, sent)
 		require.Len(t, h.Accepted(), sent)
 	}
-	h.Exec(`update autopost.quota_uses set used_at = used_at - interval '61 minutes'`)
+	h.Exec(`update autopost.quota_uses set used_at = autopost.later(used_at, interval '-61 minutes')`)
 	h.Exec(`update autopost.channel_gates set ready_at = clock_timestamp()`)
 	h.UntilTrue(`select min(ready_at) > clock_timestamp() + interval '2 minutes' from autopost.channel_gates`)
 	require.Len(t, h.Accepted(), 30)
 	// The next day the rest goes out by the same caps.
-	h.Exec(`update autopost.quota_uses set used_at = used_at - interval '24 hours'`)
+	h.Exec(`update autopost.quota_uses set used_at = autopost.later(used_at, interval '-24 hours')`)
 	h.Exec(`update autopost.channel_gates set ready_at = clock_timestamp()`)
 	sentOnX(h, 38)
 	require.Len(t, h.Accepted(), 38)

@@ -48,7 +48,7 @@ func TestKickedOutOfAChat(t *testing.T) {
 		require.Equal(t, n, events(h, "channel_paused"))
 		require.Equal(t, n < 3, pgtest.Value[bool](h.DB, `select enabled from autopost.channels where channel_id = 'on-telegram'`))
 		h.Until("the other channel has it", func() bool { return len(h.Accepted(sim.Filter{Chat: other})) == n })
-		h.Exec(`update autopost.channels set paused_until = null where channel_id = 'on-telegram'`)
+		h.Exec(`update autopost.channels set paused_until = null where workspace_id = 'news' and channel_id = 'on-telegram'`)
 	}
 	require.Equal(t, 1, events(h, "channel_disabled"))
 	answer := h.Push(d, "secret-cms", harness.Post("text", "After that"))
@@ -105,7 +105,7 @@ func TestRevokedToken(t *testing.T) {
 	h.UntilTrue(`select paused_until > now() from autopost.channels where channel_id = 'on-telegram'`)
 	h.Until("the other channel has both", func() bool { return len(h.Accepted(sim.Filter{Chat: other})) == 2 })
 	require.Len(t, h.Sends(sim.Filter{Chat: chat}), 1)
-	h.Exec(`update autopost.channels set paused_until = null where channel_id = 'on-telegram'`)
+	h.Exec(`update autopost.channels set paused_until = null where workspace_id = 'news' and channel_id = 'on-telegram'`)
 	h.Until("the queue of the channel goes on", func() bool { return len(h.Accepted(sim.Filter{Chat: chat})) == 1 })
 	require.False(t, pgtest.Value[bool](h.DB, `select exists (select 1 from autopost.events e where e::text like '%canary%')`))
 }

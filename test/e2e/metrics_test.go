@@ -111,8 +111,9 @@ func TestMetricsAgreeWithTheReceivers(t *testing.T) {
 			}
 		}
 		started := pgtest.Value[float64](h.DB, `select sum(extract(epoch from e.at - m.created_at))::float8
-			from (select e.message_id, e.channel_id, min(e.ts) as at from autopost.events e where e.action = 'send_attempt' group by e.message_id, e.channel_id) e
-			join autopost.messages m using (message_id) join autopost.channels c using (channel_id) where c.platform = $1`, platform)
+			from (select e.workspace_id, e.message_id, e.channel_id, min(e.ts) as at from autopost.events e where e.action = 'send_attempt'
+				group by e.workspace_id, e.message_id, e.channel_id) e
+			join autopost.messages m using (workspace_id, message_id) join autopost.channels c using (workspace_id, channel_id) where c.platform = $1`, platform)
 		measured := m.sum("autopost_accept_to_first_byte_seconds_sum", label)
 		const precision = posts * 3 * .01
 		require.GreaterOrEqual(t, measured, started-precision, "the first byte leaves after the start record")

@@ -48,7 +48,7 @@ func TestLostAnswersOnMAXAreLookedUp(t *testing.T) {
 		h.Push(d, "secret-cms", harness.Post("text", fmt.Sprintf("Post %d, 1 < 2 & so on", n)))
 	}
 	// The first calls of all posts come before the second call of any: the faults count calls.
-	h.Exec(`update autopost.channels set paused_until = null where channel_id = 'on-max'`)
+	h.Exec(`update autopost.channels set paused_until = null where workspace_id = 'news' and channel_id = 'on-max'`)
 	h.Drained("news")
 	require.Equal(t, harness.Totals{Deliveries: taken + lost, Sent: taken + lost}, h.Judge("news"), "each once, under the very id")
 	require.Len(t, h.Accepted(sim.Filter{Chat: chat}), taken+lost)

@@ -33,8 +33,10 @@ func TestPostRepeats(t *testing.T) {
 	h.Serve()
 	h.UntilTrue(`select count(*) = 400 from autopost.occurrences where status = 'expected'`)
 	// Two of them are past: the daemon stood still for a while.
-	h.Exec(`update autopost.occurrences o set at = now() - x.n * interval '1 minute'
-		from (select occurrence_id, row_number() over (order by at) as n from autopost.occurrences order by at limit 2) x where x.occurrence_id = o.occurrence_id`)
+	h.Exec(`update autopost.occurrences o set at = x.at
+		from (select occurrence_id, now() - row_number() over (order by at) * interval '1 minute' as at from autopost.occurrences
+			where workspace_id = 'news' order by occurrences.at limit 2) x
+		where o.workspace_id = 'news' and x.occurrence_id = o.occurrence_id`)
 	h.Exec(`update autopost.recurrences set next_at = now()`)
 	h.Exec(`select pg_notify('autopost_wake', 'recurrences')`)
 	h.UntilTrue(`select count(*) = 1 from autopost.occurrences where status = 'enqueued'`)

@@ -46,7 +46,7 @@ func TestRefusedMediaSayWhy(t *testing.T) {
 		h.UntilTrue(`select status = 'failed' from autopost.submissions where source_ref = $1`, c.url)
 		for _, found := range []string{
 			pgtest.Value[string](h.DB, `select last_error::text from autopost.submissions where source_ref = $1`, c.url),
-			pgtest.Value[string](h.DB, `select e.error::text from autopost.events e join autopost.submissions s on s.submission_id::text = e.meta ->> 'submission_id'
+			pgtest.Value[string](h.DB, `select e.error::text from autopost.events e join autopost.submissions s on s.workspace_id = e.workspace_id and s.submission_id::text = e.meta ->> 'submission_id'
 				where e.action = 'submission_failed' and s.source_ref = $1`, c.url),
 		} {
 			require.Contains(t, found, c.code)

@@ -52,8 +52,9 @@ func received(h *harness.Harness, name string) (ids []string, least int) {
 	return ids, least
 }
 
-const allReported = `select done_at > (select max(ts) from autopost.events) and not exists (
-	select 1 from autopost.webhook_sends where status not in ('delivered', 'dead')) from autopost.webhook_cursors`
+const allReported = `select c.done_at > (select max(e.ts) from autopost.events e where e.workspace_id = $1) and not exists (
+	select 1 from autopost.webhook_sends s where s.workspace_id = $1 and s.status not in ('delivered', 'dead'))
+	from autopost.webhook_cursors c where c.workspace_id = $1`
 
 // Each promised event is reported at least once under its id, though the receiver is down, flaps and
 // loses answers, the key changes and the daemon is killed. A replay reports the same again.
@@ -97,7 +98,7 @@ func TestResultsReachTheirReceiver(t *testing.T) {
 	}
 	require.NoError(t, h.World.Webhook.AddEndpoint("results", secondKey), "the receiver changes over while both keys sign")
 	h.Drained("news")
-	h.UntilTrue(allReported)
+	h.UntilTrue(allReported, "news")
 
 	want := pgtest.Column[string](h.DB, promised)
 	completed := pgtest.Value[int](h.DB, `select count(*)::int from autopost.messages`)
@@ -127,7 +128,7 @@ func TestResultsReachTheirReceiver(t *testing.T) {
 		before[e.ID] = e.Copies
 	}
 	require.Contains(t, ok(t, h, "webhook", "replay", "results", "--since", "2020-01-01T00:00:00Z", because), fmt.Sprint("queued: ", len(ids)))
-	h.UntilTrue(allReported)
+	h.UntilTrue(allReported, "news")
 	again, _ := received(h, "results")
 	require.Equal(t, ids, again)
 	for _, e := range h.World.Webhook.Events("results") {

@@ -89,7 +89,7 @@ func TestRowsActAtOnce(t *testing.T) {
 	require.Len(t, h.Sends(sim.Filter{Chat: late}), before)
 	require.Less(t, before, 7, "something still waits")
 
-	h.Exec(`update autopost.channels set paused_until = null, rate_rps = 0 where channel_id = 'late'`)
+	h.Exec(`update autopost.channels set paused_until = null, rate_rps = 0 where workspace_id = 'news' and channel_id = 'late'`)
 	h.Until("the channel has all", func() bool { return len(h.Accepted(sim.Filter{Chat: late})) == 7 })
 	h.Drained("news")
 	for place, copies := range h.Copies() {

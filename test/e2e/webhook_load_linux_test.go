@@ -87,7 +87,7 @@ func (w *webhookLoad) run(lasts time.Duration, workspaces ...string) (delays []t
 	}
 	w.Drained("calm")
 	w.Drained("loud")
-	w.UntilTrue(allReported)
+	w.UntilTrue(allReported, "loud")
 	for _, e := range w.Accepted(sim.Filter{Platform: harness.Telegram}) {
 		if at, ok := pushed[e.Text]; ok {
 			delays = append(delays, e.Start.Sub(at))

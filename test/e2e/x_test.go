@@ -153,7 +153,7 @@ func TestAnEmptyAccountOnX(t *testing.T) {
 	h.Exec(`update autopost.deliveries set next_retry_at = now()`)
 	h.Exec(`update autopost.platform_limits set cooldown_until = null where workspace_id = 'news'`)
 	for _, enabled := range []bool{false, true} { // opens its gate, an hour early
-		h.Exec(`update autopost.channels set enabled = $1`, enabled)
+		h.Exec(`update autopost.channels set enabled = $1 where workspace_id = 'news'`, enabled)
 	}
 	require.Len(t, sentOnX(h, 1), 1)
 	require.Equal(t, 1, pgtest.Value[int](h.DB, `select granted_attempts from autopost.deliveries`), "and it cost no attempt")

@@ -94,17 +94,23 @@ as $$
 --          sent and are no longer needed. After two sends with an unknown outcome a message counts as
 --          sent: a press on it brings its id.
 -- Writes:  moderation_messages.
+declare
+	v_ids uuid[];
 begin
 	update autopost.moderation_messages m
 	set status = case when m.status = 'closing' then 'closing' when m.unknowns >= 1 then 'open' else 'pending' end,
 		unknowns = m.unknowns + (m.status = 'sending')::int, claim_token = null, lease_until = null
 	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id and m.status in ('sending', 'closing')
 	and m.lease_until <= p_now;
+	v_ids := array(
+		select m.message_id from autopost.moderation_messages m
+		where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
+		and (m.status = 'pending' or m.status = 'open' and m.provider_ids = '{}')
+		and not autopost.is_asked(row(m.*)::autopost.moderation_messages, p_chat.enabled));
 	update autopost.moderation_messages m
 	set status = 'closed', closed_at = p_now
-	where m.workspace_id = p_chat.workspace_id and m.chat_id = p_chat.chat_id
-	and (m.status = 'pending' or m.status = 'open' and m.provider_ids = '{}')
-	and not autopost.is_asked(row(m.*)::autopost.moderation_messages, p_chat.enabled);
+	where m.workspace_id = p_chat.workspace_id and m.message_id = any (v_ids)
+	and (m.status = 'pending' or m.status = 'open' and m.provider_ids = '{}');
 end
 $$;
 

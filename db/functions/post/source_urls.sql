@@ -61,7 +61,7 @@ begin
 	from unnest(v_refs, v_platforms, v_accounts, v_kinds) u (blob_ref, platform, auth_ref, kind)
 	on conflict (workspace_id, blob_ref, provider, auth_ref, kind) do update
 	set url = excluded.url, file_id = null, expires_at = excluded.expires_at, updated_at = excluded.updated_at
-	where b.file_id is null or b.expires_at <= v_now;
+	where b.file_id is null or b.expires_at <= excluded.updated_at;
 end
 $$;
 
