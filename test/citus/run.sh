@@ -39,6 +39,7 @@ export AUTOPOST_TEST_CITUS AUTOPOST_TEST_CITUS_SCRIPT AUTOPOST_TEST_BIN
 trap 'sh test/citus/cluster.sh drop "$AUTOPOST_TEST_CITUS"' EXIT
 trap 'exit 130' INT TERM
 
+GO=$go sh scripts/test-programs.sh s3server
 GO=$go sh scripts/test-programs.sh engine
 sh test/citus/cluster.sh start "$AUTOPOST_TEST_CITUS"
 
@@ -47,7 +48,7 @@ suite() { "$go" test -vet=off -count=1 -timeout 60m "$@" || failed=1; }
 for part in ${*:-cluster e2e crash}; do
 	case $part in
 	cluster) suite -v -tags citus ./test/citus ;; # its log has the figures
-	e2e) suite -parallel 4 -skip "$(grep -v '^#' test/citus/skipped.txt | cut -d ' ' -f 1 | paste -sd '|')" ./test/e2e ;;
+	e2e) suite -skip "$(grep -v '^#' test/citus/skipped.txt | cut -d ' ' -f 1 | paste -sd '|')" ./test/e2e ;;
 	crash) suite -run '^TestTwoDaemons$|^TestKilledWhileSending$|^TestAnswerOfAClaimIsLost$' ./test/crash ;;
 	*) echo "test-citus: no such part: $part" >&2; exit 2 ;;
 	esac
