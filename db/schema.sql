@@ -994,7 +994,7 @@ CREATE FUNCTION autopost.after_gap(p_channel autopost.channels, p_at timestamp w
     AS $$
 -- Purpose: the first instant from p_at on that keeps p_gap to every planned delivery of the channel,
 --          to one that is due or running, and to the last sent post. The orders name the indexes, as
---          in calendar_rows.
+--          in calendar_posts.
 -- Reads:   deliveries.
 declare
 	v_at timestamptz := p_at;
@@ -5871,11 +5871,10 @@ $$;
 CREATE FUNCTION autopost.calendar_items(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS TABLE(at timestamp with time zone, kind text, message_id uuid, recurrence_id uuid, channels bigint)
     LANGUAGE sql STABLE
     AS $$
--- Purpose: the items of a calendar without an order: the channels of a post with one planned time are one.
+-- Purpose: the items of a calendar without an order: posts, and those that recurrences will bring.
 -- Reads:   channels, deliveries, recurrences, occurrences.
-select min(r.at), r.kind, r.message_id, null::uuid, count(*)
-from autopost.calendar_rows(p_workspace_id, p_from, p_until, p_channel_id) r
-group by r.kind, r.message_id, r.trace_id, r.planned_at
+select p.at, p.kind, p.message_id, null::uuid, p.channels
+from autopost.calendar_posts(p_workspace_id, p_from, p_until, p_channel_id) p
 union all
 select e.at, 'expected', null, e.recurrence_id, e.channels
 from autopost.expected_posts(p_workspace_id, p_from, p_until, p_channel_id) e
@@ -5883,46 +5882,52 @@ $$;
 
 
 --
--- Name: calendar_rows(text, timestamp with time zone, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: calendar_posts(text, timestamp with time zone, timestamp with time zone, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.calendar_rows(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS TABLE(kind text, at timestamp with time zone, message_id uuid, trace_id uuid, planned_at timestamp with time zone)
+CREATE FUNCTION autopost.calendar_posts(p_workspace_id text, p_from timestamp with time zone, p_until timestamp with time zone, p_channel_id text) RETURNS TABLE(at timestamp with time zone, kind text, message_id uuid, channels bigint)
     LANGUAGE plpgsql STABLE
     SET enable_seqscan TO 'off'
     SET enable_sort TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET jit TO 'off'
     AS $$
--- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight. At most
---          calendar_bound, channel by channel: the posts of the first channels are usually those of all.
+-- Purpose: the posts of an interval: sent in it, or due in it while they wait or are in flight. The channels of a
+--          post with one planned time are one row. Counts at most calendar_bound deliveries, channel by channel:
+--          the posts of the first channels are usually those of all.
 --          The orders name the indexes: with stale statistics the planner takes the table for small
 --          and would read all of a channel.
 -- Reads:   channels, deliveries.
 begin
 	return query
-	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
-	from autopost.in_flight(p_workspace_id) d
-	where (p_channel_id is null or d.channel_id = p_channel_id)
-		and d.due_at >= p_from and d.due_at < p_until)
-	union all
-	select x.kind, x.at, x.message_id, x.trace_id, x.planned_at
+	select min(r.at), r.kind, r.message_id, count(*)
 	from (
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and (p_channel_id is null or c.channel_id = p_channel_id) offset 0) c
-	cross join lateral (
-		(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id,
+		(select 'queued' as kind, d.due_at as at, d.message_id, d.trace_id,
 			greatest(d.not_before, d.scheduled_for) as planned_at -- a call of planned_at would take most of the time
-		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.phase = 'sent'
-			and d.sent_at >= p_from and d.sent_at < p_until
-		order by d.sent_at)
+		from autopost.in_flight(p_workspace_id) d
+		where (p_channel_id is null or d.channel_id = p_channel_id)
+			and d.due_at >= p_from and d.due_at < p_until)
 		union all
-		(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
-		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
-			and d.phase in ('active', 'retry') and d.status <> 'sending'
-			and d.due_at >= p_from and d.due_at < p_until
-		order by d.due_at)) x
-	limit autopost.calendar_bound();
+		select x.kind, x.at, x.message_id, x.trace_id, x.planned_at
+		from (
+			select c.channel_id from autopost.channels c
+			where c.workspace_id = p_workspace_id and (p_channel_id is null or c.channel_id = p_channel_id) offset 0) c
+		cross join lateral (
+			(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id,
+				greatest(d.not_before, d.scheduled_for) as planned_at
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.phase = 'sent'
+				and d.sent_at >= p_from and d.sent_at < p_until
+			order by d.sent_at)
+			union all
+			(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+				and d.phase in ('active', 'retry') and d.status <> 'sending'
+				and d.due_at >= p_from and d.due_at < p_until
+			order by d.due_at)) x
+		limit autopost.calendar_bound()) r
+	group by r.kind, r.message_id, r.trace_id, r.planned_at;
 end
 $$;
 

@@ -29,7 +29,9 @@ func TestDecisionsByTheKeyboard(t *testing.T) {
 	b.visit("/decisions")
 	press("r", `document.activeElement?.id === "reason"`)
 	b.do(chromedp.SendKeys("#reason", "too early\r"))
-	s.Until("the next one is open", func() bool { return js[bool](b, `location.search.includes("done=reject")`) })
+	s.Until("the next one is open", func() bool {
+		return js[bool](b, `document.readyState === "complete" && location.search.includes("done=reject")`)
+	})
 	press("a", `location.search.includes("done=approve")`)
 	require.Equal(t, 1, pgtest.Value[int](s.DB, `select count(*)::int from autopost.submissions where status = 'pending'`))
 	require.Empty(t, b.said())

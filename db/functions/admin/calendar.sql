@@ -59,41 +59,46 @@ begin
 end
 $$;
 
-create or replace function autopost.calendar_rows(p_workspace_id text, p_from timestamptz, p_until timestamptz,
-	p_channel_id text) returns table (kind text, at timestamptz, message_id uuid, trace_id uuid, planned_at timestamptz)
-language plpgsql stable set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off
+create or replace function autopost.calendar_posts(p_workspace_id text, p_from timestamptz, p_until timestamptz,
+	p_channel_id text) returns table (at timestamptz, kind text, message_id uuid, channels bigint)
+language plpgsql stable set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off set jit = off
 as $$
--- Purpose: the deliveries of an interval: sent in it, or due in it while they wait or are in flight. At most
---          calendar_bound, channel by channel: the posts of the first channels are usually those of all.
+-- Purpose: the posts of an interval: sent in it, or due in it while they wait or are in flight. The channels of a
+--          post with one planned time are one row. Counts at most calendar_bound deliveries, channel by channel:
+--          the posts of the first channels are usually those of all.
 --          The orders name the indexes: with stale statistics the planner takes the table for small
 --          and would read all of a channel.
 -- Reads:   channels, deliveries.
 begin
 	return query
-	(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
-	from autopost.in_flight(p_workspace_id) d
-	where (p_channel_id is null or d.channel_id = p_channel_id)
-		and d.due_at >= p_from and d.due_at < p_until)
-	union all
-	select x.kind, x.at, x.message_id, x.trace_id, x.planned_at
+	select min(r.at), r.kind, r.message_id, count(*)
 	from (
-		select c.channel_id from autopost.channels c
-		where c.workspace_id = p_workspace_id and (p_channel_id is null or c.channel_id = p_channel_id) offset 0) c
-	cross join lateral (
-		(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id,
+		(select 'queued' as kind, d.due_at as at, d.message_id, d.trace_id,
 			greatest(d.not_before, d.scheduled_for) as planned_at -- a call of planned_at would take most of the time
-		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.phase = 'sent'
-			and d.sent_at >= p_from and d.sent_at < p_until
-		order by d.sent_at)
+		from autopost.in_flight(p_workspace_id) d
+		where (p_channel_id is null or d.channel_id = p_channel_id)
+			and d.due_at >= p_from and d.due_at < p_until)
 		union all
-		(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
-		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
-			and d.phase in ('active', 'retry') and d.status <> 'sending'
-			and d.due_at >= p_from and d.due_at < p_until
-		order by d.due_at)) x
-	limit autopost.calendar_bound();
+		select x.kind, x.at, x.message_id, x.trace_id, x.planned_at
+		from (
+			select c.channel_id from autopost.channels c
+			where c.workspace_id = p_workspace_id and (p_channel_id is null or c.channel_id = p_channel_id) offset 0) c
+		cross join lateral (
+			(select 'sent' as kind, d.sent_at as at, d.message_id, d.trace_id,
+				greatest(d.not_before, d.scheduled_for) as planned_at
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.phase = 'sent'
+				and d.sent_at >= p_from and d.sent_at < p_until
+			order by d.sent_at)
+			union all
+			(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+				and d.phase in ('active', 'retry') and d.status <> 'sending'
+				and d.due_at >= p_from and d.due_at < p_until
+			order by d.due_at)) x
+		limit autopost.calendar_bound()) r
+	group by r.kind, r.message_id, r.trace_id, r.planned_at;
 end
 $$;
 
@@ -101,11 +106,10 @@ create or replace function autopost.calendar_items(p_workspace_id text, p_from t
 	p_channel_id text) returns table (at timestamptz, kind text, message_id uuid, recurrence_id uuid, channels bigint)
 language sql stable
 as $$
--- Purpose: the items of a calendar without an order: the channels of a post with one planned time are one.
+-- Purpose: the items of a calendar without an order: posts, and those that recurrences will bring.
 -- Reads:   channels, deliveries, recurrences, occurrences.
-select min(r.at), r.kind, r.message_id, null::uuid, count(*)
-from autopost.calendar_rows(p_workspace_id, p_from, p_until, p_channel_id) r
-group by r.kind, r.message_id, r.trace_id, r.planned_at
+select p.at, p.kind, p.message_id, null::uuid, p.channels
+from autopost.calendar_posts(p_workspace_id, p_from, p_until, p_channel_id) p
 union all
 select e.at, 'expected', null, e.recurrence_id, e.channels
 from autopost.expected_posts(p_workspace_id, p_from, p_until, p_channel_id) e

@@ -82,7 +82,7 @@ language plpgsql stable set enable_seqscan = off set enable_sort = off set enabl
 as $$
 -- Purpose: the first instant from p_at on that keeps p_gap to every planned delivery of the channel,
 --          to one that is due or running, and to the last sent post. The orders name the indexes, as
---          in calendar_rows.
+--          in calendar_posts.
 -- Reads:   deliveries.
 declare
 	v_at timestamptz := p_at;
