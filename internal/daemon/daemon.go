@@ -102,7 +102,7 @@ func New(ctx context.Context, cfg config.Config, db *Database, only []string, lo
 	}
 	d.disks = newDisks(cfg, db.Private != nil, log)
 	d.disks.observeBy(d.watch.Recorder)
-	if d.store, err = db.openRecorded(ctx, d.watch, d.disks); err != nil {
+	if d.store, err = db.openRecorded(ctx, d.watch, d.disks, d.wakeups.Streams); err != nil {
 		return nil, err
 	}
 	if err := d.store.Ready(ctx); err != nil {

@@ -12,6 +12,7 @@ import (
 	"autopost/internal/localpg"
 	"autopost/internal/pg"
 	"autopost/internal/pg/schema"
+	"autopost/internal/worker"
 )
 
 // Database is the PostgreSQL of a command: the configured one, or the private one of the data directory, started or
@@ -109,9 +110,15 @@ func (d *Database) Advise(err error) error {
 }
 
 // openRecorded opens a store whose calls w and on record.
-func (d *Database) openRecorded(ctx context.Context, w *watch, on *disks) (*pg.Store, error) {
+// An outcome of this daemon wakes its streams, because the database sends no notification for it.
+func (d *Database) openRecorded(ctx context.Context, w *watch, on *disks, streams chan<- struct{}) (*pg.Store, error) {
 	options := d.options()
-	options.Observe = on.observe
+	options.Observe = func(function string, took time.Duration, err error) {
+		on.observe(function, took, err)
+		if function == "commit_outcome_batch" && err == nil {
+			worker.Wake(streams)
+		}
+	}
 	store, err := pg.Connect(ctx, options)
 	if err == nil {
 		w.observe(store)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -86,6 +87,7 @@ type followed struct {
 
 	mu   sync.Mutex
 	html string
+	at   time.Time
 }
 
 // follow opens the stream of a page. The end of the test closes it.
@@ -122,10 +124,17 @@ func (f *followed) read(lines *bufio.Reader) {
 		var html string
 		if data, found := strings.CutPrefix(line, "data: "); found && event == "page" && json.Unmarshal([]byte(data), &html) == nil {
 			f.mu.Lock()
-			f.html = html
+			f.html, f.at = html, time.Now()
 			f.mu.Unlock()
 		}
 	}
+}
+
+// shownAt is when the page came last.
+func (f *followed) shownAt() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.at
 }
 
 // last returns the page as it came last; "" before.

@@ -5,6 +5,7 @@ package pages
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func (s *site) fillHistory() {
 	s.Exec(fmt.Sprintf(`insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, created_at, updated_at, not_before, sent_at,
 			provider_message_id, attempt, rendered_text, trace_id)
 		select 'news', autopost.uuid_v7_of(m.created_at, m.message_id::text || c), m.message_id, 'old-' || c, 1, m.content_hash, 'sent', m.created_at, m.created_at, m.created_at,
-			m.created_at + interval '3 seconds', '1', 1, 'Story', gen_random_uuid()
+			m.created_at + interval '3 seconds', '1', 1, 'Story', md5(m.message_id::text)::uuid
 		from autopost.messages m, generate_series(1, %d) c where m.workspace_id = 'news' and m.payload ->> 'text' like 'Story number %%'`, manyDeliveries/1000))
 	s.Exec(`analyze`)
 	require.GreaterOrEqual(s.t, pgtest.Value[int](s.DB, `select count(*)::int from autopost.deliveries`), manyDeliveries)
@@ -58,53 +59,78 @@ func TestPagesStayFastWithAHistory(t *testing.T) {
 	t.Logf("slower than 200 ms: %v", slow)
 }
 
-// The month with two thirds of 100,000 deliveries is read within its bound, and each day has its posts.
+// A month is read within its bound of deliveries, and each day has its posts. Beyond the bound the page says so.
 func TestAMonthOfManyDeliveriesIsBounded(t *testing.T) {
 	s := open(t)
 	s.fillHistory()
 	p := s.owner()
 	day := pgtest.Value[string](s.DB, `select to_char(now() - interval '15 days', 'YYYY-MM-DD')`)
 	path := "/calendar?range=month&at=" + day
+	bound := func(n int) {
+		s.Exec(fmt.Sprintf(`create or replace function autopost.calendar_bound() returns int language sql immutable parallel safe as 'select %d'`, n))
+	}
+	bound(manyDeliveries + 1000)
 	body := p.get(path).body
 	require.Less(t, len(body), mostTransferred)
 	require.NotContains(t, body, "so numbers may be too small")
 	posts := pgtest.Value[int](s.DB, `select count(distinct d.message_id)::int from autopost.deliveries d where d.workspace_id = 'news' and d.sent_at >= $1::timestamptz and d.sent_at < $1::timestamptz + interval '1 day'`, day+" 00:00Z")
 	require.Contains(t, body, fmt.Sprintf(", %d posts", posts))
-	s.Exec(`create or replace function autopost.calendar_bound() returns int language sql immutable parallel safe as 'select 20000'`)
+	bound(20_000)
 	require.Contains(t, p.get(path).body, "so numbers may be too small")
 }
 
-// 200 open pages, of different kinds, show a change soon and cost few reads.
+// mostUntilShown is the most that a change takes until an open page shows it, on a quiet machine.
+const mostUntilShown = time.Second
+
+// showsAlerts raises alerts, some seconds apart, and returns the times until all pages show them, sorted.
+func (s *site) showsAlerts(first, n int, pages []*followed) (took []time.Duration) {
+	s.t.Helper()
+	for i := first; i < first+n; i++ {
+		at := time.Now()
+		s.Exec(`select autopost.raise_alert('news', 'auth_lost', $1, '{"message": "the token was revoked"}', '{}')`, fmt.Sprint("credential:", i))
+		last := at
+		for _, page := range pages {
+			s.Until("a page shows the alert", func() bool { return strings.Contains(page.last(), fmt.Sprintf("credential:%d:", i)) })
+			if shown := page.shownAt(); shown.After(last) {
+				last = shown
+			}
+		}
+		took = append(took, last.Sub(at).Round(time.Millisecond))
+		b := time.NewTimer(5 * time.Second) // a calm: changes of people are seconds apart
+		<-b.C
+	}
+	slices.Sort(took)
+	return took
+}
+
+// One open page shows a change soon. 200 open pages of different kinds show it, too, and cost few reads.
 func TestManyOpenPagesAreQuiet(t *testing.T) {
 	s := open(t)
 	s.fillHistory()
 	p := s.owner()
-	var pages []*followed
-	for i := range 200 {
-		pages = append(pages, p.follow([]string{"/", "/posts", "/channels", "/posts?view=dead"}[i%4]))
-	}
-	shows := func(part string) func() bool {
-		return func() bool {
-			for _, page := range pages {
-				if !strings.Contains(page.last(), part) {
-					return false
-				}
+	pages := []*followed{p.follow("/")}
+	opened := func() bool {
+		for _, page := range pages {
+			if !strings.Contains(page.last(), `id="nav-side"`) {
+				return false
 			}
-			return true
 		}
+		return true
 	}
-	s.Until("all pages are open", shows(`id="nav-side"`))
+	s.Until("the page is open", opened)
+	one := s.showsAlerts(0, 5, pages)
+	t.Logf("one page shows a change after %v", one)
+	require.Less(t, one[len(one)/2], mostUntilShown)
+
+	for i := range 200 - 1 {
+		pages = append(pages, p.follow([]string{"/posts", "/channels", "/posts?view=dead", "/"}[i%4]))
+	}
+	s.Until("all pages are open", opened)
 	reads, began := s.reads(), time.Now()
-	for i := range 12 {
-		at := time.Now()
-		s.Exec(`select autopost.raise_alert('news', 'auth_lost', $1, '{"message": "the token was revoked"}', '{}')`, fmt.Sprint("credential:", i))
-		s.Until("each page shows the alert", shows(fmt.Sprintf("credential:%d:", i)))
-		t.Logf("change %d is visible on all pages after %s", i, time.Since(at).Round(time.Millisecond))
-		b := time.NewTimer(5 * time.Second) // a calm: changes of people are seconds apart
-		<-b.C
-	}
+	const changes = 12
+	t.Logf("200 pages show a change after %v", s.showsAlerts(5, changes, pages))
 	spent := time.Since(began)
-	t.Logf("%d reads in %s for 12 changes on 200 pages", s.reads()-reads, spent.Round(time.Second))
+	t.Logf("%d reads in %s for %d changes on 200 pages", s.reads()-reads, spent.Round(time.Second), changes)
 	require.LessOrEqual(t, float64(s.reads()-reads), spent.Seconds()+20)
 	require.Equal(t, http.StatusOK, p.get("/").status)
 }

@@ -3,7 +3,8 @@
 //
 //	NOTIFY, or 1.5 s ──► Hub.poll: one call for all streams ──► ring of the workspace ──► Stream.Next
 //
-// A daemon has one Hub. It reads at most once a second while a stream is open, and nothing otherwise. A new stream, and
+// A daemon has one Hub. It reads at most once a second on average while a stream is open, and nothing otherwise. After
+// a calm a change is read at once. A new stream, and
 // one that cannot be continued without a gap, gets the item Reset: its reader reads then what it shows.
 package stream
 
@@ -24,7 +25,7 @@ import (
 )
 
 const (
-	// spacing is the least time between two reads.
+	// spacing is the least time between two reads on average. One read may come earlier: that of a change after a calm.
 	spacing = time.Second
 	// interval is the time between two reads without a wake-up. With the read it stays below two seconds, within
 	// which a decision must be visible.
@@ -119,7 +120,7 @@ type Hub struct {
 	open       int
 	seq        uint64
 	position   json.RawMessage
-	readAt     time.Time // start of the last read
+	due        time.Time // end of the spacing of all reads so far; the next read may be one spacing before it
 	closed     bool
 }
 
@@ -152,10 +153,10 @@ func (h *Hub) Run(ctx context.Context) error {
 	}.Run(ctx)
 }
 
-// poll reads once and passes the changes on. It waits until spacing has passed since the last read.
+// poll reads once and passes the changes on. Of many polls each waits for spacing, and the first one for nothing.
 func (h *Hub) poll(ctx context.Context) error {
 	h.mu.Lock()
-	pause := spacing - time.Since(h.readAt)
+	pause := time.Until(h.due.Add(-spacing))
 	h.mu.Unlock()
 	if !worker.Sleep(ctx, pause) {
 		return nil
@@ -195,7 +196,10 @@ func (h *Hub) begin() ([]Watched, json.RawMessage) {
 		h.position = nil
 		return nil, nil
 	}
-	h.readAt = time.Now()
+	if now := time.Now(); h.due.Before(now) {
+		h.due = now
+	}
+	h.due = h.due.Add(spacing)
 	return watched, h.position
 }
 
