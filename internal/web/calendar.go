@@ -216,7 +216,7 @@ func (v *view) readLimits(d *calendarData) error {
 		return err
 	}
 	for _, q := range quotas.Items {
-		d.Limits = append(d.Limits, limit{Name: q.Subject + ", " + (time.Duration(q.WindowSeconds) * time.Second).String(), Used: q.Used, Max: q.MaxSends})
+		d.Limits = append(d.Limits, limit{Name: q.Subject + ", " + v.seconds(q.WindowSeconds), Used: q.Used, Max: q.MaxSends})
 	}
 	for _, b := range budgets.Items {
 		d.Limits = append(d.Limits, limit{Name: b.AuthRef, Used: b.SpentUSD, Max: b.MonthUSD, IsMoney: true})

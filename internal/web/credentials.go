@@ -342,7 +342,7 @@ func (v *view) refuseSecret(form *credentialForm, err error) {
 		form.CanForce = true
 		form.Fields["secret"] = v.t("credentials.refused", platformName(form.Platform)) + " " + p.Detail
 	} else if len(p.Errors) == 0 {
-		form.Fault = v.or("refused."+p.Reason, p.Detail)
+		form.Fault, _ = v.refusal(p)
 	}
 	v.showCredentials(http.StatusUnprocessableEntity, credentialsData{Form: form})
 }

@@ -1701,7 +1701,7 @@ func requeueBox(v *view, f *credentialForm, id string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if f.Row != nil {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 135, "<label class=\"row\" for=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 135, "<label class=\"opt\" for=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

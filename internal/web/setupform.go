@@ -159,6 +159,14 @@ func restOf(rest map[string]any) any {
 	return rest
 }
 
+// bounds says what a number may be. most is nil without a largest one; unit is "" without a unit.
+func (v *view) bounds(least float64, most *float64, unit string) string {
+	if most == nil {
+		return v.t("field.from", strings.TrimSpace(number(least)+" "+unit))
+	}
+	return v.t("field.range", number(least), strings.TrimSpace(number(*most)+" "+unit))
+}
+
 // fieldOf returns a field with its words. A hint is that of the command line in English.
 func (v *view) fieldOf(kind configfile.Resource, f configfile.Field, value string) *formField {
 	field := &formField{Name: f.Name, Value: value, Rule: kind.Rule(f.Name), Type: f.Type}
@@ -168,12 +176,11 @@ func (v *view) fieldOf(kind configfile.Resource, f configfile.Field, value strin
 		field.Hint = sentenceOf(f.Help)
 	}
 	if field.Rule.Bounded {
-		unit := v.or("unit."+field.Rule.Unit, "")
-		limits := v.t("field.from", number(field.Rule.Least), unit)
-		if !math.IsInf(field.Rule.Most, 1) && field.Rule.Most < math.MaxInt32 {
-			limits = v.t("field.range", number(field.Rule.Least), number(field.Rule.Most), unit)
+		most := &field.Rule.Most
+		if math.IsInf(*most, 1) || *most >= math.MaxInt32 {
+			most = nil
 		}
-		field.Hint = strings.TrimSpace(field.Hint + " " + limits)
+		field.Hint = strings.TrimSpace(field.Hint + " " + v.bounds(field.Rule.Least, most, v.or("unit."+field.Rule.Unit, "")))
 	}
 	switch {
 	case f.Type == configfile.Boolean:
@@ -369,7 +376,7 @@ func (f *form) refuse(v *view, err error) (status int, shown bool) {
 	wrong := (*autopost.ArgumentError)(nil)
 	switch {
 	case errors.As(err, &wrong):
-		f.Fault, f.Detail = v.t("error.title.wrong-request"), faultOf(wrong)
+		f.Fault, f.Detail = v.t("error.title.wrong-request"), v.faultOf(wrong)
 		return http.StatusUnprocessableEntity, true
 	case !errors.As(err, &p) || p.Status >= http.StatusInternalServerError || p.Status == http.StatusForbidden || p.Status == http.StatusNotFound:
 		return 0, false

@@ -45,13 +45,10 @@ func (s setting) changed() bool { return s.text(s.Value) != s.text(s.Default) }
 
 // limits are the bounds in words.
 func (s setting) limits(v *view) string {
-	switch {
-	case s.Least != nil && s.Most != nil:
-		return v.t("field.range", number(*s.Least), number(*s.Most), s.unit(v))
-	case s.Least != nil:
-		return v.t("field.from", number(*s.Least), s.unit(v))
+	if s.Least == nil {
+		return ""
 	}
-	return ""
+	return v.bounds(*s.Least, s.Most, s.unit(v))
 }
 
 // settingsData is the content of the page of settings.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/a-h/templ"
 
@@ -269,7 +271,7 @@ func (v *view) fail(err error) {
 	switch {
 	case errors.As(err, &p):
 	case errors.As(err, &wrong):
-		p = problem.WrongRequest.Says("%s", faultOf(wrong))
+		p = problem.WrongRequest.Says("%s", v.faultOf(wrong))
 	case errors.Is(v.r.Context().Err(), context.Canceled):
 		return // the browser is gone
 	default:
@@ -282,8 +284,39 @@ func (v *view) fail(err error) {
 	v.render(p.Status, errorPage(v, p))
 }
 
+// refusal says why something was not done, in the language of the person. detail is what the API said in English; "" if
+// that is the same.
+func (v *view) refusal(p *problem.Problem) (said, detail string) {
+	key := "refused." + p.Reason
+	if strings.HasPrefix(p.Reason, "unknown_") {
+		key = cmp.Or(known(v, key), "refused.unknown")
+	}
+	if text, found := v.words.words[key]; found && p.Decision == nil {
+		return text, ""
+	}
+	if v.words.code == "en" || !isASCII(p.Detail) { // pages say their own refusals in the language of the person
+		return p.Detail, ""
+	}
+	return v.or("problem."+typeOf(p), v.t("problem.other")), p.Detail
+}
+
+// known returns a key that has words; "" for another.
+func known(v *view, key string) string {
+	if _, found := v.words.words[key]; found {
+		return key
+	}
+	return ""
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
 // faultOf is a wrong argument in words.
-func faultOf(e *autopost.ArgumentError) string {
+func (v *view) faultOf(e *autopost.ArgumentError) string {
+	if v.words.code != "en" {
+		return v.sentence(e.Argument, problem.Fault{Field: e.Argument, Reason: e.Reason, Remedy: e.Remedy})
+	}
 	text := e.Argument + " " + e.Reason + "."
 	if e.Remedy != "" {
 		text += " " + strings.ToUpper(e.Remedy[:1]) + strings.TrimSuffix(e.Remedy[1:], ".") + "."
@@ -291,18 +324,18 @@ func faultOf(e *autopost.ArgumentError) string {
 	return text
 }
 
-// sentence is a field error in words. In another language than English it is that of the rule, if the rule has a code.
+// sentence is a field error in words. In another language than English it is that of the rule.
 func (v *view) sentence(field string, e problem.Fault) string {
-	if words, known := v.words.words["fault."+e.Code]; known && v.words.code != "en" {
-		return v.or("field."+field, field) + ": " + lowerFirst(words)
+	if v.words.code != "en" {
+		return v.or("field."+field, field) + ": " + lowerFirst(v.faultWords(e))
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s %s: %s.", field, e.Reason, e.Remedy))
 }
 
 // detailOf is the rule and the remedy of a field error, without the field.
 func (v *view) detailOf(e problem.Fault) string {
-	if words, known := v.words.words["fault."+e.Code]; known && v.words.code != "en" {
-		return words
+	if v.words.code != "en" {
+		return v.faultWords(e)
 	}
 	return strings.TrimSpace(e.Reason) + ". " + sentenceOf(e.Remedy)
 }
@@ -313,12 +346,13 @@ func (v *view) fault(err error) string {
 	wrong := (*autopost.ArgumentError)(nil)
 	switch {
 	case errors.As(err, &wrong):
-		return faultOf(wrong)
+		return v.faultOf(wrong)
 	case !errors.As(err, &p) || p.Status >= http.StatusInternalServerError:
 		return ""
 	}
 	if len(p.Errors) == 0 {
-		return p.Detail
+		said, _ := v.refusal(p)
+		return said
 	}
 	var all []string
 	for _, e := range p.Errors {

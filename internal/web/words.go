@@ -12,7 +12,7 @@ import (
 type area struct{ en, ru map[string]string }
 
 // areas are the groups of pages. Each has a file words_NAME.go. What several groups share is in words_en.go and words_ru.go.
-var areas = []area{frameWords, operationsWords, decisionsWords, setupWords, sectionWords, fieldWords, credentialsWords, firstWords, peopleWords, composeWords, submissionWords, calendarWords, xpostsWords, botWords, changeWords, postWords, recurrenceWords}
+var areas = []area{frameWords, operationsWords, decisionsWords, setupWords, sectionWords, fieldWords, credentialsWords, firstWords, peopleWords, composeWords, submissionWords, calendarWords, xpostsWords, botWords, changeWords, postWords, recurrenceWords, refusalWords}
 
 // catalogue adds the words of all areas to the shared ones. A key has one text.
 func catalogue(shared map[string]string, of func(area) map[string]string) map[string]string {
