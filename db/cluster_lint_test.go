@@ -67,6 +67,7 @@ var (
 	asksWho          = regexp.MustCompile(`current_setting\('role'|\bsession_user\b|\bcurrent_user\b`)
 	wholeRowOf       = regexp.MustCompile(`autopost\.\w+\((?:[^()]*, ?)?(?:new|old)[,)]`)
 	triggerName      = regexp.MustCompile(`\btg_(?:table_name|relid|name)\b`)
+	simpleCase       = regexp.MustCompile(`\bcase [a-z_]+\.[a-z_]+ when\b`)
 	doUpdate         = regexp.MustCompile(`\bdo update\s+set\b`)
 	changeOf         = regexp.MustCompile(`\b(?:update|delete from)\s+autopost\.\w+\s+(?:as\s+)?(\w+)`)
 	forbidden        = regexp.MustCompile(`\bctid\b|\bmerge into\b|\bcreate temp(?:orary)? table\b`)
@@ -436,6 +437,9 @@ func (l *clusterLint) oneChange(f lintedFunction, s clause, own string, start in
 	inside := conditional(part)
 	if own == "excluded" {
 		inside = append(inside, [2]int{0, len(part)}) // of ON CONFLICT: immutable functions only
+	}
+	for _, m := range simpleCase.FindAllStringIndex(part, -1) {
+		l.say(f, "simple-case", s.at+start+m[0], "CASE column WHEN is refused in a change: write CASE WHEN column = …")
 	}
 	ofColumn := regexp.MustCompile(`\b` + own + `\.\w`)
 	judge := func(from, to int, what string, volatile bool) {

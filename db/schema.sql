@@ -8400,7 +8400,7 @@ begin
 		return null;
 	end if;
 	update autopost.moderation_messages m
-	set status = 'closing', attempt = case m.status when 'closing' then m.attempt + 1 else 1 end,
+	set status = 'closing', attempt = case when m.status = 'closing' then m.attempt + 1 else 1 end,
 		claim_token = v_token,
 		lease_until = p_now + autopost.setting_interval('alert_lease_seconds')
 	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
@@ -23955,16 +23955,20 @@ CREATE FUNCTION autopost.lock_pressed(p_workspace_id text, p_auth_ref text, p_pr
 -- Writes:  moderation_messages.
 declare
 	v_message autopost.moderation_messages := autopost.pressed_message(p_workspace_id, p_press ->> 'nonce');
+	v_id uuid;
 begin
 	perform 1 from autopost.submissions s
 	where s.workspace_id = p_workspace_id and s.submission_id = v_message.submission_id
 	for no key update of s;
-	update autopost.moderation_messages m
-	set provider_ids = m.provider_ids || (p_press ->> 'message_id'),
-		status = case m.status when 'closed' then 'open' else m.status end
+	select m.message_id into v_id from autopost.moderation_messages m
 	where m.workspace_id = p_workspace_id and m.message_id = v_message.message_id and m.auth_ref = p_auth_ref
 	and p_press ? 'message_id' and p_press ->> 'message_id' <> all (m.provider_ids)
-	and autopost.is_press_of(row(m.*)::autopost.moderation_messages, p_auth_ref, p_press);
+	and autopost.is_press_of(row(m.*)::autopost.moderation_messages, p_auth_ref, p_press)
+	for no key update of m;
+	update autopost.moderation_messages m
+	set provider_ids = m.provider_ids || (p_press ->> 'message_id'),
+		status = case when m.status = 'closed' then 'open' else m.status end
+	where m.workspace_id = p_workspace_id and m.message_id = v_id;
 end
 $$;
 

@@ -59,17 +59,17 @@ func TestABurstOfEventsKeepsTheCaps(t *testing.T) {
 	// After each hour the next eight go out, until the day is full.
 	for _, sent := range []int{16, 24, 30} {
 		h.Exec(`update autopost.quota_uses set used_at = autopost.later(used_at, interval '-61 minutes')`)
-		h.Exec(`update autopost.channel_gates set ready_at = clock_timestamp()`)
+		h.Exec(`update autopost.channel_gates set ready_at = now()`)
 		sentOnX(h, sent)
 		require.Len(t, h.Accepted(), sent)
 	}
 	h.Exec(`update autopost.quota_uses set used_at = autopost.later(used_at, interval '-61 minutes')`)
-	h.Exec(`update autopost.channel_gates set ready_at = clock_timestamp()`)
+	h.Exec(`update autopost.channel_gates set ready_at = now()`)
 	h.UntilTrue(`select min(ready_at) > clock_timestamp() + interval '2 minutes' from autopost.channel_gates`)
 	require.Len(t, h.Accepted(), 30)
 	// The next day the rest goes out by the same caps.
 	h.Exec(`update autopost.quota_uses set used_at = autopost.later(used_at, interval '-24 hours')`)
-	h.Exec(`update autopost.channel_gates set ready_at = clock_timestamp()`)
+	h.Exec(`update autopost.channel_gates set ready_at = now()`)
 	sentOnX(h, 38)
 	require.Len(t, h.Accepted(), 38)
 }

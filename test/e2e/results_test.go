@@ -52,7 +52,7 @@ func received(h *harness.Harness, name string) (ids []string, least int) {
 	return ids, least
 }
 
-const allReported = `select c.done_at > (select max(e.ts) from autopost.events e where e.workspace_id = $1) and not exists (
+const allReported = `select c.done_at > (select coalesce(max(e.ts), '-infinity') from autopost.events e where e.workspace_id = $1) and not exists (
 	select 1 from autopost.webhook_sends s where s.workspace_id = $1 and s.status not in ('delivered', 'dead'))
 	from autopost.webhook_cursors c where c.workspace_id = $1`
 

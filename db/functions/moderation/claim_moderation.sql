@@ -135,7 +135,7 @@ begin
 		return null;
 	end if;
 	update autopost.moderation_messages m
-	set status = 'closing', attempt = case m.status when 'closing' then m.attempt + 1 else 1 end,
+	set status = 'closing', attempt = case when m.status = 'closing' then m.attempt + 1 else 1 end,
 		claim_token = v_token,
 		lease_until = p_now + autopost.setting_interval('alert_lease_seconds')
 	where m.workspace_id = p_chat.workspace_id and m.message_id = v_message.message_id
