@@ -10,12 +10,16 @@ N8N_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/autopost-test/n8n
 GO_FILES = $$(find . -name '*.go' -not -path './.*')
 
 # The race detector multiplies processor time by five, so it runs where goroutines of one process share data. The
-# other packages run SQL, read files, or start the program, which is built without it. Of an adapter, the conformance
-# case with many calls at once runs under it. The longest packages come first.
+# other packages run SQL, read files, start the program, which is built without it, or use no goroutine (PLAIN). Of an
+# adapter, the conformance case with many calls at once runs under it. The longest packages come first.
 ADAPTERS = ./internal/adapter/maxmessenger ./internal/adapter/telegram ./internal/adapter/twitter ./internal/adapter/youtube
+PLAIN = ./internal/adapter/webhook ./internal/config ./internal/configfile ./internal/ingest/botupdates ./internal/ingest/push \
+	./internal/ingest/pull/externaldb ./internal/ingest/pull/item ./internal/ingest/pull/jsonapi ./internal/ingest/pull/opml \
+	./internal/ingest/pull/sqlquery ./internal/notify ./internal/problem ./internal/recurrence/... ./internal/secret \
+	./internal/table ./internal/testing/disktest ./internal/testing/posttest
 NO_RACE = ./test/e2e ./test/crash ./test/api ./test/pages ./test/readme ./db ./test/proof/races ./test/verify $(ADAPTERS) ./cmd/... \
 	./internal/bench ./internal/cli ./internal/localpg ./internal/pg/schema ./scripts/... ./test/arch \
-	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties ./test/proof/recurrence
+	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties ./test/proof/recurrence $(PLAIN)
 RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
 # Most tests wait for leases, slots and processes: two packages share two processors. The limit is for
 # a machine that is busy with other work; on a quiet one no package needs five minutes. vet runs once.
