@@ -381,14 +381,16 @@ func (f *form) refuse(v *view, err error) (status int, shown bool) {
 	case !errors.As(err, &p) || p.Status >= http.StatusInternalServerError || p.Status == http.StatusForbidden || p.Status == http.StatusNotFound:
 		return 0, false
 	}
-	f.Fault = v.or("refused."+p.Reason, v.or("error."+typeOf(p), v.errorTitle(p)))
+	f.Fault = v.or("refused."+p.Reason, v.errorTitle(p))
 	if len(p.Errors) == 0 {
-		f.Detail = p.Detail
+		f.Detail, _ = v.refusal(p)
 	}
 	for _, e := range p.Errors {
 		detail := v.detailOf(e)
 		if field := f.named(e.Field); field != nil {
-			field.Fault, field.Detail = v.faultWords(e), detail
+			if field.Fault = v.faultWords(e); detail != field.Fault {
+				field.Detail = detail
+			}
 		} else {
 			f.Detail = strings.TrimSpace(f.Detail + " " + e.Field + " " + detail)
 		}

@@ -43,8 +43,12 @@
     if (e.target.closest("[data-more]")) { location.reload(); }
   });
   if (!palette) { return; }
+  // Enter that opened the search goes on to the field: it is not a question.
+  var own = false;
+  field.addEventListener("keypress", function (e) { if (e.key === "Enter" && !own) { e.preventDefault(); } own = false; });
   // The arrows choose a result, Enter opens it.
   field.addEventListener("keydown", function (e) {
+    own = e.key === "Enter";
     var all = [].slice.call(palette.querySelectorAll("[role=option]")), at = all.findIndex(function (x) { return x.getAttribute("aria-selected") === "true"; });
     if (e.key === "ArrowDown" || e.key === "ArrowUp") {
       at = (at + (e.key === "ArrowDown" ? 1 : all.length - 1)) % Math.max(1, all.length);
