@@ -62,8 +62,9 @@ func (b *browser) byKeyboard(path string) []string {
 	// stops, and what scrolls has one.
 	b.tab(n + 2 + js[int](b, `3 * document.querySelectorAll("[type=date], [type=time], [type=datetime-local]").length + [...document.querySelectorAll("main *, nav")].filter(e => e.tabIndex < 0 && (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1) && /auto|scroll/.test(getComputedStyle(e).overflow)).length`))
 	return js[[]string](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
+		expected = expected.filter(e => e.isConnected); // a change may have replaced others
 		const first = reached.indexOf(expected[0]), order = first < 0 ? reached : reached.slice(first), found = [...faults];
-		expected.forEach(e => { if (e.isConnected && !reached.includes(e)) { found.push("not reached: " + nameOf(e)); } });
+		expected.forEach(e => { if (!reached.includes(e)) { found.push("not reached: " + nameOf(e)); } });
 		const seen = order.filter(e => expected.includes(e)).map(e => expected.indexOf(e));
 		for (let i = 1; i < seen.length; i++) {
 			if (seen[i] !== seen[i - 1] + 1 && seen[i] !== 0) { found.push("out of order: " + nameOf(expected[seen[i]]) + " after " + nameOf(expected[seen[i - 1]])); break; }
