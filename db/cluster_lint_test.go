@@ -67,6 +67,7 @@ var (
 	asksWho          = regexp.MustCompile(`current_setting\('role'|\bsession_user\b|\bcurrent_user\b`)
 	wholeRowOf       = regexp.MustCompile(`autopost\.\w+\((?:[^()]*, ?)?(?:new|old)[,)]`)
 	triggerName      = regexp.MustCompile(`\btg_(?:table_name|relid|name)\b`)
+	factor           = regexp.MustCompile(`^\s*(?:'[^']*'\s*)?[*/^]\s*[\w.]*`)
 	simpleCase       = regexp.MustCompile(`\bcase [a-z_]+\.[a-z_]+ when\b`)
 	doUpdate         = regexp.MustCompile(`\bdo update\s+set\b`)
 	changeOf         = regexp.MustCompile(`\b(?:update|delete from)\s+autopost\.\w+\s+(?:as\s+)?(\w+)`)
@@ -487,6 +488,20 @@ func (l *clusterLint) oneChange(f lintedFunction, s clause, own string, start in
 		if m[1] < len(part) && part[m[1]] == '(' {
 			m[1] = closing(part, m[1])
 		}
-		judge(m[0], m[1], "an instant and an interval", false)
+		judge(m[0], factors(part, m[1]), "an instant and an interval", false)
+	}
+}
+
+// factors returns the end of the factors that follow an interval, as in "interval '1 second' * 2 ^ (c.tries + 1)".
+func factors(text string, at int) int {
+	for {
+		m := factor.FindStringIndex(text[at:])
+		if m == nil {
+			return at
+		}
+		at += m[1]
+		if at < len(text) && text[at] == '(' {
+			at = closing(text, at)
+		}
 	}
 }

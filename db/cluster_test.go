@@ -54,6 +54,7 @@ $$`},
 	{"values", planted(`insert into autopost.avatars (workspace_id, avatar_id, name) values (p_workspace_id, (select 'a'), 'A'); -- KEEP`)},
 	{"returning", planted(`update autopost.avatars a set name = 'A' where a.workspace_id = p_workspace_id returning (select 'a'); -- KEEP`)},
 	{"returning", planted(`update autopost.avatars a set name = 'A' where a.workspace_id = p_workspace_id returning jsonb_build_object('a', a.name); -- KEEP`)},
+	{"stable-of-column", planted(`update autopost.channels c set paused_until = v_now + interval '1 second' * 2 ^ (c.max_parallel + 1) where c.workspace_id = p_workspace_id; -- KEEP`)},
 	{"simple-case", planted(`update autopost.avatars a set name = case a.name when 'A' then 'B' else 'C' end where a.workspace_id = p_workspace_id; -- KEEP`)},
 	{"row-count", planted(`insert into autopost.avatars (workspace_id, avatar_id, name) select p_workspace_id, 'a', 'A' on conflict do nothing; -- KEEP
 		get diagnostics v_n = row_count;`)},

@@ -232,7 +232,7 @@ begin
 			v_done := v_done + 1;
 		exception when others then -- the message stays; bot_recover tries it again
 			update autopost.bot_inbox i
-			set tries = i.tries + 1, next_at = v_now + interval '1 second' * 2 ^ (i.tries + 1),
+			set tries = i.tries + 1, next_at = autopost.later(v_now, interval '1 second' * 2 ^ (i.tries + 1)),
 				error = jsonb_build_object('code', sqlstate, 'message', left(autopost.redact(sqlerrm), 500))
 			where i.workspace_id = p_workspace_id and i.inbox_id = v_in.inbox_id;
 			exit;

@@ -44,6 +44,7 @@ declare
 	v_press autopost.moderation_presses;
 	v_now timestamptz;
 	v_status text;
+	v_due_at timestamptz;
 begin
 	select p.* into v_press from autopost.moderation_presses p
 	where p.workspace_id = p_workspace_id and p.press_id = p_id
@@ -57,11 +58,11 @@ begin
 	v_status := case when p_error is null then 'answered'
 		when p_error ->> 'category' = 'PERMANENT' or v_press.pressed_at < v_now - interval '2 minutes' then 'failed'
 		else 'pending' end;
+	v_due_at := v_now + greatest(interval '1 second' * least(2 ^ v_press.attempt, 30),
+		make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000));
 	update autopost.moderation_presses p
 	set status = v_status, claim_token = null, lease_until = null, error = autopost.normalised_error(p_error),
-		answered_at = case when v_status = 'answered' then v_now end,
-		due_at = v_now + greatest(interval '1 second' * least(2 ^ p.attempt, 30),
-			make_interval(secs => coalesce((p_error ->> 'retry_after_ms')::numeric, 0) / 1000))
+		answered_at = case when v_status = 'answered' then v_now end, due_at = v_due_at
 	where p.workspace_id = p_workspace_id and p.press_id = p_id;
 	return jsonb_build_object('applied', true, 'status', v_status);
 end
