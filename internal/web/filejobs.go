@@ -32,6 +32,18 @@ func (j fileJobRow) path() string {
 	return "/operations/files/" + url.PathEscape(j.JobID) + "/" + url.PathEscape(j.Platform)
 }
 
+// postURL returns the address of the published post; "" if it has none that may be a link.
+func (j fileJobRow) postURL() string { return safeURL(text(j.PostURL)) }
+
+// safeURL returns a stored address if it is an https address with a host, else "".
+func safeURL(stored string) string {
+	at, err := url.Parse(stored)
+	if err != nil || at.Scheme != "https" || at.Host == "" {
+		return ""
+	}
+	return at.String()
+}
+
 func (j fileJobRow) name() string {
 	if text(j.Title) != "" {
 		return *j.Title

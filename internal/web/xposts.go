@@ -87,13 +87,7 @@ func (e xEvent) mayRetry() bool {
 }
 
 // postURL is the address of the post on X; "" if it is not one.
-func (e xEvent) postURL() string {
-	at, err := url.Parse(text(e.TweetURL))
-	if err != nil || at.Scheme != "https" {
-		return ""
-	}
-	return at.String()
-}
+func (e xEvent) postURL() string { return safeURL(text(e.TweetURL)) }
 
 // xStats is Global X in numbers.
 type xStats struct {

@@ -75,6 +75,7 @@ func (db *DB) StartServer() {
 	if err := db.server.start(db.t.Context()); err != nil {
 		db.t.Fatalf("pgtest: %v", err)
 	}
+	db.pool.Reset() // its connections ended with the stop
 }
 
 // Configure adds settings to the stopped server, as "name=value".
