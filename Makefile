@@ -24,6 +24,8 @@ RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
 # Most tests wait for leases, slots and processes: two packages share two processors. The limit is for
 # a machine that is busy with other work; on a quiet one no package needs five minutes. vet runs once.
 TEST_FLAGS = -vet=off -p 2 -parallel 4 -timeout 60m
+# Packages under the race detector use little of the processors: most of their time is compiling and waiting.
+RACE_FLAGS = -vet=off -p 4 -parallel 4 -timeout 60m -race
 # The folder of the programs that scripts/test-programs.sh builds once for all packages.
 export AUTOPOST_TEST_BIN = $(CURDIR)/bin/test
 # The tests compile with the flags of make build, so each package is compiled once, also for several checkouts. The
@@ -53,7 +55,7 @@ bench: ## Measure the goals of speed against bare SQL and River; ARGS="--quick",
 test-programs: setup
 	@GO="$(GO)" sh scripts/test-programs.sh engine
 
-test: test-programs ## Check formatting, run vet and all tests; proofs run a sample (six minutes on two quiet processors)
+test: test-programs ## Check formatting, run vet and all tests; proofs run a sample (about ten minutes on two quiet processors)
 	@unformatted=$$(gofmt -l $(GO_FILES)); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
@@ -61,9 +63,9 @@ test: test-programs ## Check formatting, run vet and all tests; proofs run a sam
 	$(GO) vet -tags pages ./test/pages
 	$(GO) vet -tags citus ./test/citus
 	$(GO) test $(TEST_FLAGS) $(NO_RACE)
-	CGO_ENABLED=1 $(GO) test $(TEST_FLAGS) -race $(RACE)
-	CGO_ENABLED=1 $(GO) test $(TEST_FLAGS) -race -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)
-	CGO_ENABLED=1 $(GO) test $(TEST_FLAGS) -race -tags peers -run '^TestPeer' ./internal/bench
+	CGO_ENABLED=1 $(GO) test $(RACE_FLAGS) $(RACE)
+	CGO_ENABLED=1 $(GO) test $(RACE_FLAGS) -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)
+	CGO_ENABLED=1 $(GO) test $(RACE_FLAGS) -tags peers -run '^TestPeer' ./internal/bench
 
 .PHONY: test-pages
 test-pages: test-programs ## Open every page in Chromium: both widths, both themes, both languages; SHOTS=FOLDER keeps pictures

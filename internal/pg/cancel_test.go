@@ -66,11 +66,12 @@ func (p *lateCancels) serve(client net.Conn) {
 	}
 	defer func() { _ = server.Close() }()
 	if binary.BigEndian.Uint32(head[4:]) == cancelCode {
-		rest := make([]byte, binary.BigEndian.Uint32(head)-8)
-		if _, err := io.ReadFull(client, rest); err != nil {
+		whole := make([]byte, binary.BigEndian.Uint32(head))
+		copy(whole, head)
+		if _, err := io.ReadFull(client, whole[len(head):]); err != nil {
 			return
 		}
-		head = append(head, rest...)
+		head = whole
 		p.asked <- struct{}{}
 		<-p.allow
 	}

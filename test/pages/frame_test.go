@@ -130,13 +130,6 @@ func (f *followed) read(lines *bufio.Reader) {
 	}
 }
 
-// shownAt is when the page came last.
-func (f *followed) shownAt() time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.at
-}
-
 // last returns the page as it came last; "" before.
 func (f *followed) last() string {
 	f.mu.Lock()

@@ -154,3 +154,10 @@ func TestAnOpenPageChangesInPlace(t *testing.T) {
 	require.NotContains(t, js[string](b, `document.getElementById("posts").innerText`), "Another new post", "rows do not appear automatically")
 	require.Empty(t, b.said())
 }
+
+// shownAt is when the page came last.
+func (f *followed) shownAt() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.at
+}

@@ -23,7 +23,7 @@ var plants = []plant{
 		bug: "the outcome of a success is not committed",
 		edits: []edit{{
 			"internal/dispatch/commit.go", "\tvar answer Commit\n\tstalled := false\n",
-			"\tvar answer Commit\n\tif res.outcome.OK {\n\t\treturn\n\t}\n\tstalled := false\n",
+			"\tvar answer Commit\n\tif res.outcome.OK {\n\t\treturn true\n\t}\n\tstalled := false\n",
 		}},
 		scenario: "answers that are lost", caught: "what is in doubt is held",
 	},
