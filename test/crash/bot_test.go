@@ -69,20 +69,7 @@ func killBot(t *testing.T, point failpoint.Point, random *rand.Rand) {
 // dialog, and an extra copy of an answer follows a recorded unknown outcome.
 func TestTheShopBotOnBadLines(t *testing.T) {
 	t.Parallel()
-	rounds, kinds := 1, []netfault.Kind{netfault.Deaf}
-	if os.Getenv("AUTOPOST_LONG") != "" {
-		rounds, kinds = seeds, append(netfault.Kinds, swizzle)
-	}
-	for n, kind := range kinds {
-		for side, name := range []string{"database", "platforms"} {
-			for round := range rounds {
-				t.Run(fmt.Sprintf("%s/%s/%d", name, kind, round), func(t *testing.T) {
-					t.Parallel()
-					botOnBadLine(t, kind, side, rand.New(rand.NewPCG(seed, uint64(20_000+1000*n+100*side+round))))
-				})
-			}
-		}
-	}
+	onBadLines(t, 20_000, []netfault.Kind{netfault.Deaf}, botOnBadLine)
 }
 
 func botOnBadLine(t *testing.T, kind netfault.Kind, side int, random *rand.Rand) {

@@ -35,7 +35,13 @@ const swizzle netfault.Kind = "swizzle"
 // A source gets 503 at worst, no post is lost, and each extra copy follows a recorded unknown outcome.
 func TestBadLines(t *testing.T) {
 	t.Parallel()
-	rounds, kinds := 1, []netfault.Kind{swizzle, netfault.Deaf}
+	onBadLines(t, 10_000, []netfault.Kind{swizzle, netfault.Deaf}, troubled)
+}
+
+// onBadLines plays a scenario on a bad line to the database and on one to the platforms, for each kind of fault. A long
+// run takes all kinds, with many seeds that start at first.
+func onBadLines(t *testing.T, first int, kinds []netfault.Kind, play func(t *testing.T, kind netfault.Kind, side int, random *rand.Rand)) {
+	rounds := 1
 	if os.Getenv("AUTOPOST_LONG") != "" {
 		rounds, kinds = seeds, append(netfault.Kinds, swizzle)
 	}
@@ -44,8 +50,7 @@ func TestBadLines(t *testing.T) {
 			for round := range rounds {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, kind, round), func(t *testing.T) {
 					t.Parallel()
-					random := rand.New(rand.NewPCG(seed, uint64(10_000+1000*n+100*side+round)))
-					troubled(t, kind, side, random)
+					play(t, kind, side, rand.New(rand.NewPCG(seed, uint64(first+1000*n+100*side+round))))
 				})
 			}
 		}

@@ -120,7 +120,7 @@ func TestEachPageWorksByTheKeyboard(t *testing.T) {
 	}
 }
 
-// What floats over a page closes with Escape and gives the focus back.
+// Popovers close with Escape and return the focus.
 func TestFloatsReturnTheFocus(t *testing.T) {
 	t.Parallel()
 	s := open(t)
