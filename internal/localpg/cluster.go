@@ -108,13 +108,13 @@ func makeCluster(ctx context.Context, o Options, found installation, a account, 
 	return syncDir(o.Dir)
 }
 
-// localeArgs select a locale in which lower() handles every alphabet and the sort order does not depend
-// on the operating system. Locale C does not fold Cyrillic.
+// localeArgs select a locale in which lower() handles every alphabet, and text is compared by its bytes: every index
+// begins with texts, and PostgreSQL before 17 compares them three times slower in C.UTF-8. Locale C alone does not fold Cyrillic.
 func localeArgs(major int) []string {
 	if major >= 17 {
 		return []string{"--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"}
 	}
-	return []string{"--locale=C.UTF-8"}
+	return []string{"--locale=C.UTF-8", "--lc-collate=C"}
 }
 
 func writeSynced(path, text string) (err error) {
