@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	neturl "net/url"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -88,11 +90,47 @@ func (w Wakeups) wakeAll() {
 
 // Listen receives NOTIFY autopost_wake on its own connection and wakes the stages until ctx ends. url must not lead
 // through a pooler. After each connect it wakes all stages, because it may have missed notifications.
+//
+// On a cluster a function notifies on the node of its workspace. So Listen also connects to the other workers, as the
+// user of url. It wakes the stages for them if url leads to the coordinator, and the streams alone if it leads to a
+// worker, whose daemon serves no other node.
 func Listen(ctx context.Context, url string, wakeups Wakeups, log *slog.Logger) error {
+	heard := func(stage string) {
+		worker.Wake(wakeups.named(stage))
+		worker.Wake(wakeups.Streams)
+	}
+	return keepListening(ctx, url, log, func(ctx context.Context, conn *pgx.Conn) error {
+		nodes, err := otherWorkers(ctx, conn)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		var others sync.WaitGroup
+		defer others.Wait()
+		defer cancel()
+		for _, node := range nodes {
+			others.Go(worker.Task(ctx, func() {
+				log := log.With("node", fmt.Sprintf("%s:%d", node.Host, node.Port))
+				_ = keepListening(ctx, atNode(url, node.Host, node.Port), log, func(ctx context.Context, conn *pgx.Conn) error {
+					if !node.Served {
+						return hear(ctx, conn, func(string) { worker.Wake(wakeups.Streams) })
+					}
+					wakeups.wakeAll()
+					return hear(ctx, conn, heard)
+				})
+			}))
+		}
+		wakeups.wakeAll()
+		return hear(ctx, conn, heard)
+	})
+}
+
+// keepListening connects, listens, and runs use, again after each failure, until ctx ends. It returns nil.
+func keepListening(ctx context.Context, url string, log *slog.Logger, use func(context.Context, *pgx.Conn) error) error {
 	backoff := worker.Backoff{Least: 100 * time.Millisecond, Most: 5 * time.Second}
 	for failures := 0; ; failures++ {
 		began := time.Now()
-		err := listenOnce(ctx, url, wakeups)
+		err := listenOnce(ctx, url, use)
 		if time.Since(began) > backoff.Most { // the connection worked for a while
 			failures = 0
 		}
@@ -106,7 +144,7 @@ func Listen(ctx context.Context, url string, wakeups Wakeups, log *slog.Logger) 
 	}
 }
 
-func listenOnce(ctx context.Context, url string, wakeups Wakeups) error {
+func listenOnce(ctx context.Context, url string, use func(context.Context, *pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
@@ -115,15 +153,54 @@ func listenOnce(ctx context.Context, url string, wakeups Wakeups) error {
 	if _, err := conn.Exec(ctx, `listen autopost_wake`); err != nil {
 		return err
 	}
-	wakeups.wakeAll()
+	return use(ctx, conn)
+}
+
+// hear gives each notification to heard until the connection is lost or ctx ends.
+func hear(ctx context.Context, conn *pgx.Conn, heard func(stage string)) error {
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return err
 		}
-		worker.Wake(wakeups.named(notification.Payload))
-		worker.Wake(wakeups.Streams)
+		heard(notification.Payload)
 	}
+}
+
+// node is another worker of a cluster. Served is true if the daemon serves its workspaces.
+type node struct {
+	Host   string
+	Port   int
+	Served bool
+}
+
+// otherWorkers returns the other nodes with workspaces; none if the database is not a cluster.
+func otherWorkers(ctx context.Context, conn *pgx.Conn) ([]node, error) {
+	var clustered bool
+	if err := conn.QueryRow(ctx, `select exists (select 1 from pg_extension e where e.extname = 'citus')`).Scan(&clustered); err != nil || !clustered {
+		return nil, err
+	}
+	rows, err := conn.Query(ctx, `select n.nodename, n.nodeport, not here.shouldhaveshards
+		from pg_dist_node n join pg_dist_local_group l on l.groupid <> n.groupid join pg_dist_node here on here.groupid = l.groupid
+		where n.shouldhaveshards and n.noderole = 'primary' and here.noderole = 'primary'`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[node])
+}
+
+// atNode returns the address of a node for the user of url.
+func atNode(url, host string, port int) string {
+	at, err := neturl.Parse(url)
+	if err != nil || at.Scheme == "" { // keywords and values: the last ones count
+		return fmt.Sprintf("%s host='%s' port=%d", url, host, port)
+	}
+	at.Host = ""
+	query := at.Query()
+	query.Set("host", host)
+	query.Set("port", fmt.Sprint(port))
+	at.RawQuery = query.Encode()
+	return at.String()
 }
 
 // dueTimeout bounds one call of due_stages.

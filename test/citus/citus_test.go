@@ -3,9 +3,11 @@
 package citus
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"autopost/internal/pg"
 	"autopost/internal/sim"
 	"autopost/internal/testing/pgtest"
 	"autopost/internal/testing/wait"
@@ -193,6 +196,47 @@ func (i *installation) goesOn(d *harness.Daemon, workspaces []string) time.Durat
 
 // longestPause is how long the workspaces of a living node may wait after another node died.
 const longestPause = 10 * time.Second
+
+// TestWakeUpsOfOtherNodesAreHeard listens at each node: a change on any worker wakes the streams, and one on another
+// worker wakes the stages at the coordinator alone.
+func TestWakeUpsOfOtherNodesAreHeard(t *testing.T) {
+	i := newInstallation(t)
+	for node := range 3 {
+		wakeups := pg.NewWakeups()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- pg.Listen(ctx, i.NodeURL(node, "engine"), wakeups, slog.New(slog.DiscardHandler)) }()
+		<-wakeups.Bot // it is connected: everything is awake once
+		others := []int{1, 2}
+		if node == 1 {
+			others = []int{2, 1} // its own repeated notifications come last
+		}
+		for _, at := range others {
+			stage, woken := "deliveries", wakeups.Deliveries
+			if at == 2 {
+				stage, woken = "submissions", wakeups.Submissions
+			}
+			served := node == 0 || node == at
+			drain(woken, wakeups.Streams)
+			wait.Until(t, fmt.Sprintf("node %d hears node %d", node, at), func() bool {
+				i.DB.OnNode(at).Exec(`select pg_notify('autopost_wake', $1)`, stage)
+				return len(wakeups.Streams) > 0 && (len(woken) > 0 || !served)
+			})
+			require.Equal(t, served, len(woken) > 0, "node %d wakes its stages for node %d", node, at)
+		}
+		cancel()
+		require.NoError(t, <-ended)
+	}
+}
+
+func drain(hints ...chan struct{}) {
+	for _, hint := range hints {
+		select {
+		case <-hint:
+		default:
+		}
+	}
+}
 
 func TestDaemonsBesideWorkersServeTheirOwnWorkspaces(t *testing.T) {
 	i := newInstallation(t)
