@@ -73,7 +73,7 @@ func TestRefusedPushes(t *testing.T) {
 	nul := h.Push(d, "secret-cms", `{"text": "a\u0000b"}`)
 	require.Equal(t, "text", nul.Body["errors"].([]any)[0].(map[string]any)["field"])
 	unknown := h.Push(d, "guess", `{}`)
-	h.Exec(`update autopost.workspace_endpoints set enabled = false`)
+	h.Exec(`update autopost.workspace_endpoints set enabled = false where workspace_id = 'news'`)
 	disabled := h.Push(d, "secret-cms", `{}`)
 	require.Equal(t, unknown.Body, disabled.Body, "an unknown and a disabled secret must look the same")
 	require.Empty(t, h.Sends())

@@ -92,7 +92,7 @@ func TestDecisionsAreVisibleToEveryReader(t *testing.T) {
 			stream = h.Follow(d, viewer, last)
 			stream.Await("alert", map[string]any{"subject": "again"})
 			require.NotEqual(t, "reset", stream.Events()[0].Kind)
-			h.Exec(`update autopost.api_keys set enabled = false where name = 'viewer'`)
+			h.Exec(`update autopost.api_keys set enabled = false where workspace_id = 'news' and name = 'viewer'`)
 			require.True(t, wait.Closed(stream.Over()))
 			require.Equal(t, http.StatusUnauthorized, h.Follow(d, viewer, last).Status)
 			require.Zero(t, d.Stop(), "open streams do not delay the end")
