@@ -91,7 +91,7 @@ type Config struct {
 	Wake <-chan struct{}
 	// Interval is the pause between two polls without a wake-up. Default 30 s.
 	Interval time.Duration
-	// RecoverInterval is the pause between two recoveries. Default 5 s.
+	// RecoverInterval is the shortest pause between two recoveries. Default 5 s.
 	RecoverInterval time.Duration
 	// AdapterTimeout bounds one call. Default 60 s.
 	AdapterTimeout time.Duration
@@ -127,6 +127,8 @@ type Worker struct {
 	claims *claims
 	// served is the workspace of the last claim. The next poll starts behind it.
 	served string
+	// recovered is when the last recovery began.
+	recovered time.Time
 	// polled is when the last poll succeeded, in nanoseconds since 1970.
 	polled atomic.Int64
 }
@@ -161,9 +163,6 @@ func (w *Worker) Run(ctx context.Context) error {
 			_ = worker.Loop{Poll: w.beat, Interval: heartbeat, Delay: heartbeat}.Run(calling)
 		}))
 	}
-	background.Go(worker.Task(ctx, func() {
-		_ = worker.Loop{Poll: w.recover, Interval: w.cfg.RecoverInterval, Name: "bot.recovery", Log: w.cfg.Log}.Run(ctx)
-	}))
 	err := worker.Loop{
 		Poll:     func(ctx context.Context) (time.Duration, error) { return w.poll(ctx, calling) },
 		Interval: w.cfg.Interval, Wake: w.cfg.Wake, Freed: w.freed, Name: "bot", Log: w.cfg.Log,
@@ -200,9 +199,13 @@ func (w *Worker) ready(ctx context.Context) ([]string, error) {
 	return w.cfg.Store.ReadyBotWorkspaces(ctx, workspacesPerPoll)
 }
 
-// recover resumes what a crash or a failure left. A workspace that fails does not stop the others.
-func (w *Worker) recover(ctx context.Context) (time.Duration, error) {
-	workspaces, err := w.ready(ctx)
+// recover resumes what a crash or a failure left, at most once per RecoverInterval. A workspace that fails does not stop
+// the others.
+func (w *Worker) recover(ctx context.Context, workspaces []string) (err error) {
+	if time.Since(w.recovered) < w.cfg.RecoverInterval {
+		return nil
+	}
+	w.recovered = time.Now()
 	for _, workspace := range workspaces {
 		query, cancel := context.WithTimeout(ctx, queryTimeout)
 		done, failure := w.cfg.Store.BotRecover(query, workspace)
@@ -216,7 +219,7 @@ func (w *Worker) recover(ctx context.Context) (time.Duration, error) {
 			w.cfg.Log.WarnContext(ctx, "bot.recovered", "workspace_id", workspace, "processed", done.Processed, "released", done.Released, "unknown", done.Unknown)
 		}
 	}
-	return 0, err
+	return err
 }
 
 // poll starts due calls, without waiting for one. Workspaces are served in turns.
@@ -229,6 +232,7 @@ func (w *Worker) poll(ctx, calling context.Context) (next time.Duration, err err
 	if next, err = w.releaseLost(ctx); err != nil {
 		return 0, err
 	}
+	err = w.recover(ctx, workspaces)
 	for _, workspace := range inTurns(workspaces, w.served) {
 		room := w.share.Left(workspace)
 		if room == 0 || ctx.Err() != nil {
