@@ -52,6 +52,7 @@ type sizes struct {
 	planned                    int   // rows of the calendar, sent and waiting
 	due, blocked               int   // rows that can be claimed, and rows that cannot
 	spreads                    []int // numbers of channels of those rows
+	deepest                    int   // a second number of blocked rows, of 1000 channels; 0 for none
 	backlogs                   []int // sizes of the backlog for the buffers of a claim
 	workspaces                 int
 	hold, paced                time.Duration // duration of the held snapshot, and of the binding rates
@@ -67,6 +68,7 @@ func (o Options) sizes() sizes {
 	case o.Full:
 		size.name, size.rounds, size.drain = "full", 9, 100_000
 		size.backlogs, size.hold, size.paced = append(size.backlogs, 10_000_000), 3*time.Minute, time.Minute
+		size.deepest = 10_000_000
 	case o.Quick:
 		size = sizes{name: "quick", rounds: 1, batch: 50, channels: 20, drain: 100,
 			fan: 100, littleHistory: 100, muchHistory: 1000, planned: 1000, due: 100, blocked: 1000, spreads: []int{20},
