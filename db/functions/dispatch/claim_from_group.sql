@@ -227,7 +227,8 @@ end
 $$;
 
 create or replace function autopost.update_gates(p_workspace_id text, p_visited text[], p_inflight int[], p_taken int[],
-	p_next timestamptz[], p_windows jsonb) returns void
+	p_next timestamptz[], p_windows jsonb, p_places int[], p_waits timestamptz[], p_allowed timestamptz[],
+	p_windowed boolean[]) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
@@ -236,7 +237,7 @@ as $$
 --          no credential or slots, is visited when that ends; any other when its next row is due. No
 --          visit is before the posting window opens. p_inflight, p_taken: the count before the claim
 --          and the rows taken of each channel of p_visited; p_next: the next slot of its group if that
---          has a limit; p_windows: windows_of.
+--          has a limit; p_windows: windows_of; p_places, p_waits, p_allowed, p_windowed: claimed_channels.
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
@@ -245,30 +246,30 @@ declare
 	v_ready timestamptz[];
 begin
 	select array_agg(case
-		when c.full_or_disabled then 'infinity'::timestamptz
-		when c.window_mode = 'windowed' and (p_windows ? u.channel_id or w.wish > v_now + v_ahead)
-			then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
-			greatest(c.next_allowed_at, u.next))
+		when u.full_or_disabled then 'infinity'::timestamptz
+		when c.channel_id is not null then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
+			greatest(u.allowed, u.next))
 		else w.wish end order by u.n)
 	into v_ready
-	from unnest(p_visited, p_inflight, p_taken, p_next) with ordinality u (channel_id, inflight, taken, next, n)
-	cross join lateral (
-		select not c.enabled or u.inflight + u.taken >= c.max_parallel as full_or_disabled, c.window_mode, c.timezone,
-			c.posting_window, greatest(c.paused_until, c.cooldown_until, c.credential_until,
-				c.held_until) as waits_until,
-			case when c.effective_rps > 0 then c.next_allowed_at end as next_allowed_at
-		from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	from (
+		select u.channel_id, u.next, u.waits, u.allowed, u.windowed, u.n, u.inflight + u.taken >= u.places as full_or_disabled
+		from unnest(p_visited, p_inflight, p_taken, p_next, p_places, p_waits, p_allowed, p_windowed) with ordinality
+			u (channel_id, inflight, taken, next, places, waits, allowed, windowed, n)) u
 	left join lateral (
 		select d.due_at from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.channel_id = u.channel_id
 			and d.phase in ('active', 'retry') and d.status <> 'sending'
-			and not c.full_or_disabled and coalesce(c.waits_until <= v_now, true)
+			and not u.full_or_disabled and coalesce(u.waits <= v_now, true)
 		order by d.due_at
 		limit 1) n on true
 	cross join lateral (select case
-		when c.waits_until > v_now then c.waits_until
-		else greatest(v_now, coalesce(n.due_at, 'infinity'), c.next_allowed_at - v_ahead) end as wish) w;
+		when u.waits > v_now then u.waits
+		else greatest(v_now, coalesce(n.due_at, 'infinity'), u.allowed - v_ahead) end as wish) w
+	left join lateral (
+		select c.channel_id, c.window_mode, c.timezone, c.posting_window from autopost.channels c
+		where u.windowed and not u.full_or_disabled and w.wish < 'infinity'
+			and (p_windows ? u.channel_id or w.wish > v_now + v_ahead)
+			and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true;
 	update autopost.channel_gates g
 	set inflight = g.inflight + u.places, ready_at = u.ready_at
 	from autopost.gate_changes(p_visited, p_taken, v_ready, null) u

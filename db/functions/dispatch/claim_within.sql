@@ -1,37 +1,63 @@
-create or replace function autopost.startable(p_workspace_id text, p_channel_ids text[], p_taken int[],
-	p_auth_refs text[], p_windows jsonb, p_windows_at timestamptz, out o_now timestamptz, out o_open boolean[])
+create or replace function autopost.claimed_channels(p_workspace_id text, p_channel_ids text[], p_taken int[],
+	p_groups int[], p_platforms text[], p_rate_groups text[], p_auth_refs text[], p_windows jsonb, p_windows_at timestamptz,
+	out o_now timestamptz, out o_open boolean[], out o_targets text[], out o_auth_refs text[], out o_settings jsonb[],
+	out o_on_unknown text[], out o_places int[], out o_waits timestamptz[], out o_allowed timestamptz[], out o_windowed boolean[])
 language plpgsql set enable_seqscan = off
 as $$
--- Purpose: which of these channels may start calls at o_now, as start_call would find: their credential
---          is in p_auth_refs, and they have no obstacle and no window that closes soon. They stay shared
---          until the end of the transaction, so that no pause comes between. A channel that another
---          transaction is changing may not start, nor one with p_taken 0. p_windows: their windows_of at
---          p_windows_at or later.
--- Returns: o_open for each of p_channel_ids.
+-- Purpose: reads each channel that a claim visited once: what its rows and its gate need, and whether it may start
+--          calls at o_now, as start_call would find: its credential is in p_auth_refs, and it has no obstacle
+--          and no window that closes soon. It then stays shared until the end of the transaction, so that no
+--          pause comes between. A channel that another transaction is changing may not start, nor one with
+--          p_taken 0. p_groups: the index of its group in p_platforms and p_rate_groups. p_windows: windows_of
+--          at p_windows_at or later. p_auth_refs: null or empty to start no call.
+-- Returns: arrays with one element for each of p_channel_ids: o_places, the calls at once, 0 if it is disabled;
+--          o_waits, the end of its last obstacle; o_allowed, its next slot if it has a rate.
 -- Locks:   channels, shared, with skip locked.
 -- Reads:   channel_auth, workspaces, channels, platform_limits.
 declare
 	v_before timestamptz := autopost.now_ts();
-	v_active boolean := exists (
-		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active');
+	v_groups boolean[]; -- no call of a group may start if it is false
 begin
-	select array_agg(coalesce(v_active and c.open and l.open is not false, false) order by u.n) into o_open
-	from unnest(p_channel_ids, p_taken) with ordinality u (channel_id, taken, n)
+	if cardinality(p_auth_refs) > 0 then
+		select array_agg(w.status is not distinct from 'active' and l.breaker_opened_at is null
+			and coalesce(l.cooldown_until <= v_before, true) order by u.n)
+		into v_groups
+		from unnest(p_platforms, p_rate_groups) with ordinality u (platform, rate_group, n)
+		left join lateral (
+			select l.breaker_opened_at, l.cooldown_until from autopost.platform_limits l
+			where l.workspace_id = p_workspace_id and l.platform = u.platform and l.rate_group = u.rate_group limit 1) l on true
+		left join autopost.workspaces w on w.workspace_id = p_workspace_id;
+	end if;
+	select array_agg(coalesce(l.open and v_groups[u.grp], false) order by u.n),
+		array_agg(coalesce(l.target_id, c.target_id) order by u.n),
+		array_agg(coalesce(a.auth_ref, l.auth_ref, c.auth_ref) order by u.n),
+		array_agg(coalesce(l.settings, c.settings) order by u.n), array_agg(coalesce(l.on_unknown, c.on_unknown) order by u.n),
+		array_agg(coalesce(l.places, c.places) order by u.n), array_agg(coalesce(l.waits, c.waits) order by u.n),
+		array_agg(coalesce(l.allowed, c.allowed) order by u.n), array_agg(coalesce(l.windowed, c.windowed) order by u.n)
+	into o_open, o_targets, o_auth_refs, o_settings, o_on_unknown, o_places, o_waits, o_allowed, o_windowed
+	from unnest(p_channel_ids, p_taken, p_groups) with ordinality u (channel_id, taken, grp, n)
 	left join lateral (
 		select a.auth_ref from autopost.channel_auth a
-		where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true
+		where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id and u.taken > 0 limit 1) a on true
 	left join lateral (
-		select c.platform, c.rate_group, c.enabled
-			and coalesce(greatest(c.paused_until, c.held_until, c.cooldown_until) <= v_before, true) as open
+		select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
+			greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
+			case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed,
+			c.enabled and coalesce(greatest(c.paused_until, c.held_until, c.cooldown_until) <= v_before, true) as open
 		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
 			and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
-		for share of c skip locked) c on true
+		for share of c skip locked) l on true
 	left join lateral (
-		select l.breaker_opened_at is null and coalesce(l.cooldown_until <= v_before, true) as open
-		from autopost.platform_limits l
-		where l.workspace_id = p_workspace_id and l.platform = c.platform and l.rate_group = c.rate_group limit 1) l on true;
+		select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
+			greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
+			case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed
+		from autopost.channels c
+		where l.target_id is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true;
 	o_now := autopost.now_ts();
+	if v_groups is null then
+		return;
+	end if;
 	if o_now < p_windows_at or o_now >= p_windows_at + autopost.slot_horizon() then
 		p_windows := autopost.windows_of(p_workspace_id, p_channel_ids, o_now);
 	end if;
@@ -48,7 +74,7 @@ returns setof autopost.claimed_delivery
 language plpgsql set lock_timeout = '100ms' set enable_bitmapscan = off
 as $$
 -- Purpose: claim_within. It also starts the calls of claims whose slot is due, if p_auth_refs has
---          their credential (startable). p_auth_refs: null or empty to start no call.
+--          their credential (claimed_channels). p_auth_refs: null or empty to start no call.
 -- It commits without waiting for the disk, together with the rest of its transaction, unless it
 -- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
 -- disk, and its commit comes after the claim.
@@ -57,7 +83,7 @@ as $$
 -- no table would be sent to every node.
 -- Bitmap scans are off: the planner expects few rows because of row-level security and the three
 -- conditions, and would read and sort the whole queue of a channel for its first rows.
--- Locks:   only with SKIP LOCKED; see claim_from_group and startable. PostgreSQL still waits for a row
+-- Locks:   only with SKIP LOCKED; see claim_from_group and claimed_channels. PostgreSQL still waits for a row
 --          that changes while it is being locked. A group with a long wait is left to the next claim,
 --          so no deadlock can arise.
 -- Reads:   messages, channels, cluster_identity.
@@ -80,7 +106,10 @@ declare
 	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
 	v_unpaid text[] := '{}'; -- channels with no money for their next row
 	v_lease timestamptz;
-	v_startable record;
+	v_of_group int[] := '{}'; -- the index in v_platforms and v_rate_groups of the group of each channel
+	v_platforms text[] := '{}';
+	v_rate_groups text[] := '{}';
+	v_channels record;
 	v_starts int[]; -- the number of each row whose call starts, else null
 	v_deadline timestamptz;
 	v_prefix text;
@@ -123,7 +152,10 @@ begin
 		v_slots := v_slots || v_picked.o_slots;
 		v_places := v_places || array(select cardinality(v_visited) + u.place
 			from unnest(v_picked.o_places) with ordinality u (place, n) order by u.n);
+		v_platforms := v_platforms || v_group.platform;
+		v_rate_groups := v_rate_groups || v_group.rate_group;
 		v_visited := v_visited || v_picked.o_visited;
+		v_of_group := v_of_group || array_fill(cardinality(v_platforms), array[cardinality(v_picked.o_visited)]);
 		v_taken := v_taken || v_picked.o_taken;
 		v_inflight := v_inflight || v_picked.o_inflight;
 		v_posts := v_posts || v_picked.o_posts;
@@ -142,17 +174,18 @@ begin
 		end if;
 		raise warning 'claim of the group %', v_fault;
 	end if;
-	if v_ids <> '{}' and cardinality(p_auth_refs) > 0 then
-		v_startable := autopost.startable(p_workspace_id, v_visited, v_taken, p_auth_refs, v_windows, v_began);
-		v_now := v_startable.o_now;
-		v_starts := array(select case when (v_startable.o_open)[u.place]
-				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true)
-					then u.n end
-			from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
-	else
-		v_now := autopost.now_ts();
+	if v_visited <> '{}' then
+		v_channels := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
+			p_auth_refs, v_windows, v_began);
 	end if;
 	if v_ids <> '{}' then
+		v_now := v_channels.o_now;
+		if true = any (v_channels.o_open) then
+			v_starts := array(select case when (v_channels.o_open)[u.place]
+					and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true)
+						then u.n end
+				from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
+		end if;
 		v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
 		v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
 		v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
@@ -194,18 +227,14 @@ begin
 				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null
 					then v_deadline end
 		from claimed d
-		-- Each channel and message is read once. A full join has no unmatched row here; it is never a nested loop.
+		-- Each message is read once. A full join has no unmatched row here; it is never a nested loop.
 		full join (
-			select c.channel_id, c.platform, c.target_id, coalesce(a.auth_ref, c.auth_ref) as auth_ref, c.rate_group,
-				c.settings, c.on_unknown, u.post as last_provider_message_id
-			from unnest(v_visited, v_posts, v_taken) u (channel_id, post, taken)
-			cross join lateral (
-				select c.channel_id, c.platform, c.target_id, c.auth_ref, c.rate_group, c.settings, c.on_unknown
-				from autopost.channels c
-				where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-			left join lateral (
-				select a.auth_ref from autopost.channel_auth a
-				where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id limit 1) a on true
+			select u.channel_id, v_platforms[u.grp] as platform, u.target_id, u.auth_ref, v_rate_groups[u.grp] as rate_group,
+				u.settings, u.on_unknown, u.post as last_provider_message_id
+			from unnest(v_visited, v_posts, v_taken, v_of_group, v_channels.o_targets, v_channels.o_auth_refs,
+				v_channels.o_settings, v_channels.o_on_unknown)
+				u (channel_id, post, taken, grp, target_id, auth_ref, settings, on_unknown)
+			join autopost.workspaces w on w.workspace_id = p_workspace_id
 			where u.taken > 0) c
 			on c.channel_id = d.channel_id
 		full join (
@@ -219,7 +248,8 @@ begin
 		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	end if;
 	if v_visited <> '{}' then
-		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_taken, v_next, v_windows);
+		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_taken, v_next, v_windows, v_channels.o_places,
+			v_channels.o_waits, v_channels.o_allowed, v_channels.o_windowed);
 	end if;
 	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
