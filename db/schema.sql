@@ -17283,9 +17283,10 @@ begin
 	return jsonb_build_object('status', v_status, 'health', autopost.health_of(p_workspace_id),
 		'alerts', (
 			select coalesce(jsonb_agg(jsonb_build_object('alert_id', l.alert_id, 'kind', l.kind, 'subject', l.subject,
-				'severity', l.severity, 'what', l.what, 'remedy', l.remedy, 'raised_at', l.raised_at, 'acknowledged_at',
-				l.acknowledged_at) order by l.rank, l.raised_at desc), '[]')
-			from (select a.alert_id, a.kind, a.subject, a.severity, a.what, a.remedy, a.raised_at, a.acknowledged_at,
+				'severity', l.severity, 'what', l.what, 'remedy', l.remedy, 'amount', l.amount, 'meta', l.meta,
+				'raised_at', l.raised_at, 'acknowledged_at', l.acknowledged_at) order by l.rank, l.raised_at desc), '[]')
+			from (select a.alert_id, a.kind, a.subject, a.severity, a.what, a.remedy, a.amount, a.meta, a.raised_at,
+					a.acknowledged_at,
 					array_position('{critical,error,warning}', a.severity) as rank
 				from autopost.alerts a
 				where a.workspace_id = p_workspace_id and a.ended_at is null
@@ -41876,9 +41877,11 @@ begin
 			where a.workspace_id = p_workspace_id and a.ended_at is null limit v_most) x),
 		'refused_credentials', (
 			select coalesce(jsonb_agg(jsonb_build_object('alert_id', l.alert_id, 'kind', l.kind, 'subject', l.subject,
-				'severity', l.severity, 'what', l.what, 'remedy', l.remedy, 'raised_at', l.raised_at)
+				'severity', l.severity, 'what', l.what, 'remedy', l.remedy, 'amount', l.amount, 'meta', l.meta,
+				'raised_at', l.raised_at)
 				order by l.raised_at), '[]')
-			from (select a.alert_id, a.kind, a.subject, a.severity, a.what, a.remedy, a.raised_at from autopost.alerts a
+			from (select a.alert_id, a.kind, a.subject, a.severity, a.what, a.remedy, a.amount, a.meta, a.raised_at
+				from autopost.alerts a
 				where a.workspace_id = p_workspace_id and a.ended_at is null and a.kind = 'auth_lost'
 				order by a.raised_at limit 20) l),
 		'x_posts', exists (select 1 from autopost.x_post_config x where x.workspace_id = p_workspace_id),

@@ -66,14 +66,16 @@ type summary struct {
 
 // briefAlert is an open alert in a summary.
 type briefAlert struct {
-	AlertID        string    `json:"alert_id" format:"uuid"`
-	Kind           string    `json:"kind" example:"dead"`
-	Subject        string    `json:"subject" example:"deliveries"`
-	Severity       string    `json:"severity" enum:"warning,error,critical" example:"error"`
-	What           string    `json:"what" example:"3 dead deliveries: tg_forbidden in news (3)"`
-	Remedy         string    `json:"remedy" doc:"How to fix it."`
-	RaisedAt       time.Time `json:"raised_at"`
-	AcknowledgedAt instant   `json:"acknowledged_at,omitempty" nullable:"true"`
+	AlertID        string         `json:"alert_id" format:"uuid"`
+	Kind           string         `json:"kind" example:"dead"`
+	Subject        string         `json:"subject" example:"deliveries"`
+	Severity       string         `json:"severity" enum:"warning,error,critical" example:"error"`
+	What           string         `json:"what" example:"3 dead deliveries: tg_forbidden in news (3)"`
+	Remedy         string         `json:"remedy" doc:"How to fix it."`
+	Amount         float64        `json:"amount" example:"3" doc:"The extent of the problem, in the unit of its kind."`
+	Meta           map[string]any `json:"meta"`
+	RaisedAt       time.Time      `json:"raised_at"`
+	AcknowledgedAt instant        `json:"acknowledged_at,omitempty" nullable:"true"`
 }
 
 // overview is what the first page shows of a workspace.

@@ -15,7 +15,6 @@ import (
 type alertRow struct {
 	openAlert
 
-	Subject        string     `json:"subject"`
 	AcknowledgedAt *time.Time `json:"acknowledged_at"`
 	AcknowledgedBy *string    `json:"acknowledged_by"`
 	LastNotifiedAt *time.Time `json:"last_notified_at"`
@@ -44,7 +43,7 @@ var remedies = map[string]alertRemedy{
 // remedy returns the page on which the person ends the alert; its address is "" if there is none for the person.
 func (a alertRow) remedy(v *view) alertRemedy {
 	found := remedies[a.Kind]
-	_, name, _ := strings.Cut(a.Subject, ":")
+	_, name, _ := strings.Cut(a.Subject, ":") // "" if the subject is all of a kind
 	if strings.HasSuffix(found.to, "/{}") && name == "" {
 		found.to = strings.TrimSuffix(found.to, "/{}")
 	}

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"cmp"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -78,6 +80,51 @@ type openAlert struct {
 	What     string    `json:"what"`
 	Remedy   string    `json:"remedy"`
 	RaisedAt time.Time `json:"raised_at"`
+	// Amount is the extent of the problem, in the unit of its kind.
+	Amount float64        `json:"amount"`
+	Meta   map[string]any `json:"meta"`
+}
+
+// name is the object of the alert: the part of its subject after the colon, or all of it.
+func (a openAlert) name() string { return a.Subject[strings.Index(a.Subject, ":")+1:] }
+
+// saidOf is an alert in the language of the person, and the language of the sentence. detail is what it says further in
+// English; "" if the sentence has all.
+func (v *view) saidOf(a openAlert) (said, lang, detail string) {
+	text, known := alertTexts[v.words.code][a.Kind]
+	if !known {
+		return a.What, "en", ""
+	}
+	n := int(a.Amount)
+	if text.minutes {
+		n /= 60
+	}
+	forms := strings.Split(text.said, "|")
+	said = forms[min(v.words.form(n), len(forms)-1)]
+	if strings.Contains(said, "%d") {
+		said = fmt.Sprintf(said, n)
+	}
+	if !text.whole {
+		detail = a.What
+	}
+	return strings.ReplaceAll(said, "{name}", a.name()), v.words.code, detail
+}
+
+// sayAlert is the sentence of an alert, for the name of a button.
+func (v *view) sayAlert(a openAlert) string {
+	said, _, _ := v.saidOf(a)
+	return said
+}
+
+// remedyOf says how an alert ends, and the language of that text.
+func (v *view) remedyOf(a openAlert) (text, lang string) {
+	known, found := alertTexts[v.words.code][a.Kind]
+	if !found {
+		return a.Remedy, "en"
+	}
+	code, _ := a.Meta["code"].(string) // an alert without a code has a placeholder there
+	return strings.NewReplacer("{workspace}", v.workspace.WorkspaceID, "{alert}", a.AlertID, "{name}", a.name(),
+		"{code}", cmp.Or(code, "CODE")).Replace(known.remedy), v.words.code
 }
 
 // mend is the page on which a person replaces the credential that the alert is about.

@@ -187,8 +187,17 @@ func (v *view) waitingTitle(w waitingRow) string {
 	return line(w.Text)
 }
 
-// meaningOf is what a setting does. The database has it in English.
-func (v *view) meaningOf(s setting) string { return v.or("setting."+s.Key, sentenceOf(s.Meaning)) }
+// meaningOf is what a setting does, and the language of that text. The database has it in English.
+func (v *view) meaningOf(s setting) (text, lang string) {
+	key, name := s.Key, ""
+	if platform, is := strings.CutPrefix(key, policyPrefix); is {
+		key, name = policyPrefix, platformName(platform)
+	}
+	if text, known := settingTexts[v.words.code][key]; known {
+		return strings.ReplaceAll(text, "{name}", name), v.words.code
+	}
+	return sentenceOf(s.Meaning), "en"
+}
 
 // setupSection is a page of the set-up with its state: what is configured, and whether it works.
 type setupSection struct{ Path, Word, Icon, State, Says string }

@@ -8,16 +8,17 @@ var sharedEnglish = map[string]string{
 	"actions": "Actions",
 
 	// Navigation.
-	"nav.skip":      "Skip to content",
-	"nav.bar":       "Top bar",
-	"nav.side":      "Side bar",
-	"nav.main":      "Main",
-	"nav.tabs":      "All pages",
-	"nav.overview":  "Overview",
-	"nav.posts":     "Posts",
-	"nav.decisions": "Decisions",
-	"nav.channels":  "Channels",
-	"nav.setup":     "Set-up",
+	"nav.skip":        "Skip to content",
+	"nav.bar":         "Top bar",
+	"nav.side":        "Side bar",
+	"nav.main":        "Main",
+	"nav.tabs":        "All pages",
+	"nav.overview":    "Overview",
+	"nav.posts":       "Posts",
+	"nav.posts.short": "Posts",
+	"nav.decisions":   "Decisions",
+	"nav.channels":    "Channels",
+	"nav.setup":       "Set-up",
 
 	// Roles.
 	"role.viewer":   "viewer",

@@ -8,16 +8,17 @@ var sharedRussian = map[string]string{
 	"actions": "Действия",
 
 	// Navigation.
-	"nav.skip":      "К содержанию",
-	"nav.bar":       "Верхняя панель",
-	"nav.side":      "Боковая панель",
-	"nav.main":      "Главное меню",
-	"nav.tabs":      "Все страницы",
-	"nav.overview":  "Обзор",
-	"nav.posts":     "Публикации",
-	"nav.decisions": "Решения",
-	"nav.channels":  "Каналы",
-	"nav.setup":     "Настройка",
+	"nav.skip":        "К содержанию",
+	"nav.bar":         "Верхняя панель",
+	"nav.side":        "Боковая панель",
+	"nav.main":        "Главное меню",
+	"nav.tabs":        "Все страницы",
+	"nav.overview":    "Обзор",
+	"nav.posts":       "Публикации",
+	"nav.posts.short": "Посты",
+	"nav.decisions":   "Решения",
+	"nav.channels":    "Каналы",
+	"nav.setup":       "Настройка",
 
 	// Roles.
 	"role.viewer":   "читатель",
