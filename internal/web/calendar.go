@@ -159,7 +159,7 @@ func (v *view) readCalendar() (d calendarData, err error) {
 	}
 	d.setInterval()
 	var channels page[channel]
-	if err := v.get("/channels?limit=200", &channels); err != nil {
+	if err := v.get(channelNames, &channels); err != nil {
 		return d, err
 	}
 	d.Channels = channels.Items

@@ -148,7 +148,7 @@ func (v *view) openDraft(id string, d *composeData) (submitted string, err error
 // showComposer renders the composer with the lists that it needs and the dry run.
 func (v *view) showComposer(status int, d composeData) {
 	var channels page[channel]
-	err := v.get("/channels?limit=200", &channels)
+	err := v.get(channelNames, &channels)
 	if err == nil {
 		d.Endpoints, err = v.pushEndpoints()
 	}

@@ -177,7 +177,7 @@ func (v *view) readDead(list *deadList) bool {
 	query, wrong := list.Filter.query(v, 50)
 	list.Fault = wrong
 	var channels page[channel]
-	err := v.get("/channels?limit=200", &channels)
+	err := v.get(channelNames, &channels)
 	list.Channels = channels.Items
 	if err == nil && wrong == "" {
 		err = v.get("/deliveries?"+query.Encode(), &list.Rows)

@@ -103,7 +103,7 @@ func (s *server) events(v *view) { v.showEvents(eventList{Filter: eventFilterOf(
 
 func (v *view) showEvents(list eventList) {
 	var channels page[channel]
-	err := v.get("/channels?limit=200", &channels)
+	err := v.get(channelNames, &channels)
 	list.Channels = channels.Items
 	status := http.StatusOK
 	if err == nil {

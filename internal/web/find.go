@@ -49,7 +49,7 @@ func (s *server) find(v *view) {
 
 func (v *view) findChannels(text string) (all []found, err error) {
 	var channels page[channel]
-	if err := v.get("/channels?limit=200", &channels); err != nil {
+	if err := v.get(channelNames, &channels); err != nil {
 		return nil, err
 	}
 	for _, c := range channels.Items {

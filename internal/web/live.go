@@ -31,9 +31,15 @@ const (
 	liveWrite = 10 * time.Second
 	// livePages bounds the open pages of a daemon, livePagesEach those of one session.
 	livePages, livePagesEach = 1000, 300
-	// readsPerSecond limits the reads of all open pages together; readsAtOnce may follow a calm at once.
-	readsPerSecond, readsAtOnce = 1, 12
+	// readsPerSecond limits the reads of all open pages together; readsAtOnce may follow a calm at once: those of some
+	// changes, so that a page shows each of them soon.
+	readsPerSecond, readsAtOnce = 1, 40
+	// liveWait is how long a page waits for a read, and the pause after which it tries again if there is none.
+	liveWait, liveRetry = 5 * time.Second, 2 * time.Second
 )
+
+// errDeferred means that the open pages have used up their reads. The page is rendered again later.
+var errDeferred = problem.TooManyRunning.Says("Open pages have read too often. Try again in some seconds.")
 
 // Changes opens streams of changes. *stream.Hub implements it.
 type Changes interface {
@@ -44,8 +50,8 @@ type Changes interface {
 //
 //	stream of the session ──► feed ──► each page is rendered again ──► sent if it differs
 //
-// Pages of a session share one stream. Pages of one role that read the same operation share the answer until the next
-// change of the workspace.
+// Pages of a session share one stream. Pages of one role that read the same operation share the answer until a change
+// that can be seen in it.
 type live struct {
 	changes Changes
 	limit   *rate.Limiter
@@ -53,8 +59,8 @@ type live struct {
 	mu    sync.Mutex
 	feeds map[feedKey]*feed
 	pages int
-	// answers are those of the last change of each workspace.
-	answers map[string]*answers
+	// answers are those of each workspace, by role and operation.
+	answers map[string]map[string]answer
 	reads   singleflight.Group
 }
 
@@ -65,19 +71,57 @@ type feed struct {
 	stream *stream.Stream
 	stop   context.CancelFunc
 	pages  int
-	// version is the id of the last change; changed is closed when there is a later one.
-	version string
+	// at is the last change; changed is closed when there is a later one.
+	at      version
 	changed chan struct{}
 }
 
-// answers are answers of operations after one change of a workspace.
-type answers struct {
-	version string
-	of      map[string]json.RawMessage
+// version is a state of a workspace: the numbers of the last changes. 0 means that the stream has not begun.
+type version struct {
+	// any is the number of the last change.
+	any uint64
+	// posts is that of the last one that is not an alert: an alert is not seen in a list of posts.
+	posts uint64
+	// actions is that of the last operator action: nothing else changes the names of channels.
+	actions uint64
+}
+
+// after returns the version after an item of a stream.
+func (v version) after(item stream.Item) version {
+	v.any = max(v.any, item.Number) // a Reset may have the number of a later item
+	if item.Kind != "alert" {
+		v.posts = max(v.posts, item.Number)
+	}
+	if item.Kind == "change" || item.Kind == stream.Reset {
+		v.actions = max(v.actions, item.Number)
+	}
+	return v
+}
+
+// channelNames is the operation with which pages name channels in filters and lists.
+const channelNames = "/channels?limit=200"
+
+// of returns the last change that can be seen in the answer of an operation.
+func (v version) of(target string) uint64 {
+	switch {
+	case target == channelNames:
+		return v.actions
+	case strings.HasPrefix(target, "/posts?"):
+		return v.posts
+	}
+	return v.any
+}
+
+// answer is that of an operation.
+type answer struct {
+	target string
+	// number is the last change that it shows for certain.
+	number uint64
+	text   json.RawMessage
 }
 
 func newLive(changes Changes) *live {
-	return &live{changes: changes, limit: rate.NewLimiter(readsPerSecond, readsAtOnce), feeds: map[feedKey]*feed{}, answers: map[string]*answers{}}
+	return &live{changes: changes, limit: rate.NewLimiter(readsPerSecond, readsAtOnce), feeds: map[feedKey]*feed{}, answers: map[string]map[string]answer{}}
 }
 
 // join adds a page to the feed of its session. leave removes it.
@@ -123,7 +167,9 @@ func (l *live) follow(ctx context.Context, f *feed) {
 		items := f.stream.Next(ctx, liveTime)
 		if len(items) > 0 {
 			l.mu.Lock()
-			f.version = items[len(items)-1].ID
+			for _, item := range items {
+				f.at = f.at.after(item)
+			}
 			close(f.changed)
 			f.changed = make(chan struct{})
 			l.mu.Unlock()
@@ -136,34 +182,37 @@ func (l *live) follow(ctx context.Context, f *feed) {
 	}
 }
 
-// at returns the last change of a feed, and what is closed by the next one.
-func (l *live) at(f *feed) (version string, changed <-chan struct{}) {
+// last returns the last change of a feed, and what is closed by the next one.
+func (l *live) last(f *feed) (at version, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return f.version, f.changed
+	return f.at, f.changed
 }
 
 // read returns the answer of an operation after a change. Pages of one role share it. read runs at most as often as
-// the limit allows.
-func (l *live) read(ctx context.Context, version string, caller rest.Key, target string, read func() (json.RawMessage, error)) (json.RawMessage, error) {
+// the limit allows. The error is errDeferred if that would take too long.
+func (l *live) read(ctx context.Context, at version, caller rest.Key, target string, read func(context.Context) (json.RawMessage, error)) (json.RawMessage, error) {
 	key := caller.Role + " " + target
 	if strings.HasPrefix(target, "/drafts") || strings.HasPrefix(target, "/me") {
 		key = caller.UserID + " " + target
 	}
-	if answer := l.known(caller.WorkspaceID, version, key); answer != nil {
-		return answer, nil
+	if text := l.known(caller.WorkspaceID, at.of(target), key); text != nil {
+		return text, nil
 	}
-	got, err, _ := l.reads.Do(caller.WorkspaceID+" "+version+" "+key, func() (any, error) {
-		waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout) // others wait for it, too
+	got, err, _ := l.reads.Do(fmt.Sprintf("%s %d %s", caller.WorkspaceID, at.of(target), key), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout) // others wait for it, too
 		defer cancel()
-		if err := l.limit.Wait(waiting); err != nil {
-			return nil, fmt.Errorf("wait for a read: %w", err)
+		if err := l.turn(ctx); err != nil {
+			return nil, err
 		}
-		answer, err := read()
+		if text := l.known(caller.WorkspaceID, at.of(target), key); text != nil { // a later change was faster
+			return text, nil
+		}
+		text, err := read(ctx)
 		if err == nil {
-			l.keep(caller.WorkspaceID, version, key, answer)
+			l.keep(caller.WorkspaceID, at, key, answer{target, at.of(target), text})
 		}
-		return answer, err
+		return text, err
 	})
 	if err != nil {
 		return nil, err
@@ -171,25 +220,44 @@ func (l *live) read(ctx context.Context, version string, caller rest.Key, target
 	return got.(json.RawMessage), nil
 }
 
-func (l *live) known(workspace, version, key string) json.RawMessage {
+// turn waits until the limit allows a read.
+func (l *live) turn(ctx context.Context) error {
+	turn := l.limit.Reserve()
+	if turn.Delay() > liveWait {
+		turn.Cancel()
+		return errDeferred
+	}
+	worker.Sleep(ctx, turn.Delay())
+	return nil
+}
+
+// known returns an answer that shows the change with this number; nil without one.
+func (l *live) known(workspace string, number uint64, key string) json.RawMessage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a := l.answers[workspace]; a != nil && a.version == version {
-		return a.of[key]
+	if a, found := l.answers[workspace][key]; found && a.number >= number {
+		return a.text
 	}
 	return nil
 }
 
-// keep stores an answer, and forgets those before the last change.
-func (l *live) keep(workspace, version, key string, answer json.RawMessage) {
+// keep stores an answer, and forgets those that are older than the last change.
+func (l *live) keep(workspace string, at version, key string, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.answers[workspace]
-	if a == nil || a.version != version {
-		a = &answers{version: version, of: map[string]json.RawMessage{}}
-		l.answers[workspace] = a
+	all := l.answers[workspace]
+	if all == nil {
+		all = map[string]answer{}
+		l.answers[workspace] = all
 	}
-	a.of[key] = answer
+	for other, old := range all {
+		if old.number < at.of(old.target) {
+			delete(all, other)
+		}
+	}
+	if all[key].number <= a.number {
+		all[key] = a
+	}
 }
 
 // refresh is what a page that is rendered again gets beside its request.
@@ -197,7 +265,9 @@ type refresh struct {
 	session   *Session
 	token     string
 	workspace Membership
-	version   string
+	at        version
+	// deferred means that a read had to wait for too long: the page is not complete.
+	deferred bool
 }
 
 type refreshKey struct{}
@@ -220,15 +290,16 @@ func (s *server) follow(v *view) {
 	defer cancel()
 	to := newEventWriter(v.w)
 	sent := sha256.Sum256(nil)
-	seen := ""
+	seen, shown := version{}, false
 	for {
-		version, changed := s.live.at(f)
-		if version != seen {
-			html, status := s.again(ctx, v, at, version)
+		now, changed := s.live.last(f)
+		if now.any > 0 && (!shown || now != seen) {
+			html, status := s.again(ctx, v, at, now)
 			switch sum := sha256.Sum256(html); {
 			case ctx.Err() != nil:
 				return
-			case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests: // tried again below
+			case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
+				shown = false // tried again below
 			case status >= http.StatusMultipleChoices:
 				_ = to.send("gone", []byte("{}")) // the page is left as it is
 				return
@@ -237,14 +308,15 @@ func (s *server) follow(v *view) {
 				if to.send("page", data) != nil {
 					return
 				}
-				sent, seen = sum, version
+				sent, seen, shown = sum, now, true
 			default:
-				seen = version
+				seen, shown = now, true
 			}
 		}
 		pause := liveHeartbeat
-		if version != seen {
-			pause = time.Second // the page could not be rendered
+		if now.any > 0 && !shown {
+			pause = liveRetry
+			changed = nil // the limit is for all changes
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -262,12 +334,12 @@ func (s *server) follow(v *view) {
 	}
 }
 
-// again renders a page as after a change.
-func (s *server) again(ctx context.Context, v *view, at, version string) (html []byte, status int) {
+// again renders a page as after a change. A page that would not be complete has the status 429.
+func (s *server) again(ctx context.Context, v *view, at string, now version) (html []byte, status int) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	ctx = context.WithValue(ctx, refreshKey{}, &refresh{session: v.session, token: v.token, workspace: v.workspace, version: version})
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
+	again := &refresh{session: v.session, token: v.token, workspace: v.workspace, at: now}
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, refreshKey{}, again), http.MethodGet, at, http.NoBody)
 	if err != nil {
 		return nil, http.StatusBadRequest
 	}
@@ -277,6 +349,10 @@ func (s *server) again(ctx context.Context, v *view, at, version string) (html [
 	}
 	answer := pageWriter{header: http.Header{}, status: http.StatusOK}
 	s.mux.ServeHTTP(&answer, r)
+	if again.deferred {
+		s.Log.DebugContext(ctx, "web.refresh_deferred", "path", r.URL.Path)
+		return nil, http.StatusTooManyRequests
+	}
 	return answer.body.Bytes(), answer.status
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -26,7 +27,7 @@ type summary struct {
 func (v *view) summary() summary {
 	if v.sums == nil {
 		v.sums = &summary{}
-		if err := v.get("/summary", v.sums); err != nil {
+		if err := v.get("/summary", v.sums); err != nil && !errors.Is(err, errDeferred) {
 			v.s.Log.WarnContext(v.r.Context(), "web.summary_missing", "error", err)
 		}
 	}

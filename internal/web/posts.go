@@ -82,7 +82,7 @@ func (s *server) posts(v *view) {
 	list := postList{Filter: postFilterOf(v.r.URL.Query())}
 	query, wrong := list.Filter.query(v)
 	var channels page[channel]
-	if err := v.get("/channels?limit=200", &channels); err != nil {
+	if err := v.get(channelNames, &channels); err != nil {
 		v.fail(err)
 		return
 	}

@@ -209,8 +209,8 @@ func (v *view) post(target string, body any) error {
 }
 
 func (v *view) call(method, target string, body, into any) error {
-	run := func() (json.RawMessage, error) {
-		return v.s.API.Call(v.r.Context(), v.caller(), method, "/api/v1"+target, body)
+	run := func(ctx context.Context) (json.RawMessage, error) {
+		return v.s.API.Call(ctx, v.caller(), method, "/api/v1"+target, body)
 	}
 	answer, err := v.read(method, target, run)
 	if err != nil || into == nil {
@@ -223,17 +223,21 @@ func (v *view) call(method, target string, body, into any) error {
 }
 
 // read runs an operation. Pages that are rendered again after a change share its answer.
-func (v *view) read(method, target string, run func() (json.RawMessage, error)) (json.RawMessage, error) {
+func (v *view) read(method, target string, run func(context.Context) (json.RawMessage, error)) (json.RawMessage, error) {
 	if v.refresh == nil || method != http.MethodGet {
-		return run()
+		return run(v.r.Context())
 	}
-	return v.s.live.read(v.r.Context(), v.refresh.version, v.caller(), target, run)
+	answer, err := v.s.live.read(v.r.Context(), v.refresh.at, v.caller(), target, run)
+	if errors.Is(err, errDeferred) {
+		v.refresh.deferred = true
+	}
+	return answer, err
 }
 
 // list reads rows of a function without an operation.
 func (v *view) list(function string, limit int, into any) error {
-	all, err := v.read(http.MethodGet, function, func() (json.RawMessage, error) {
-		rows, err := v.s.Store.List(v.r.Context(), rest.Query{Function: function, Workspace: v.workspace.WorkspaceID, Limit: limit})
+	all, err := v.read(http.MethodGet, function, func(ctx context.Context) (json.RawMessage, error) {
+		rows, err := v.s.Store.List(ctx, rest.Query{Function: function, Workspace: v.workspace.WorkspaceID, Limit: limit})
 		if err != nil {
 			return nil, err
 		}
@@ -269,6 +273,9 @@ func (v *view) fail(err error) {
 	p := (*problem.Problem)(nil)
 	wrong := (*autopost.ArgumentError)(nil)
 	switch {
+	case v.refresh != nil && v.refresh.deferred:
+		v.w.WriteHeader(http.StatusTooManyRequests)
+		return // the page is rendered again later
 	case errors.As(err, &p):
 	case errors.As(err, &wrong):
 		p = problem.WrongRequest.Says("%s", v.faultOf(wrong))

@@ -204,7 +204,7 @@ func (v *view) readX(given url.Values) (xData, error) {
 		}
 	}
 	if err == nil {
-		err = v.get("/channels?limit=200", &channels)
+		err = v.get(channelNames, &channels)
 	}
 	if err != nil {
 		return d, err

@@ -81,9 +81,28 @@ func TestManyOpenPagesCostFewReads(t *testing.T) {
 	require.Less(t, s.reads()-before, 60, "3 changes of 60 pages")
 }
 
+// Open pages that need more reads than the limit allows wait for them. That is not an error.
+func TestOpenPagesWaitForTheirReads(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	var pages []*followed
+	for i := range 50 {
+		pages = append(pages, p.follow(fmt.Sprintf("/posts?q=word%d", i)))
+	}
+	for i, page := range pages {
+		s.Until("each page comes", func() bool { return strings.Contains(page.last(), fmt.Sprintf("word%d", i)) })
+	}
+	require.NotContains(t, s.log(), "web.unavailable")
+	require.NotContains(t, s.log(), "web.summary_missing")
+	require.NotContains(t, s.log(), `"level":"ERROR"`)
+}
+
 // followed is the event stream of an open page.
 type followed struct {
 	over chan struct{}
+	// listsPosts means that a new post is seen on the page.
+	listsPosts bool
 
 	mu   sync.Mutex
 	html string

@@ -59,6 +59,8 @@ var ErrClosed = errors.New("the daemon stops")
 type Item struct {
 	// ID continues a stream after this item; see Hub.Open.
 	ID string
+	// Number orders the items of a Hub. A Reset has that of the last item before it.
+	Number uint64
 	// Kind is submission, delivery, post, alert, change or Reset.
 	Kind string
 	// Data is a JSON object.
@@ -256,7 +258,7 @@ func (w *workspace) forgetSeen(doneAt time.Time) {
 // add numbers an item, keeps it and gives it to the streams of its workspace.
 func (h *Hub) add(w *workspace, item Item) {
 	h.seq++
-	item.ID = h.id(h.seq)
+	item.ID, item.Number = h.id(h.seq), h.seq
 	w.ring = append(w.ring, item)
 	if len(w.ring) > ringSize {
 		w.from = h.numberOf(w.ring[0].ID)
@@ -278,7 +280,9 @@ func (h *Hub) lose(w *workspace) {
 
 func (h *Hub) id(seq uint64) string { return h.epoch + "-" + strconv.FormatUint(seq, 10) }
 
-func (h *Hub) reset() Item { return Item{ID: h.id(h.seq), Kind: Reset, Data: json.RawMessage(`{}`)} }
+func (h *Hub) reset() Item {
+	return Item{ID: h.id(h.seq), Number: h.seq, Kind: Reset, Data: json.RawMessage(`{}`)}
+}
 
 // numberOf returns the number of an item of this Hub; 0 for any other text.
 func (h *Hub) numberOf(id string) uint64 {

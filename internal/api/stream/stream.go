@@ -153,7 +153,7 @@ func (s *Stream) push(item Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pending) >= mostPending {
-		s.pending = []Item{{ID: item.ID, Kind: Reset, Data: json.RawMessage(`{}`)}}
+		s.pending = []Item{{ID: item.ID, Number: item.Number, Kind: Reset, Data: json.RawMessage(`{}`)}}
 	} else {
 		s.pending = append(s.pending, item)
 	}
