@@ -2,7 +2,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(30);
+select plan(37);
 
 select test.channel('a'), test.channel('b', p_platform => 'max');
 select test.say('one'), test.tick('1 second');
@@ -34,6 +34,15 @@ select is(test.texts('{"channel_id": "b", "status": "queued"}'), 'four one');
 select is(test.texts(jsonb_build_object('since', to_jsonb(clock_timestamp() - interval '1 minute'))),
 	'four three two one');
 select is(test.texts(jsonb_build_object('until', to_jsonb(clock_timestamp() - interval '1 minute'))), null);
+
+-- A platform narrows each list to messages with a delivery there.
+select is(test.texts('{"platform": "max"}'), 'four two one');
+select is(test.texts('{"platform": "telegram"}', 2), 'three two');
+select is(test.texts('{"platform": "x"}'), null);
+select is(test.texts('{"platform": "max", "status": "queued"}'), 'four one', 'in that status');
+select is(test.texts('{"platform": "max", "channel_id": "a"}'), null, 'one delivery has both');
+select is(test.texts('{"platform": "max", "text": "tw"}'), 'two');
+select is(test.texts(jsonb_build_object('platform', 'max', 'before_id', test.message('three'))), 'two one');
 
 create function test.sent_to(p_filter jsonb, p_limit int default 10) returns text
 language sql

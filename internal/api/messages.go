@@ -61,6 +61,7 @@ type messagesInput struct {
 	Status    string `query:"status" enum:"queued,claimed,sending,sent,retry,deduped,failed_permanent,dead" doc:"Only messages with a delivery in this status."`
 	Text      string `query:"q" maxLength:"200" example:"bridge" doc:"Only messages with all these words, or words that begin with them, in text, tags or source_ref: the newest 1,000. #tag means a tag. Case does not matter."`
 	ChannelID string `query:"channel_id" doc:"Only messages with a delivery for this channel; with status, in that status."`
+	Platform  string `query:"platform" enum:"telegram,max,x,youtube" doc:"Only messages with a delivery on this platform; with status, in that status. If nothing else narrows the list, the next 10,000 messages are looked at."`
 }
 
 type messageInput struct {
@@ -72,7 +73,7 @@ var messages = rest.List{Function: "list_messages", Key: rest.ByID("message_id")
 func registerMessages(d *server) {
 	rest.Register(d.Server, rest.Operation{
 		ID: "list-messages", Method: http.MethodGet, Path: "/messages", Summary: "List messages, newest first", Answer: rest.Listed[MessageRow]{},
-		Description: "Each content once, by the time when it was first received. Filters: status, channel and time.",
+		Description: "Each content once, by the time when it was first received. Filters: status, channel, platform and time.",
 	}, func(ctx context.Context, in *messagesInput) (rest.Reply, error) { return listMessages(ctx, d, in) })
 	rest.Register(d.Server, rest.Operation{
 		ID: "get-message", Method: http.MethodGet, Path: "/messages/{message_id}", Summary: "Get a message with its deliveries", Answer: message{},
@@ -81,7 +82,7 @@ func registerMessages(d *server) {
 }
 
 func listMessages(ctx context.Context, d *server, in *messagesInput) (rest.Reply, error) {
-	return d.Read(ctx, messages, in.Page, map[string]any{"status": in.Status, "channel_id": in.ChannelID, "text": in.Text, "since": in.Since, "until": in.Until})
+	return d.Read(ctx, messages, in.Page, map[string]any{"status": in.Status, "channel_id": in.ChannelID, "platform": in.Platform, "text": in.Text, "since": in.Since, "until": in.Until})
 }
 
 func getMessage(ctx context.Context, d *server, in *messageInput) (rest.Reply, error) {

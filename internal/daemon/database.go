@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"autopost/internal/config"
@@ -110,12 +112,12 @@ func (d *Database) Advise(err error) error {
 }
 
 // openRecorded opens a store whose calls w and on record.
-// An outcome of this daemon wakes its streams, because the database sends no notification for it.
+// A change of this daemon wakes its streams, because the database does not send a notification for each.
 func (d *Database) openRecorded(ctx context.Context, w *watch, on *disks, streams chan<- struct{}) (*pg.Store, error) {
 	options := d.options()
 	options.Observe = func(function string, took time.Duration, err error) {
 		on.observe(function, took, err)
-		if function == "commit_outcome_batch" && err == nil {
+		if err == nil && isVisible(function) {
 			worker.Wake(streams)
 		}
 	}
@@ -124,6 +126,18 @@ func (d *Database) openRecorded(ctx context.Context, w *watch, on *disks, stream
 		w.observe(store)
 	}
 	return store, err
+}
+
+// visible are the beginnings of the names of functions whose changes are seen on pages.
+var visible = []string{
+	"commit_outcome_batch", "commit_act", "commit_submission", "receive_", "submit_", "ingest_pull_chunk", "run_recurrences", "run_fanout", "write_once",
+	"decide_", "edit_", "replace_post", "retry_submission", "reschedule", "shift_deliveries", "move_occurrence", "skip_", "manual_requeue", "requeue_auth_lost", "resolve_unknown",
+	"request_acts", "cancel_acts", "pause_", "resume_channel", "enable_", "disable_", "acknowledge_alert", "apply_", "put_channel", "put_recurrence", "remove_", "set_workspace_status",
+}
+
+// isVisible reports whether a call of a function may change what pages show.
+func isVisible(function string) bool {
+	return slices.ContainsFunc(visible, func(begin string) bool { return strings.HasPrefix(function, begin) })
 }
 
 // Migrate brings the schema up to date, through the coordinator of a cluster. If the coordinator is down, a daemon

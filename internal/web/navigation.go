@@ -99,7 +99,10 @@ func (v *view) keyWords() []keyWord {
 		{[]string{"Enter"}, "hotkeys.open"}, {[]string{"Ctrl Enter"}, "hotkeys.submit"}, {[]string{"Esc"}, "hotkeys.close"},
 	}
 	if v.may("editor") {
-		all = append(all, keyWord{[]string{"n"}, "nav.new"})
+		all = append(all, keyWord{[]string{"n"}, "nav.new"}, keyWord{[]string{"m"}, "hotkeys.shift"})
+	}
+	if v.may("operator") {
+		all = append(all, keyWord{[]string{"x"}, "hotkeys.mark"})
 	}
 	if v.may("approver") {
 		all = append(all, keyWord{[]string{"a", "r", "e"}, "hotkeys.decide"})

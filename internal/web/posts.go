@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"autopost/internal/api"
@@ -17,7 +18,7 @@ var postViews = []postView{
 
 // postFilter is the filter of the list, as its address has it.
 type postFilter struct {
-	View, Text, Channel, From, Until, Cursor string
+	View, Text, Platform, Channel, From, Until, Cursor string
 }
 
 // postList is a page of posts.
@@ -30,7 +31,7 @@ type postList struct {
 }
 
 func postFilterOf(q url.Values) postFilter {
-	f := postFilter{View: q.Get("view"), Text: strings.TrimSpace(q.Get("q")), Channel: q.Get("channel"), From: q.Get("from"), Until: q.Get("until"), Cursor: q.Get("cursor")}
+	f := postFilter{View: q.Get("view"), Text: strings.TrimSpace(q.Get("q")), Platform: q.Get("platform"), Channel: q.Get("channel"), From: q.Get("from"), Until: q.Get("until"), Cursor: q.Get("cursor")}
 	if f.View == "" {
 		f.View = "all"
 	}
@@ -40,7 +41,7 @@ func postFilterOf(q url.Values) postFilter {
 // target returns the address of this list with one part of the filter replaced.
 func (f postFilter) target(name, value string) string {
 	q := url.Values{}
-	for key, v := range map[string]string{"view": f.View, "q": f.Text, "channel": f.Channel, "from": f.From, "until": f.Until} {
+	for key, v := range map[string]string{"view": f.View, "q": f.Text, "platform": f.Platform, "channel": f.Channel, "from": f.From, "until": f.Until} {
 		if key == name {
 			v = value
 		}
@@ -57,9 +58,20 @@ func (f postFilter) target(name, value string) string {
 	return "/posts?" + q.Encode()
 }
 
+// platforms are those of the channels, in the order of their names.
+func (l postList) platforms() (all []string) {
+	for _, c := range l.Channels {
+		if !slices.Contains(all, c.Platform) {
+			all = append(all, c.Platform)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // isEmpty reports whether the list has all posts.
 func (f postFilter) isEmpty() bool {
-	return f.View == "all" && f.Text == "" && f.Channel == "" && f.From == "" && f.Until == ""
+	return f.View == "all" && f.Text == "" && f.Platform == "" && f.Channel == "" && f.From == "" && f.Until == ""
 }
 
 // query returns the parameters of the operation. fault is what is wrong with a date.
@@ -70,7 +82,7 @@ func (f postFilter) query(v *view) (q url.Values, fault string) {
 			q.Set("status", p.status)
 		}
 	}
-	for name, value := range map[string]string{"q": f.Text, "channel_id": f.Channel, "cursor": f.Cursor} {
+	for name, value := range map[string]string{"q": f.Text, "platform": f.Platform, "channel_id": f.Channel, "cursor": f.Cursor} {
 		if value != "" {
 			q.Set(name, value)
 		}

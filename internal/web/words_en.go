@@ -167,6 +167,8 @@ var sharedEnglish = map[string]string{
 	"posts.view.dead":     "Dead",
 	"posts.search":        "Words, tag or source_ref",
 	"posts.search.label":  "Search posts",
+	"posts.platform":      "Platform",
+	"posts.platform.all":  "All platforms",
 	"posts.channel":       "Channel",
 	"posts.channel.all":   "All channels",
 	"posts.from":          "From",

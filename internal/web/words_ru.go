@@ -167,6 +167,8 @@ var sharedRussian = map[string]string{
 	"posts.view.dead":     "Остановлены",
 	"posts.search":        "Слова, тег или source_ref",
 	"posts.search.label":  "Искать публикации",
+	"posts.platform":      "Платформа",
+	"posts.platform.all":  "Все платформы",
 	"posts.channel":       "Канал",
 	"posts.channel.all":   "Все каналы",
 	"posts.from":          "С",

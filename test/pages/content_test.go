@@ -74,12 +74,14 @@ func TestPostsAreFoundAndExplained(t *testing.T) {
 	p := s.owner()
 	message := "/posts/" + s.ids["message"]
 	for query, found := range map[string]bool{"q=кузнечиху": true, "q=cms-4711": true, "q=%23мост": true, "q=bridge": false, "channel=city": true, "view=waiting": true, "view=dead": false,
-		"from=2020-01-01&until=2030-01-01": true, "until=2020-01-01": false, "q=кузнечиху&channel=city&view=waiting": true, "q=кузнечиху&view=sent": false} {
+		"from=2020-01-01&until=2030-01-01": true, "until=2020-01-01": false, "q=кузнечиху&channel=city&view=waiting": true, "q=кузнечиху&view=sent": false,
+		"platform=telegram": true, "platform=max": false, "platform=telegram&view=dead": false} {
 		got := p.get("/posts?" + query)
 		require.Equal(t, http.StatusOK, got.status, query)
 		require.Equal(t, found, strings.Contains(got.body, message), query)
 	}
 	require.Equal(t, http.StatusUnprocessableEntity, p.get("/posts?from=yesterday").status)
+	require.Contains(t, p.get("/posts?platform=telegram&view=sent").body, `<option value="telegram" selected`)
 	p.header.Set("HX-Target", "posts")
 	require.True(t, strings.HasPrefix(p.get("/posts").body, `<section class="panel" id="posts"`), "a filter replaces the list alone")
 	p.header.Del("HX-Target")

@@ -37,6 +37,29 @@ func TestDecisionsByTheKeyboard(t *testing.T) {
 	require.Empty(t, b.said())
 }
 
+// j and k move through the rows of a list, x marks a row, and Enter opens it.
+func TestAListByTheKeyboard(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	b := s.browser()
+	b.start()
+	b.visit("/operations/dead")
+	marked := func() int { return js[int](b, `document.querySelectorAll("#main input[name=id]:checked").length`) }
+	b.do(chromedp.KeyEvent("x"))
+	require.Zero(t, marked(), "no row is in focus")
+	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("x"))
+	require.Equal(t, 1, marked())
+	b.do(chromedp.KeyEvent("x"))
+	require.Zero(t, marked())
+	b.visit("/posts")
+	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("k"))
+	first := js[string](b, `document.querySelector("#posts .lead").pathname`)
+	require.Equal(t, first, js[string](b, `document.activeElement.pathname`))
+	b.do(chromedp.KeyEvent("\r"))
+	s.Until("the post is open", func() bool { return js[string](b, `location.pathname`) == first })
+	require.Empty(t, b.said())
+}
+
 // The preview of a template follows the typing.
 func TestATemplateIsPreviewedAsItIsTyped(t *testing.T) {
 	t.Parallel()

@@ -269,6 +269,19 @@ func TestFileJobsAreDecidedOnPages(t *testing.T) {
 	require.Contains(t, bad.body, html.EscapeString(hostile[3]), "the form keeps its values")
 	require.Equal(t, http.StatusSeeOther, p.post(s.ids["later"]+"/prepare", "title", "Later", "video", "v.mp4", "privacy", "public", "tags", "a, b").status)
 	require.Equal(t, http.StatusNotFound, p.get("/operations/files/nothing/telegram").status)
+
+	// The address of the post comes from a file: only that of a web page is a link.
+	for _, c := range []struct {
+		address string
+		linked  bool
+	}{
+		{"https://www.youtube.com/watch?v=dQw4w9WgXcQ", true}, {"javascript:alert(document.domain)", false}, {"//evil.example/x", false}, {"http://evil.example/x", false}, {"https:evil", false},
+	} {
+		s.Exec(`update autopost.publish_jobs set post_url = $1 where job_id = 'dance'`, c.address)
+		page := p.harmless(s.ids["job"]).body
+		require.Contains(t, page, html.EscapeString(c.address), "it is shown")
+		require.Equal(t, c.linked, strings.Contains(page, `href="`+html.EscapeString(c.address)+`"`), c.address)
+	}
 }
 
 var (

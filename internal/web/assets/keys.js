@@ -1,5 +1,5 @@
 // Keys: an element with data-key="g o" or "n" is clicked by these keys, typed outside fields. j and k move between
-// elements with data-item. Ctrl-K opens the search.
+// the rows of a list, and x marks the one in focus. Ctrl-K opens the search.
 (function () {
   "use strict";
   var doc = document, before = "", timer = 0, off = doc.body.hasAttribute("data-no-keys");
@@ -7,9 +7,14 @@
 
   function inField(e) { return e.target.closest("input, select, textarea, [contenteditable]"); }
   function step(by) {
-    var all = [].slice.call(doc.querySelectorAll("[data-item]")), at = all.indexOf(doc.activeElement);
+    var all = [].slice.call(doc.querySelectorAll("#main a.lead")), at = all.indexOf(doc.activeElement);
     var next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by];
     if (next) { next.focus(); }
+  }
+  function mark() {
+    var row = doc.activeElement.closest("tr, li"), box = row && row.querySelector("input[type=checkbox]");
+    if (box) { box.click(); }
+    return !!box;
   }
   function press(keys) {
     var e = [].slice.call(doc.querySelectorAll('[data-key="' + CSS.escape(keys).replace(/\\ /g, " ") + '"]')).filter(function (x) { return x.checkVisibility() && !x.disabled; })[0];
@@ -34,7 +39,7 @@
     if (e.key === "g") { before = "g"; timer = setTimeout(function () { before = ""; }, 1500); return; }
     if (e.key === "j" || e.key === "k") { if (!press(e.key)) { step(e.key === "j" ? 1 : -1); } } else if (e.key === "/") { if (!search()) { return; } } else if (e.key === "?") {
       doc.getElementById("keys").togglePopover();
-    } else if (!press(keys)) { return; }
+    } else if (!press(keys) && !(keys === "x" && mark())) { return; }
     e.preventDefault();
   });
   doc.addEventListener("click", function (e) {
