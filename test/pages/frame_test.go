@@ -168,7 +168,7 @@ func (f *followed) ended() bool {
 // reads is how often pages have read from the database.
 func (s *site) reads() (sum int) {
 	for name, value := range s.Metrics(s.url) {
-		if regexp.MustCompile(`^autopost_database_seconds_count\{.*function="(get_|list_|resolve_|health|calendar|forecast)`).MatchString(name) {
+		if regexp.MustCompile(`^autopost_database_seconds_count\{.*function="(get_|list_|resolve_session|health|calendar|forecast)`).MatchString(name) {
 			sum += int(value)
 		}
 	}
