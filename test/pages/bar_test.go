@@ -30,7 +30,7 @@ func TestLabelsOfTheBarAreWhole(t *testing.T) {
 		js[string](b, fmt.Sprintf(`document.cookie = "autopost-language=%s; path=/"`, language))
 		for _, path := range []string{"/", "/posts", "/decisions"} {
 			b.visit(path)
-			require.Equal(t, 4, js[int](b, `document.querySelectorAll(".tabs5 a > span:not(.dot), .tabs5 button > span").length`), "labels besides that of the new post")
+			require.Equal(t, 4, js[int](b, `document.querySelectorAll(".tabs5 a > span:not(.dot), .tabs5 button > span").length`), "all labels; the new post has none")
 			require.Empty(t, js[[]string](b, clippedLabels), "%s %s", language, path)
 		}
 	}
