@@ -248,7 +248,7 @@ func (s *server) actOnCalendar(v *view) {
 		to := form.Get("to")
 		switch message, recurrence, occurrence := form.Get("message"), form.Get("recurrence"), form.Get("occurrence"); {
 		case uuid.Validate(message) == nil:
-			err = v.moved(message, to, reason)
+			err = v.moved(message, to, form.Get("slot"), reason)
 		case uuid.Validate(recurrence) == nil && uuid.Validate(occurrence) == nil:
 			err = v.post("/recurrences/"+recurrence+"/occurrences/"+occurrence+"/reschedule", map[string]any{"at": to, "reason": reason})
 		default:

@@ -61,9 +61,13 @@ func (r moveResult) refusals() (all []string) {
 	return all[:min(len(all), 5)]
 }
 
-// moved moves a post in all channels where it waits.
-func (v *view) moved(message, to, reason string) error {
-	return v.post("/posts/"+message+"/reschedule", map[string]any{"scheduled_for": to, "reason": reason})
+// moved moves a post in all channels where it waits: to a time, or to the next free slot of each channel.
+func (v *view) moved(message, to, slot, reason string) error {
+	target := map[string]any{"scheduled_for": to, "reason": reason}
+	if slot != "" {
+		target = map[string]any{"slot": slot, "reason": reason}
+	}
+	return v.post("/posts/"+message+"/reschedule", target)
 }
 
 // askMove returns the question that the address asks for; nil for none.

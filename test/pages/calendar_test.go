@@ -70,6 +70,31 @@ func TestAPostMovesInTheCalendar(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, p.get("/calendar?at=tomorrow").status)
 }
 
+// A post takes the next free slot of each channel, from the calendar and from the composer.
+func TestAPostTakesTheNextFreeSlot(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	s.Exec(`update autopost.channels set settings = settings || '{"min_gap_seconds": 3600}' where channel_id = 'city'`)
+	id := s.planned("Ярмарка", "2099-01-12T09:30:00Z")
+	ask := "/calendar?range=week&at=2099-01-12&from=2099-01-12T09%3A30%3A00Z&move=" + id
+	require.Contains(t, p.get(ask).body, `name="slot" value="next_free"`)
+	done := p.post("/calendar/move", "message", id, "slot", "next_free", "back", "/calendar")
+	require.Equal(t, "/calendar?done=calendar_move", done.header.Get("Location"), done.body)
+	at := func(message string) string {
+		return pgtest.Value[string](s.DB, `select to_char(coalesce(scheduled_for, now()), 'YYYY-MM-DD"T"HH24:MI:SS') from autopost.deliveries where message_id = $1::uuid and channel_id = 'city'`, message)
+	}
+	require.NotContains(t, at(id), "2099", "an earlier slot is free")
+
+	location := p.post("/compose/submit", "text", "The next one", "endpoint", "in", "to", "these", "channel", "city", "when", "slot", "zone", "UTC").header.Get("Location")
+	require.Regexp(t, `^/posts/[0-9a-f-]{36}\?done=posted_enqueued$`, location)
+	next, _, _ := strings.Cut(strings.TrimPrefix(location, "/posts/"), "?")
+	require.NotEqual(t, at(id), at(next))
+	apart := pgtest.Value[int](s.DB, `select min(abs(extract(epoch from coalesce(a.scheduled_for, a.created_at) - b.scheduled_for)))::int from autopost.deliveries a
+		join autopost.deliveries b on b.channel_id = 'city' and b.message_id = $1::uuid where a.channel_id = 'city' and a.message_id = $2::uuid`, next, id)
+	require.GreaterOrEqual(t, apart, 3599, "the gap of the channel is kept")
+}
+
 // A day on which the clocks change has its hours as they are: a repeated one twice, a skipped one with its label.
 func TestTheCalendarFollowsTheClocks(t *testing.T) {
 	t.Parallel()

@@ -136,6 +136,7 @@ func TestATokenIsReplaced(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"It failed first": 1, "It waited": 1}, texts, "judged by the log of the platform")
 	require.Contains(t, p.get("/setup/credentials").body, "All credentials work")
+	s.Until("the banner ends", func() bool { return !strings.Contains(p.get("/posts").body, "/setup/credentials?ask=replace") })
 }
 
 // consent allows an app on the page of the platform and returns the path of the callback.
