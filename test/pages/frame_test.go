@@ -101,8 +101,7 @@ func TestOpenPagesWaitForTheirReads(t *testing.T) {
 // followed is the event stream of an open page.
 type followed struct {
 	over chan struct{}
-	// listsPosts means that a new post is seen on the page.
-	listsPosts bool
+	path string
 
 	mu   sync.Mutex
 	html string
@@ -121,7 +120,7 @@ func (p *person) follow(path string) *followed {
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	require.NoError(p.s.t, err)
 	require.Equal(p.s.t, "text/event-stream", response.Header.Get("Content-Type"))
-	f := &followed{over: make(chan struct{})}
+	f := &followed{over: make(chan struct{}), path: path}
 	p.s.t.Cleanup(func() { end(); <-f.over })
 	go func() {
 		defer close(f.over)
