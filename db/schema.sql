@@ -8524,6 +8524,7 @@ $$;
 
 CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_inflight integer[], OUT o_posts text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
     LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 -- Purpose: picks and locks up to p_limit due deliveries of one rate group. It locks the group, then
 --          the gates of its channels in ready order. Each channel gives at most as many rows as it
@@ -9001,6 +9002,7 @@ begin
 	if v_visited <> '{}' then
 		v_channels := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
 			p_auth_refs, v_windows, v_began);
+		perform set_config('lock_timeout', '0', true); -- the rest waits only while a table gets longer
 	end if;
 	if v_ids <> '{}' then
 		v_now := v_channels.o_now;
@@ -9268,6 +9270,7 @@ $$;
 CREATE FUNCTION autopost.claimed_channels(p_workspace_id text, p_channel_ids text[], p_taken integer[], p_groups integer[], p_platforms text[], p_rate_groups text[], p_auth_refs text[], p_windows jsonb, p_windows_at timestamp with time zone, OUT o_now timestamp with time zone, OUT o_open boolean[], OUT o_targets text[], OUT o_auth_refs text[], OUT o_settings jsonb[], OUT o_on_unknown text[], OUT o_places integer[], OUT o_waits timestamp with time zone[], OUT o_allowed timestamp with time zone[], OUT o_windowed boolean[]) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 -- Purpose: reads each channel that a claim visited once: what its rows and its gate need, and whether it may start
 --          calls at o_now, as start_call would find: its credential is in p_auth_refs, and it has no obstacle

@@ -177,6 +177,7 @@ begin
 	if v_visited <> '{}' then
 		v_channels := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
 			p_auth_refs, v_windows, v_began);
+		perform set_config('lock_timeout', '0', true); -- the rest waits only while a table gets longer
 	end if;
 	if v_ids <> '{}' then
 		v_now := v_channels.o_now;

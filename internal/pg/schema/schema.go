@@ -314,17 +314,19 @@ func installFunctions(ctx context.Context, conn *pgx.Conn, distributed bool) err
 		if err := tx.QueryRow(ctx, `select coalesce(max(f.digest), '') from autopost.installed_functions f`).Scan(&installed); err != nil {
 			return fmt.Errorf("read what is installed: %w", err)
 		}
-		if installed == digest {
-			return nil
+		if installed != digest {
+			if err := installSource(ctx, tx, source.String(), distributed); err != nil {
+				return fmt.Errorf("install functions: %w", err)
+			}
+			if _, err := tx.Exec(ctx, `delete from autopost.installed_functions`); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `insert into autopost.installed_functions (digest) values ($1)`, digest); err != nil {
+				return fmt.Errorf("remember what is installed: %w", err)
+			}
 		}
-		if err := installSource(ctx, tx, source.String(), distributed); err != nil {
-			return fmt.Errorf("install functions: %w", err)
-		}
-		if _, err := tx.Exec(ctx, `delete from autopost.installed_functions`); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `insert into autopost.installed_functions (digest) values ($1)`, digest); err != nil {
-			return fmt.Errorf("remember what is installed: %w", err)
+		if _, err := tx.Exec(ctx, db.Plans); err != nil { // also after a plain database became a cluster
+			return fmt.Errorf("set the plans of functions: %w", err)
 		}
 		return nil
 	})
