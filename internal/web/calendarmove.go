@@ -49,13 +49,17 @@ func (r moveResult) later() (n int) {
 	return n
 }
 
-// refusals are the reasons why deliveries stay, each once, with the first channels.
-func (r moveResult) refusals() (all []string) {
+// staying is a reason why deliveries stay, with the first of their channels.
+type staying struct{ Text, Lang string }
+
+// refusals are the reasons why deliveries stay, each once.
+func (r moveResult) refusals(v *view) (all []staying) {
 	seen := map[string]bool{}
 	for _, one := range r.Results {
 		if one.Status == "refused" && !seen[one.Message] {
 			seen[one.Message] = true
-			all = append(all, one.ChannelID+": "+one.Message)
+			text, lang := v.said("move."+one.Reason, one.Message)
+			all = append(all, staying{one.ChannelID + ": " + text, lang})
 		}
 	}
 	return all[:min(len(all), 5)]
@@ -67,7 +71,14 @@ func (v *view) moved(message, to, slot, reason string) error {
 	if slot != "" {
 		target = map[string]any{"slot": slot, "reason": reason}
 	}
-	return v.post("/posts/"+message+"/reschedule", target)
+	var answer moveResult
+	if err := v.call(http.MethodPost, "/posts/"+message+"/reschedule", target, &answer); err != nil || answer.Moved > 0 {
+		return err
+	}
+	if why := answer.refusals(v); len(why) > 0 {
+		return problem.Refused.Says("%s", why[0].Text)
+	}
+	return problem.Refused.Says("%s", v.t("post.nothing"))
 }
 
 // askMove returns the question that the address asks for; nil for none.

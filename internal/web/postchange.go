@@ -139,6 +139,7 @@ func (s *server) changePost(v *view) {
 		Applied bool `json:"applied"`
 		Results []struct {
 			ChannelID string `json:"channel_id"`
+			Reason    string `json:"reason"`
 			Message   string `json:"message"`
 		} `json:"results"`
 	}
@@ -146,7 +147,9 @@ func (s *server) changePost(v *view) {
 	if err == nil && !answer.Applied {
 		said := v.t("post.nothing")
 		if len(answer.Results) > 0 {
-			said = answer.Results[0].ChannelID + ": " + answer.Results[0].Message
+			first := answer.Results[0]
+			why, _ := v.said("change."+first.Reason, first.Message)
+			said = first.ChannelID + ": " + why
 		}
 		err = problem.Refused.Says("%s", said)
 	}

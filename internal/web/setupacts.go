@@ -29,7 +29,7 @@ func (v *view) askRow(d rowData) (*question, error) {
 	var p *problem.Problem
 	if errors.As(err, &p) && p.Status < http.StatusInternalServerError {
 		if p.Reason != "" && p.Reason != "wrong_code" {
-			q.Refused = v.or("refused."+p.Reason, p.Detail)
+			q.Refused, _ = v.refusal(p)
 		}
 		return q, nil
 	}

@@ -298,13 +298,24 @@ func (v *view) refusal(p *problem.Problem) (said, detail string) {
 	if strings.HasPrefix(p.Reason, "unknown_") {
 		key = cmp.Or(known(v, key), "refused.unknown")
 	}
-	if text, found := v.words.words[key]; found && p.Decision == nil {
+	if text, found := v.words.words[key]; found && (p.Decision == nil || v.words.code != "en") {
 		return text, ""
 	}
-	if v.words.code == "en" || !isASCII(p.Detail) { // pages say their own refusals in the language of the person
+	if !isASCII(p.Detail) { // pages say their own refusals in the language of the person
 		return p.Detail, ""
 	}
-	return v.or("problem."+typeOf(p), v.t("problem.other")), p.Detail
+	if said, lang := v.said("problem."+typeOf(p), p.Detail); lang != "en" {
+		return said, p.Detail
+	}
+	return p.Detail, ""
+}
+
+// said returns the text of a refusal in the language of the person, else the English one of the API.
+func (v *view) said(key, english string) (said, lang string) {
+	if text, found := refusalTexts[v.words.code][key]; found {
+		return text, v.words.code
+	}
+	return english, "en"
 }
 
 // known returns a key that has words; "" for another.

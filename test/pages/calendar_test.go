@@ -70,6 +70,37 @@ func TestAPostMovesInTheCalendar(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, p.get("/calendar?at=tomorrow").status)
 }
 
+// A refused move says why in the language of the person, in the question and after it.
+func TestARefusedMoveIsExplained(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	const at = "2027-01-12T09:30:00Z"
+	id := s.planned("Ярмарка", at)
+	said := func(message string) (asked, moved string) {
+		to := "&from=" + url.QueryEscape(at) + "&to=" + url.QueryEscape(at)
+		refused := p.post("/calendar/move", "message", message, "to", at, "back", "/calendar")
+		require.Equal(t, http.StatusConflict, refused.status)
+		return p.get("/calendar?range=week&at=2027-01-12&move=" + message + to).body, refused.body
+	}
+	asked, moved := said(id)
+	require.Contains(t, asked, `<li lang="en">city: it has this time already</li>`)
+	require.Contains(t, moved, "city: it has this time already")
+	asked, moved = said(s.ids["sent"])
+	require.Contains(t, asked, "Nothing of this post waits.")
+	require.Contains(t, moved, "Nothing of this post waits.")
+
+	p.cookies["autopost-language"] = "ru"
+	asked, moved = said(id)
+	require.Contains(t, asked, `<li lang="ru">city: это время уже выбрано</li>`)
+	require.Contains(t, moved, "city: это время уже выбрано")
+	require.NotContains(t, asked+moved, "it has this time already")
+	asked, moved = said(s.ids["sent"])
+	require.Contains(t, asked, "Ничего из этой публикации не ждёт.")
+	require.Contains(t, moved, "Ничего из этой публикации не ждёт.")
+	require.NotContains(t, asked+moved, "Nothing was changed")
+}
+
 // A post takes the next free slot of each channel, from the calendar and from the composer.
 func TestAPostTakesTheNextFreeSlot(t *testing.T) {
 	t.Parallel()
