@@ -206,3 +206,67 @@ func answerOf(t *testing.T, a answer) (body map[string]any) {
 	require.NoError(t, json.Unmarshal([]byte(a.body), &body), a.body)
 	return body
 }
+
+// An owner of an account of X takes the app's rights back. The post in flight fails, the later ones wait, and each page
+// says so, until the account is linked again: then all are sent in one act.
+func TestARevokedAccountIsLinkedAgain(t *testing.T) {
+	t.Parallel()
+	s := &site{Harness: harness.New(t), t: t, ids: map[string]string{}}
+	s.Workspace("news")
+	s.Endpoint("news", "cms", "secret-of-the-endpoint")
+	s.Exec(`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group) values ('news', 'world', 'x', $1, 'x-main', 'x-main')`, harness.XAccount)
+	s.begin()
+	require.NoError(t, s.World.X.AddApp(twitter.App{Name: "pages", ClientID: "pages-app", ClientSecret: "canary-secret-of-the-app", Callbacks: []string{s.url + "/oauth/callback"}}))
+	p := s.owner()
+	link := func(fields ...string) string {
+		t.Helper()
+		got := p.post("/setup/credentials/link", append([]string{"platform", "x", "auth_ref", "x-main"}, fields...)...)
+		require.Equal(t, http.StatusOK, got.status, got.body)
+		back := s.consent(html.UnescapeString(regexp.MustCompile(`href="([^"]+)" rel="noreferrer"`).FindStringSubmatch(got.body)[1]))
+		return p.get(back).header.Get("Location")
+	}
+	push := func(text string) {
+		t.Helper()
+		got, err := s.TryPush(s.url, "secret-of-the-endpoint", `{"text": "`+text+`"}`)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusAccepted, got.Status)
+	}
+	require.Contains(t, link("new", "1", "client_id", "pages-app", "client_secret", "canary-secret-of-the-app"), "done=credential_link")
+	push("Before the end")
+	s.UntilTrue(`select count(*) = 1 from autopost.deliveries where status = 'sent'`)
+
+	s.World.X.Disconnect(harness.XAccount)
+	push("It failed first")
+	s.UntilTrue(`select count(*) = 1 from autopost.deliveries where status = 'failed_permanent'`)
+	push("It waited")
+	s.UntilTrue(`select count(*) = 1 from autopost.deliveries where status = 'queued'`)
+	const mend = "/setup/credentials?ask=replace&amp;credential=x-main"
+	banner := func(path string) string {
+		_, after, _ := strings.Cut(p.get(path).body, `id="banner"`)
+		shown, _, _ := strings.Cut(after, `<h1`)
+		return shown
+	}
+	s.Until("the banner leads to the credential", func() bool { return strings.Contains(banner("/posts"), mend) })
+	for _, path := range []string{"/", "/posts", "/calendar", "/compose", "/decisions", "/channels", "/setup", "/setup/credentials", "/setup/people", "/operations", "/operations/alerts", "/operations/dead"} {
+		require.Contains(t, banner(path), mend, path)
+		require.Contains(t, banner(path), `role="alert"`, path)
+	}
+	viewer := s.member("viewer")
+	shown := viewer.get("/posts").body
+	require.Contains(t, shown, `role="alert"`)
+	require.NotContains(t, shown, mend, "only an owner links it again")
+	require.Equal(t, 1, pgtest.Value[int](s.DB, `select count(*)::int from autopost.deliveries where status = 'queued'`), "it waits")
+	require.Equal(t, 1, pgtest.Value[int](s.DB, `select count(*)::int from autopost.events where action = 'auth_lost'`))
+
+	require.Contains(t, link("requeue", "1"), "done=credential_link")
+	s.UntilTrue(`select count(*) = 3 from autopost.deliveries where status = 'sent'`)
+	texts := map[string]int{}
+	for _, e := range s.Accepted(sim.Filter{Platform: harness.X}) {
+		if e.Text != "" {
+			texts[e.Text]++
+		}
+	}
+	require.Equal(t, map[string]int{"Before the end": 1, "It failed first": 1, "It waited": 1}, texts, "judged by the log of the platform")
+	s.Until("the banner ends", func() bool { return !strings.Contains(banner("/posts"), `role="alert"`) })
+	require.NotContains(t, s.log(), "canary-secret")
+}
