@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(35);
+select plan(36);
 
 create function test.forecast(p_channel_id text) returns jsonb
 language sql
@@ -37,9 +37,12 @@ select is(test.drains('free'), 'nothing 00:00:00', 'how long calls take is not k
 select is((autopost.forecast('w') ->> 'waiting')::int, 8);
 select is((autopost.forecast('w') ->> 'drains_at')::timestamptz, autopost.now_ts() + interval '6 seconds',
 	'the last of all');
-select is((select g.value - 'drains_at'::text from jsonb_array_elements(autopost.forecast('w') -> 'groups') g
+select is((select g.value - 'drains_at'::text - 'oldest_due_at'::text from jsonb_array_elements(autopost.forecast('w') -> 'groups') g
 	where g.value ->> 'rate_group' = 'bot'),
 	'{"platform": "telegram", "rate_group": "bot", "channels": 1, "waiting": 4, "limited_by": "channel_rate"}');
+select is((select (g.value ->> 'oldest_due_at')::timestamptz from jsonb_array_elements(autopost.forecast('w') -> 'groups') g
+	where g.value ->> 'rate_group' = 'bot'),
+	(select min(d.due_at) from autopost.deliveries d where d.channel_id = 'r'), 'the oldest of the group');
 
 -- It keeps its word.
 create temp table foretold on commit drop as select test.at('r') as at;

@@ -66,7 +66,7 @@ type forecast struct {
 	Waiting  int              `json:"waiting" example:"120"`
 	Held     int              `json:"held" doc:"Deliveries that wait for an operator." example:"0"`
 	DrainsAt instant          `json:"drains_at" nullable:"true" doc:"When the last delivery that needs no operator is sent."`
-	Groups   []map[string]any `json:"groups" nullable:"false" doc:"Per rate group: platform, rate_group, channels, waiting, drains_at and limited_by."`
+	Groups   []map[string]any `json:"groups" nullable:"false" doc:"Per rate group: platform, rate_group, channels, waiting, oldest_due_at (when its oldest delivery was or is due), drains_at and limited_by."`
 	Channels []map[string]any `json:"channels" nullable:"false" doc:"The first 1,000 channels with a queue: channel_id, platform, rate_group, waiting, held, starts_at, drains_at (null if an operator is needed) and limited_by, the slowest limit."`
 	More     int              `json:"more" doc:"How many channels are not listed." example:"0"`
 }

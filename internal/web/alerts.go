@@ -30,18 +30,21 @@ var remedies = map[string]alertRemedy{
 	"paused_channels": {"/channels", "channels"}, "channel_refused": {"/channels/{}", "channel"}, "rights_lost": {"/channels/{}", "channel"},
 	"auth_lost": {"/setup/credentials", "secret"}, "credential_missing": {"/setup/credentials", "secret"},
 	"auth_expiring": {"/setup/credentials", "secret"}, "auth_not_renewed": {"/setup/credentials", "secret"},
-	"moderation_backlog": {"/decisions", "decide"}, "moderation_chat_failing": {"/setup/settings", "setup"},
+	"moderation_backlog": {"/decisions", "decide"}, "moderation_chat_failing": {"/setup/moderation-chats", "setup"},
 	"publish_job_failed": {"/operations/files?status=failed", "files"}, "publish_job_unknown": {"/operations/files?status=unknown", "files"},
 	"source_failing": {"/setup/sources", "source"}, "source_stopped": {"/setup/sources", "source"},
 	"alert_target_failing": {"/setup/alert-targets", "target"}, "alerts_undelivered": {"/setup/alert-targets", "target"},
 	"webhook_failing": {"/setup/webhooks", "webhook"}, "webhook_disabled": {"/setup/webhooks", "webhook"},
+	"breaker_open": {"/setup/limits", "limits"}, "platform_wait": {"/setup/limits", "limits"}, "subscription": {"/setup/endpoints", "endpoints"},
+	"bot_given_up": {"/bot/chats", "chats"}, "bot_replies_failing": {"/bot/chats", "chats"}, "bot_errors": {"/bot/rules", "rules"},
+	"bot_fallback_rate": {"/bot/unmatched", "questions"}, "bot_unmatched": {"/bot/unmatched", "questions"},
 	"audit_chain": {"/operations/audit?verify=1", "audit"}, "submission_failed": {"/operations/events?result=error&action=submission_failed", "look"},
 	"no_dispatcher": {"/operations/daemons", "daemons"}, "daemon_lost": {"/operations/daemons", "daemons"}, "duty_failing": {"/operations/daemons", "daemons"},
 	"stage_panicked": {"/operations/daemons", "daemons"}, "clock_skew": {"/operations/daemons", "daemons"}, "config_differs": {"/operations/daemons", "daemons"},
 }
 
-// remedy returns the page on which the person ends the alert; its address is "" if there is none for the person.
-func (a alertRow) remedy(v *view) alertRemedy {
+// button returns the page on which the person ends the alert; its address is "" if there is none for the person.
+func (a openAlert) button(v *view) alertRemedy {
 	found := remedies[a.Kind]
 	_, name, _ := strings.Cut(a.Subject, ":") // "" if the subject is all of a kind
 	if strings.HasSuffix(found.to, "/{}") && name == "" {

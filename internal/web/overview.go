@@ -96,6 +96,8 @@ type group struct {
 	Waiting   int        `json:"waiting"`
 	DrainsAt  *time.Time `json:"drains_at"`
 	LimitedBy string     `json:"limited_by"`
+
+	OldestDueAt *time.Time `json:"oldest_due_at"`
 }
 
 // forecast is when the queue is empty.
@@ -212,11 +214,4 @@ func sumOf(numbers []int) (sum int) {
 		sum += n
 	}
 	return sum
-}
-
-// pagesOfAlerts are the pages on which a person ends an alert.
-var pagesOfAlerts = map[string]string{
-	"dead": "/operations/dead", "dead_many": "/operations/dead", "failed_permanent": "/posts?view=failed", "outcome_held": "/posts?view=retrying",
-	"auth_lost": "/setup/credentials", "rights_lost": "/channels", "channel_refused": "/channels", "paused_channels": "/channels", "credential_missing": "/setup/credentials",
-	"moderation_backlog": "/decisions", "oldest_due": "/posts?view=waiting",
 }

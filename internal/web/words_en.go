@@ -133,7 +133,6 @@ var sharedEnglish = map[string]string{
 
 	// Overview.
 	"overview.paused":        "The workspace is paused: nothing goes out.",
-	"overview.see":           "See",
 	"overview.remedy":        "What to do",
 	"overview.idle":          "Nothing waits to go out.",
 	"overview.flows":         "Posts are going out.",

@@ -95,3 +95,22 @@ func TestRefusalsHaveWords(t *testing.T) {
 		}
 	}
 }
+
+// Each kind of alert has a button to the page on which a person ends it, except those that need the machine.
+func TestAlertsHaveButtons(t *testing.T) {
+	t.Parallel()
+	ofTheMachine := map[string]bool{
+		"autopost_wake": true, "clock_jumped": true, "disk_low": true, "events_without_partition": true, "orphans": true, "partitions_missing": true,
+	}
+	text, err := os.ReadFile("../../db/functions/core/alerts.sql")
+	require.NoError(t, err)
+	kinds := regexp.MustCompile(`\('([a-z_]+)', '(?:warning|error|critical)'`).FindAllStringSubmatch(string(text), -1)
+	require.Greater(t, len(kinds), 30)
+	for _, kind := range kinds {
+		button := remedies[kind[1]]
+		require.Equal(t, !ofTheMachine[kind[1]], button.to != "", kind[1])
+		for name, l := range languages {
+			require.True(t, button.to == "" || l.words["operations.remedy."+button.word] != "", "%s in %s", kind[1], name)
+		}
+	}
+}

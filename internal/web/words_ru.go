@@ -133,7 +133,6 @@ var sharedRussian = map[string]string{
 
 	// Overview.
 	"overview.paused":        "Рабочая область на паузе: ничего не уходит.",
-	"overview.see":           "Посмотреть",
 	"overview.remedy":        "Что делать",
 	"overview.idle":          "Очередь пуста.",
 	"overview.flows":         "Публикации уходят.",

@@ -101,6 +101,18 @@ func TestPostsAreFoundAndExplained(t *testing.T) {
 	require.Contains(t, p.get(message).body, "Есть в каналах: 0 из 3")
 }
 
+// The overview says for each group what waits, since when and why.
+func TestTheOverviewSaysWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	oldest := pgtest.Value[string](s.DB, `select to_char(min(due_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') from autopost.deliveries where status in ('queued', 'retry')`)
+	p.header.Set("HX-Target", "waits")
+	panel := p.get("/").body
+	require.Contains(t, panel, "The workspace is paused")
+	require.Contains(t, panel, `data-l="Oldest due:"><time datetime="`+oldest+`"`)
+}
+
 // A decision is bound to the plan that the person saw. A second decision says who decided.
 func TestDecisions(t *testing.T) {
 	t.Parallel()

@@ -149,6 +149,9 @@ func TestAlertsHaveRemediesAndAreAcknowledged(t *testing.T) {
 	page := p.harmless("/operations/alerts").body
 	require.Contains(t, page, "2 alerts are open")
 	require.Contains(t, page, `href="/operations/dead"`)
+	for _, button := range []string{`href="/setup/credentials" aria-label="Replace the secret: `, `href="/operations/dead" aria-label="Send again: `} {
+		require.Contains(t, p.get("/").body, button, "the overview has the buttons, too")
+	}
 	require.Less(t, strings.Index(page, "/setup/credentials"), strings.Index(page, `href="/operations/dead"`+" aria"), "the worst first")
 	id := pgtest.Value[string](s.DB, `select alert_id::text from autopost.alerts where kind = 'dead'`)
 	require.Equal(t, http.StatusSeeOther, p.post("/operations/alerts/"+id+"/acknowledge").status)

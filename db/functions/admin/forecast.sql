@@ -5,9 +5,10 @@ as $$
 --          delivery is added and none fails. It ignores the duration of calls; see drain_of.
 -- Returns: {"status": "forecast", "as_of", "waiting", "held": deliveries that wait for a person,
 --          "drains_at": the end of those that do not, "groups": [{"platform", "rate_group",
---          "channels", "waiting", "drains_at", "limited_by"}], "channels": [the first 1,000 with a
---          queue, by id: {"channel_id", "platform", "rate_group", "waiting", "held", "starts_at",
---          "drains_at", "limited_by"}], "more": the number of unlisted channels}.
+--          "channels", "waiting", "oldest_due_at", "drains_at", "limited_by"}], "channels": [the
+--          first 1,000 with a queue, by id: {"channel_id", "platform", "rate_group", "waiting",
+--          "held", "starts_at", "drains_at", "limited_by"}], "more": the number of unlisted
+--          channels}. Null times: only a person ends the wait.
 -- Reads:   channels, deliveries, platform_limits, quotas, quota_uses.
 declare
 	v_status text := autopost.enter_workspace(p_workspace_id);
@@ -40,7 +41,7 @@ begin
 			window w as (partition by k.platform, k.rate_group order by k.slots, k.channel_id)
 		), drained as materialized (
 			select s.channel_id, s.platform, s.rate_group, (s.row ->> 'waiting')::int as waiting,
-				(s.row ->> 'held')::int as held,
+				(s.row ->> 'held')::int as held, (s.row ->> 'first_due_at')::timestamptz as first_due_at,
 				autopost.drain_of(v_status, s.channel, l.row, s.row || jsonb_build_object('group_slots', s.group_slots),
 					v_now) as drain
 			from shared s
@@ -54,6 +55,7 @@ begin
 			'drains_at', max((t.drain ->> 'drains_at')::timestamptz), 'more', (select count(*) from found) - count(*),
 			'groups', (select coalesce(jsonb_agg(to_jsonb(g) order by g.platform, g.rate_group), '[]') from (
 				select x.platform, x.rate_group, count(*) as channels, sum(x.waiting) as waiting,
+					min(x.first_due_at) as oldest_due_at,
 					max((x.drain ->> 'drains_at')::timestamptz) as drains_at,
 					(array_agg(x.drain ->> 'limited_by'
 						order by (x.drain ->> 'drains_at')::timestamptz desc nulls last))[1] as limited_by
