@@ -248,3 +248,47 @@ func TestATemplateIsPreviewed(t *testing.T) {
 	require.Equal(t, 2, pgtest.Value[int](s.DB, `select max(version)::int from autopost.templates where template_id = 'digest'`))
 	require.Equal(t, http.StatusUnprocessableEntity, p.post("/setup/templates/digest/set", "body", "").status)
 }
+
+// A result webhook is tried by a test request. What its receiver did not accept is listed, and sent again.
+func TestAWebhookIsTried(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	sends := func() int {
+		return pgtest.Value[int](s.DB, `select count(*)::int from autopost.webhook_sends where webhook_id = 'crm'`)
+	}
+	first := sends()
+	require.Contains(t, p.get("/setup/webhooks/crm").body, `id="sends"`)
+	s.Exec(`select autopost.put_webhook('news', 'crm', '{"enabled": true}', 'ann', 'r', false)`)
+	require.Equal(t, "/setup/webhooks/crm?done=act_test", p.post("/setup/webhooks/crm/test").header.Get("Location"))
+	require.Equal(t, first+1, sends())
+
+	s.Exec(`delete from autopost.webhook_sends`)
+	require.Contains(t, p.post("/setup/webhooks/crm/replay", "hours", "1").body, "There is nothing to send again.")
+	s.Exec(`insert into autopost.webhook_sends (workspace_id, webhook_id, event_id, event_type, event_at, body, status, due_at, http_status, error, created_at, finished_at)
+		values ('news', 'crm', autopost.new_id(), 'delivery.sent', now(), '{}', 'dead', now(), 500, 'the receiver is away', now(), now())`)
+	page := p.get("/setup/webhooks/crm").body
+	require.Contains(t, page[strings.Index(page, `id="sends"`):], "the receiver is away")
+	require.Contains(t, p.get("/setup/webhooks/crm?ask=replay").body, "1 event is selected now.")
+	require.Equal(t, "/setup/webhooks/crm?done=act_replay", p.post("/setup/webhooks/crm/replay", "hours", "1").header.Get("Location"))
+	require.Zero(t, pgtest.Value[int](s.DB, `select count(*)::int from autopost.webhook_sends where status = 'dead'`))
+}
+
+// A feed is tried: the page shows its posts, those that would go out and their channels. Nothing is stored.
+func TestASourceIsTried(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	p := s.owner()
+	s.World.Feeds.Set("wire", "application/rss+xml", []byte(`<rss version="2.0"><channel><item><title>The bridge &lt;b&gt;closes&lt;/b&gt;</title><guid>1</guid></item></channel></rss>`))
+	at := s.WorldURL + "/feeds/wire"
+	tried := p.post("/setup/sources", "id", "fresh", "kind", "rss", "config_json.url", at, "config_json.backfill_items", "1", "try", "1")
+	require.Equal(t, http.StatusOK, tried.status)
+	s.harmless("/setup/sources", tried.body)
+	panel := tried.body[strings.Index(tried.body, `id="trial"`):]
+	require.Contains(t, panel, "The bridge")
+	require.Contains(t, panel, "Published")
+	require.Contains(t, panel, "city")
+	require.Contains(t, tried.body, `value="`+at+`"`, "the form stays")
+	require.Zero(t, pgtest.Value[int](s.DB, `select count(*)::int from autopost.pull_sources where source_id = 'fresh'`))
+	require.Zero(t, pgtest.Value[int](s.DB, `select count(*)::int from autopost.deliveries where rendered_text like 'The bridge%'`))
+}
