@@ -8934,7 +8934,16 @@ declare
 	v_of_group int[] := '{}'; -- the index in v_platforms and v_rate_groups of the group of each channel
 	v_platforms text[] := '{}';
 	v_rate_groups text[] := '{}';
-	v_channels record;
+	v_can_start_at timestamptz; -- from here to v_windowed: claimed_channels of v_visited
+	v_open boolean[];
+	v_targets text[];
+	v_auth_refs text[];
+	v_settings jsonb[];
+	v_on_unknown text[];
+	v_at_once int[];
+	v_waits timestamptz[];
+	v_allowed timestamptz[];
+	v_windowed boolean[];
 	v_starts int[]; -- the number of each row whose call starts, else null
 	v_deadline timestamptz;
 	v_prefix text;
@@ -9000,14 +9009,17 @@ begin
 		raise warning 'claim of the group %', v_fault;
 	end if;
 	if v_visited <> '{}' then
-		v_channels := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
-			p_auth_refs, v_windows, v_began);
+		select c.o_now, c.o_open, c.o_targets, c.o_auth_refs, c.o_settings, c.o_on_unknown, c.o_places, c.o_waits, c.o_allowed,
+			c.o_windowed
+		into v_can_start_at, v_open, v_targets, v_auth_refs, v_settings, v_on_unknown, v_at_once, v_waits, v_allowed, v_windowed
+		from autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
+			p_auth_refs, v_windows, v_began) c;
 		perform set_config('lock_timeout', '0', true); -- the rest waits only while a table gets longer
 	end if;
 	if v_ids <> '{}' then
-		v_now := v_channels.o_now;
-		if true = any (v_channels.o_open) then
-			v_starts := array(select case when (v_channels.o_open)[u.place]
+		v_now := v_can_start_at;
+		if true = any (v_open) then
+			v_starts := array(select case when v_open[u.place]
 					and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true)
 						then u.n end
 				from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
@@ -9057,8 +9069,7 @@ begin
 		full join (
 			select u.channel_id, v_platforms[u.grp] as platform, u.target_id, u.auth_ref, v_rate_groups[u.grp] as rate_group,
 				u.settings, u.on_unknown, u.post as last_provider_message_id
-			from unnest(v_visited, v_posts, v_taken, v_of_group, v_channels.o_targets, v_channels.o_auth_refs,
-				v_channels.o_settings, v_channels.o_on_unknown)
+			from unnest(v_visited, v_posts, v_taken, v_of_group, v_targets, v_auth_refs, v_settings, v_on_unknown)
 				u (channel_id, post, taken, grp, target_id, auth_ref, settings, on_unknown)
 			join autopost.workspaces w on w.workspace_id = p_workspace_id
 			where u.taken > 0) c
@@ -9074,8 +9085,8 @@ begin
 		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	end if;
 	if v_visited <> '{}' then
-		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_taken, v_next, v_windows, v_channels.o_places,
-			v_channels.o_waits, v_channels.o_allowed, v_channels.o_windowed);
+		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_taken, v_next, v_windows, v_at_once, v_waits,
+			v_allowed, v_windowed);
 	end if;
 	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
