@@ -1,6 +1,6 @@
 create or replace function autopost.claimed_channels(p_workspace_id text, p_channel_ids text[], p_taken int[],
 	p_groups int[], p_platforms text[], p_rate_groups text[], p_auth_refs text[], p_windows jsonb, p_windows_at timestamptz,
-	out o_now timestamptz, out o_open boolean[], out o_targets text[], out o_auth_refs text[], out o_settings jsonb[],
+	out o_now timestamptz, out o_open boolean[], out o_targets text[], out o_auth_refs text[], out o_settings jsonb,
 	out o_on_unknown text[], out o_places int[], out o_waits timestamptz[], out o_allowed timestamptz[], out o_windowed boolean[])
 language plpgsql set enable_seqscan = off
 as $$
@@ -10,7 +10,7 @@ as $$
 --          pause comes between. A channel that another transaction is changing may not start, nor one with
 --          p_taken 0. p_groups: the index of its group in p_platforms and p_rate_groups. p_windows: windows_of
 --          at p_windows_at or later. p_auth_refs: null or empty to start no call.
--- Returns: arrays with one element for each of p_channel_ids: o_places, the calls at once, 0 if it is disabled;
+-- Returns: arrays with one element for each of p_channel_ids (o_settings as jsonb, because Citus misreads jsonb[]): o_places, the calls at once, 0 if it is disabled;
 --          o_waits, the end of its last obstacle; o_allowed, its next slot if it has a rate.
 -- Locks:   channels, shared, with skip locked.
 -- Reads:   channel_auth, workspaces, channels, platform_limits.
@@ -31,7 +31,7 @@ begin
 	select array_agg(coalesce(l.open and v_groups[u.grp], false) order by u.n),
 		array_agg(coalesce(l.target_id, c.target_id) order by u.n),
 		array_agg(coalesce(a.auth_ref, l.auth_ref, c.auth_ref) order by u.n),
-		array_agg(coalesce(l.settings, c.settings) order by u.n), array_agg(coalesce(l.on_unknown, c.on_unknown) order by u.n),
+		jsonb_agg(coalesce(l.settings, c.settings) order by u.n), array_agg(coalesce(l.on_unknown, c.on_unknown) order by u.n),
 		array_agg(coalesce(l.places, c.places) order by u.n), array_agg(coalesce(l.waits, c.waits) order by u.n),
 		array_agg(coalesce(l.allowed, c.allowed) order by u.n), array_agg(coalesce(l.windowed, c.windowed) order by u.n)
 	into o_open, o_targets, o_auth_refs, o_settings, o_on_unknown, o_places, o_waits, o_allowed, o_windowed
@@ -113,7 +113,7 @@ declare
 	v_open boolean[];
 	v_targets text[];
 	v_auth_refs text[];
-	v_settings jsonb[];
+	v_settings jsonb; -- an array
 	v_on_unknown text[];
 	v_at_once int[];
 	v_waits timestamptz[];
@@ -243,9 +243,9 @@ begin
 		-- Each message is read once. A full join has no unmatched row here; it is never a nested loop.
 		full join (
 			select u.channel_id, v_platforms[u.grp] as platform, u.target_id, u.auth_ref, v_rate_groups[u.grp] as rate_group,
-				u.settings, u.on_unknown, u.post as last_provider_message_id
-			from unnest(v_visited, v_posts, v_taken, v_of_group, v_targets, v_auth_refs, v_settings, v_on_unknown)
-				u (channel_id, post, taken, grp, target_id, auth_ref, settings, on_unknown)
+				v_settings -> (u.n::int - 1) as settings, u.on_unknown, u.post as last_provider_message_id
+			from unnest(v_visited, v_posts, v_taken, v_of_group, v_targets, v_auth_refs, v_on_unknown) with ordinality
+				u (channel_id, post, taken, grp, target_id, auth_ref, on_unknown, n)
 			join autopost.workspaces w on w.workspace_id = p_workspace_id
 			where u.taken > 0) c
 			on c.channel_id = d.channel_id
