@@ -153,10 +153,15 @@ func (b *browser) violations() []string {
 	return js[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html.slice(0, 200) + " " + (n.any[0] || n.all[0] || n.none[0] || {message: ""}).message)))`)
 }
 
-// wide returns the elements that are wider than the window.
+// wide returns the elements that are wider than the window, and the panels that cut their content off.
 func (b *browser) wide() []string {
 	b.t.Helper()
-	return js[[]string](b, `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.tagName + "." + e.className + " " + Math.round(e.getBoundingClientRect().right)).slice(0, 9)`)
+	return js[[]string](b, `(() => {
+		const named = e => e.tagName + "." + e.className + " " + e.id + " " + Math.round(e.getBoundingClientRect().right)
+		const cut = [...document.querySelectorAll(".panel")].filter(e => e.scrollWidth > e.clientWidth + 1 && !/auto|scroll/.test(getComputedStyle(e).overflowX))
+		const over = document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+		return [...cut, ...over].map(named).slice(0, 9)
+	})()`)
 }
 
 // small returns the controls that are smaller than 24 px. Links in a sentence may be.
