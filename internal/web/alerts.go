@@ -43,7 +43,7 @@ var remedies = map[string]alertRemedy{
 	"stage_panicked": {"/operations/daemons", "daemons"}, "clock_skew": {"/operations/daemons", "daemons"}, "config_differs": {"/operations/daemons", "daemons"},
 }
 
-// button returns the page on which the person ends the alert; its address is "" if there is none for the person.
+// button returns the page on which the person ends the alert. Its address is "" if no page of the person ends it.
 func (a openAlert) button(v *view) alertRemedy {
 	found := remedies[a.Kind]
 	_, name, _ := strings.Cut(a.Subject, ":") // "" if the subject is all of a kind

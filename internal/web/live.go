@@ -34,7 +34,7 @@ const (
 	// readsPerSecond limits the reads of all open pages together; readsAtOnce may follow a calm at once: those of some
 	// changes, so that a page shows each of them soon.
 	readsPerSecond, readsAtOnce = 1, 40
-	// liveWait is how long a page waits for a read, and the pause after which it tries again if there is none.
+	// liveWait is how long a page waits for a read; liveRetry is the pause before it tries again.
 	liveWait, liveRetry = 5 * time.Second, 2 * time.Second
 )
 

@@ -10,8 +10,9 @@ as $$
 --          pause comes between. A channel that another transaction is changing may not start, nor one with
 --          p_taken 0. p_groups: the index of its group in p_platforms and p_rate_groups. p_windows: windows_of
 --          at p_windows_at or later. p_auth_refs: null or empty to start no call.
--- Returns: arrays with one element for each of p_channel_ids (o_settings as jsonb, because Citus misreads jsonb[]): o_places, the calls at once, 0 if it is disabled;
---          o_waits, the end of its last obstacle; o_allowed, its next slot if it has a rate.
+-- Returns: arrays with one element for each of p_channel_ids (o_settings as jsonb, because Citus misreads jsonb[]):
+--          o_places, the calls at once, 0 if it is disabled; o_waits, the end of its last obstacle; o_allowed, its
+--          next slot if it has a rate.
 -- Locks:   channels, shared, with skip locked.
 -- Reads:   channel_auth, workspaces, channels, platform_limits.
 declare
