@@ -270,3 +270,34 @@ func TestClaimReadsNoQueueToItsEnd(t *testing.T) {
 	pages(daemon, claim)
 	require.Less(t, pages(daemon, claim), 5000., "a row costs a few pages; 20 queues have some 1,000 each")
 }
+
+// A commit with the ids of the step, as adapters return them, is the commit of a whole batch: its deliveries are not locked and settled one by one.
+func TestACommitWithTheIdsOfItsStepIsOneStatement(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a", "b")
+	base.Exec(`update autopost.channels set max_parallel = 100`)
+	daemon, counter := base.Session("daemon", "engine"), base.Session("counter", "")
+	counter.Exec(`set track_functions = 'pl'`)
+	oneByOne := func(raw string) any {
+		for n := range 4 {
+			posttest.Delivery(base, "w", []string{"a", "b"}[n%2], autopost.StatusQueued)
+		}
+		base.Exec(`update autopost.deliveries set render_meta = render_meta || '{"steps": [{"step": "text"}]}' where status = 'queued'`)
+		daemon.Exec(`select autopost.claim_and_start('w', 'daemon', 100, '[]', '{bot}')`)
+		counter.Exec(`begin`)
+		counter.Exec(`select autopost.commit_outcome_batch('w', (select jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id, 'claim_token', d.claim_token,
+			'outcome', jsonb_build_object('ok', true, 'provider_message_id', '7', 'sent_at', '2026-08-01T10:00:00Z', 'raw', $1::jsonb)))
+			from autopost.deliveries d where d.status = 'sending'))`, raw)
+		calls := counter.Exec(`select coalesce(sum(calls), 0)::int from pg_stat_xact_user_functions where funcname = 'commit_each'`)[0][0]
+		counter.Exec(`commit`)
+		return calls
+	}
+	require.Zero(t, oneByOne(`{}`))
+	require.Zero(t, oneByOne(`{"ids": ["7"], "steps": {"text": ["7"]}}`))
+	require.EqualValues(t, 1, oneByOne(`{"reconciled": true, "ids": ["7"], "steps": {"text": ["7"]}}`), "the count must tell the two ways apart")
+	logged := pgtest.Column[string](base, `select distinct (e.meta -> 'raw')::text from autopost.events e where e.action = 'sent' and e.meta #> '{raw,raw}' ? 'ids'
+		and not e.meta #> '{raw,raw}' ? 'reconciled'`)
+	require.Equal(t, []string{`{"raw": {"ids": ["7"], "steps": {"text": ["7"]}}, "sent_at": "2026-08-01T10:00:00Z"}`}, logged)
+	progress := pgtest.Column[string](base, `select distinct (d.render_meta -> 'series_progress')::text from autopost.deliveries d where d.render_meta ? 'series_progress'`)
+	require.Equal(t, []string{`{"steps": {"text": ["7"]}, "sent_items": [], "provider_message_ids": ["7"]}`}, progress)
+}

@@ -320,12 +320,30 @@ begin
 end
 $$;
 
+create or replace function autopost.logged_answer(p_answer jsonb, p_post text, p_step text) returns jsonb
+language plpgsql immutable parallel safe
+as $$
+-- Purpose: the answer of a platform, {"sent_at", "raw"}, as its event keeps it: redacted. An answer
+--          with nothing but the id of the only step needs no search, because the event has this id
+--          as it is.
+declare
+	v_ids jsonb := jsonb_build_array(p_post);
+begin
+	if p_answer -> 'raw' = jsonb_build_object('ids', v_ids, 'steps', jsonb_build_object(p_step, v_ids))
+		and coalesce(p_answer ->> 'sent_at' like '____-__-__T__:__:__%' and length(p_answer ->> 'sent_at') <= 35, true) then
+		return p_answer;
+	end if;
+	return autopost.redact(p_answer);
+end
+$$;
+
 create or replace function autopost.commit_together(p_workspace_id text, p_items jsonb) returns jsonb
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 -- Purpose: commit_items for the usual batch in one probe, one UPDATE and one INSERT: calls of one
---          step without a quota that succeeded under the current claim, while no group fails. The
---          settings keep the plans by key, whatever the statistics are.
+--          step without a quota that succeeded under the current claim, while no group fails. Their
+--          outcomes may have the ids of the step, as adapters return them. The settings keep the
+--          plans by key, whatever the statistics are.
 -- Returns: the answers in order; null, with nothing changed, for any other batch.
 -- Locks:   channels, deliveries, channel_gates, in this order.
 -- Reads:   platform_limits.
@@ -355,7 +373,7 @@ begin
 			'sent_at', i.value -> 'outcome' -> 'sent_at', 'raw', i.value -> 'outcome' -> 'raw') end),
 		bool_and(coalesce(i.value -> 'outcome' -> 'ok' = 'true' and i.value ->> 'claim_token' <> ''
 			and i.value -> 'outcome' ->> 'provider_message_id' <> ''
-			and not coalesce(i.value -> 'outcome' -> 'raw' ?| '{reconciled,steps}', false), false))
+			and not coalesce(i.value -> 'outcome' -> 'raw' ? 'reconciled', false), false))
 	into v_size, v_ids, v_tokens, v_posts, v_raws, v_plain
 	from jsonb_array_elements(p_items) i;
 	if v_plain is distinct from true or autopost.groups_are_failing(p_workspace_id) then
@@ -392,11 +410,13 @@ begin
 				sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
 			last_call_at = coalesce(d.call_begun_at, d.claimed_at), provider_message_id = u.post,
+			render_meta = case when jsonb_typeof(u.raw #> '{raw,steps}') = 'object'
+				then autopost.with_progress(d.render_meta, u.raw #> '{raw,steps}') else d.render_meta end,
 			settled = ('{"token": "' || u.token || '"}')::jsonb -- immutable; a token is hexadecimal
 		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
 		where d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sending' and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			u.post, u.raw, u.place
+			u.post, u.raw, d.render_meta #>> '{steps,0,step}' as step, u.place
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -412,7 +432,7 @@ begin
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
-				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
+				'raw', case when d.raw is null then '{}' else autopost.logged_answer(d.raw, d.post, d.step) end))
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
