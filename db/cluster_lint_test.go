@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"autopost/db"
 	"autopost/internal/testing/pgtest"
 )
 
@@ -37,6 +36,7 @@ type clusterLint struct {
 	callers            map[string]bool // functions that ask who called
 	intervals          []string        // functions that return an interval
 	relation           *regexp.Regexp  // a read of a relation: its name, its alias
+	kept               string          // names the functions that keep their plans where there is no cluster
 	found              []finding
 }
 
@@ -85,6 +85,7 @@ var (
 // newClusterLint reads what the rules need to know of all functions and tables.
 func newClusterLint(base *pgtest.DB) *clusterLint {
 	l := &clusterLint{distributed: map[string]bool{}, views: map[string]bool{}, volatility: map[string]string{}, builtin: map[string]string{}, callers: map[string]bool{}}
+	l.kept = pgtest.Value[string](base, `select prosrc from pg_proc where oid = 'autopost.keep_plans'::regproc`)
 	var relations []string
 	for _, r := range pgtest.Column[[]string](base, `
 		select array[c.relname::text, c.relkind::text, coalesce(a.attnum = 1, false)::text]
@@ -249,7 +250,7 @@ func (l *clusterLint) function(f lintedFunction) {
 	if f.language == "sql" && f.parameters && l.relation.MatchString(b) {
 		l.say(f, "sql-function", 0, "an SQL function with parameters over tables cannot be planned: write it in PL/pgSQL")
 	}
-	if strings.Contains(f.config, "force_generic_plan") && !strings.Contains(db.Plans, "'"+f.name+"'") { // plans.sql removes those
+	if strings.Contains(f.config, "force_generic_plan") && !strings.Contains(l.kept, "'"+f.name+"'") { // keep_plans removes those
 		l.say(f, "generic-plan", 0, "parameters are unknown when it is planned: remove the setting")
 	}
 	for _, m := range forbidden.FindAllStringIndex(b, -1) {

@@ -25,11 +25,6 @@ var Roles string
 //go:embed grants.sql
 var Grants string
 
-// Plans sets how the most frequent functions are planned. It runs at each migration, after the functions.
-//
-//go:embed plans.sql
-var Plans string
-
 // Distribute brings the schema onto a Citus cluster. It runs there after the grants.
 //
 //go:embed distribute.sql

@@ -259,6 +259,7 @@
 \ir monitor/due_stages.sql
 \ir monitor/recover_sending_leases.sql
 \ir monitor/recover_claimed_leases.sql
+\ir monitor/keep_plans.sql
 \ir monitor/refresh_statistics.sql
 \ir monitor/rearm_gates.sql
 \ir monitor/expire_auth_lost.sql

@@ -273,6 +273,6 @@ begin
 	update autopost.channel_gates g
 	set inflight = g.inflight + u.places, ready_at = u.ready_at
 	from autopost.gate_changes(p_visited, p_taken, v_ready, null) u
-	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
+	where g.workspace_id = p_workspace_id and g.channel_id = any (array[u.channel_id]);
 end
 $$;

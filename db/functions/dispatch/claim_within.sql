@@ -214,7 +214,7 @@ begin
 				sending_started_at = v_now, sending_lease_until = v_lease,
 				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
 			from autopost.few(v_ids, null, v_starts, v_slots) u
-			where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+			where d.workspace_id = p_workspace_id and d.delivery_id = any (array[u.id])
 			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
 				d.send_at,
 				d.rendered_text, d.render_meta,

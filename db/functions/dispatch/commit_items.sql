@@ -162,7 +162,7 @@ begin
 	update autopost.channel_gates g
 	set inflight = g.inflight - u.places, ready_at = u.ready_at, last_provider_message_id = u.post
 	from autopost.gate_changes(p_channel_ids, p_counts, v_ready, p_posts) u
-	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
+	where g.workspace_id = p_workspace_id and g.channel_id = any (array[u.channel_id]);
 	if v_opened then
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
@@ -222,7 +222,7 @@ begin
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = jsonb_set('{"token": null}', '{token}', v_tokens -> d.delivery_id::text)
 		from autopost.few(v_ids, null, null) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (array[u.id])
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
@@ -414,7 +414,8 @@ begin
 				then autopost.with_progress(d.render_meta, u.raw #> '{raw,steps}') else d.render_meta end,
 			settled = ('{"token": "' || u.token || '"}')::jsonb -- immutable; a token is hexadecimal
 		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sending' and d.claim_token = u.token
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (array[u.id]) and d.status = 'sending'
+			and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			u.post, u.raw, d.render_meta #>> '{steps,0,step}' as step, u.place
 	), begun as (

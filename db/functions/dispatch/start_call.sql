@@ -204,7 +204,7 @@ begin
 		update autopost.deliveries d
 		set call_begun_at = v_begun_at, send_at = u.slot
 		from autopost.few(v_ids, v_tokens, v_places, v_slots) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+		where d.workspace_id = p_workspace_id and d.delivery_id = any (array[u.id])
 		and d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null and d.sending_lease_until > v_now
 		and coalesce(u.slot >= v_before, true)
 		and u.id <> all (v_stopped)

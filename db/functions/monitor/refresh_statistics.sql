@@ -4,9 +4,9 @@ language plpgsql security definer set search_path = autopost, pg_temp set standa
 as $$
 -- Purpose: analyzes tables that grew by a factor of ten and a thousand rows since their statistics.
 --          Until then, plans for a few rows scan all of them, and autovacuum runs at most once a
---          minute. Skips tables that are being analyzed or vacuumed.
+--          minute. Skips tables that are being analyzed or vacuumed. Then keep_plans.
 -- Returns: {"analyzed": [tables]}.
--- Writes:  statistics.
+-- Writes:  statistics, settings of functions.
 declare
 	v_table text;
 	v_analyzed text[] := '{}';
@@ -25,6 +25,7 @@ begin
 			continue;
 		end;
 	end loop;
+	perform autopost.keep_plans();
 	return jsonb_build_object('analyzed', v_analyzed);
 end
 $$;

@@ -325,7 +325,7 @@ func installFunctions(ctx context.Context, conn *pgx.Conn, distributed bool) err
 				return fmt.Errorf("remember what is installed: %w", err)
 			}
 		}
-		if _, err := tx.Exec(ctx, db.Plans); err != nil { // also after a plain database became a cluster
+		if _, err := tx.Exec(ctx, `select autopost.keep_plans()`); err != nil { // also after a plain database became a cluster
 			return fmt.Errorf("set the plans of functions: %w", err)
 		}
 		return nil
