@@ -294,7 +294,7 @@ func TestACommitWithTheIdsOfItsStepIsOneStatement(t *testing.T) {
 	}
 	require.Zero(t, oneByOne(`{}`))
 	require.Zero(t, oneByOne(`{"ids": ["7"], "steps": {"text": ["7"]}}`))
-	require.EqualValues(t, 1, oneByOne(`{"reconciled": true, "ids": ["7"], "steps": {"text": ["7"]}}`), "the count must tell the two ways apart")
+	require.EqualValues(t, 1, oneByOne(`{"reconciled": true, "ids": ["7"], "steps": {"text": ["7"]}}`), "the count must show the other way")
 	logged := pgtest.Column[string](base, `select distinct (e.meta -> 'raw')::text from autopost.events e where e.action = 'sent' and e.meta #> '{raw,raw}' ? 'ids'
 		and not e.meta #> '{raw,raw}' ? 'reconciled'`)
 	require.Equal(t, []string{`{"raw": {"ids": ["7"], "steps": {"text": ["7"]}}, "sent_at": "2026-08-01T10:00:00Z"}`}, logged)

@@ -212,15 +212,24 @@ create table autopost.channel_gates (
 	inflight     int not null default 0 check (inflight >= 0),
 	last_provider_message_id text, -- the newest known post of the channel
 	late         boolean not null default false, -- open, but far behind; set by rearm_gates for alerts
+	listed       boolean not null default false, -- it is in channels_in_flight
 	primary key (workspace_id, channel_id),
-	foreign key (workspace_id, channel_id) references autopost.channels (workspace_id, channel_id) on delete cascade
+	foreign key (workspace_id, channel_id) references autopost.channels (workspace_id, channel_id) on delete cascade,
+	check (listed or inflight = 0)
 ) with (fillfactor = 50);
 -- Holds armed gates only. A query by ready_at must say "ready_at < 'infinity'" to use it.
 create index channel_gates_armed on autopost.channel_gates (workspace_id, platform, rate_group, ready_at)
 	where ready_at < 'infinity';
--- Leases: the channels with deliveries in flight.
-create index channel_gates_flying on autopost.channel_gates (workspace_id, channel_id) where inflight > 0;
 create index channel_gates_late on autopost.channel_gates (workspace_id, channel_id) where late;
+
+-- Leases: the channels that may have deliveries in flight. A claim adds its channels, and rearm_gates removes those
+-- without any. No index has the count itself, so a commit changes its gate in place (HOT).
+create table autopost.channels_in_flight (
+	workspace_id text not null,
+	channel_id   text not null,
+	primary key (workspace_id, channel_id),
+	foreign key (workspace_id, channel_id) references autopost.channel_gates (workspace_id, channel_id) on delete cascade
+);
 
 -- At most max_sends posts or calls start in any window_seconds, for a channel or for all channels of a rate group.
 -- A subject may have several windows, as an hour and a day.
@@ -302,5 +311,6 @@ create table autopost.templates (
 -- each workspace. With statistics, it assumes one row for a new workspace and picks a full scan.
 alter table autopost.channels alter column workspace_id set statistics 0;
 alter table autopost.channel_gates alter column workspace_id set statistics 0;
+alter table autopost.channels_in_flight alter column workspace_id set statistics 0;
 alter table autopost.channel_auth alter column workspace_id set statistics 0;
 alter table autopost.platform_limits alter column workspace_id set statistics 0;

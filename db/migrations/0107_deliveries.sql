@@ -93,8 +93,8 @@ create index deliveries_unsent on autopost.deliveries (workspace_id, phase, deli
 	where phase in ('deduped', 'failed_permanent', 'dead');
 -- Calendar and free slots: when a channel got its posts.
 create index deliveries_sent_at on autopost.deliveries (workspace_id, channel_id, sent_at) where phase = 'sent';
--- All deliveries of a message.
-create index deliveries_message on autopost.deliveries (workspace_id, message_id);
+-- All deliveries of a message. Led by its id, as events_delivery.
+create index deliveries_message on autopost.deliveries (message_id);
 -- Fan-out: a range that is repeated after a crash enqueues nothing twice.
 create unique index deliveries_batch on autopost.deliveries
 	(workspace_id, enqueue_batch_id, channel_id, hash_version, content_hash)

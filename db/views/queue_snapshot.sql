@@ -6,7 +6,8 @@ where d.phase in ('active', 'retry') and d.status <> 'sending'
 group by d.workspace_id, d.status
 union all
 select g.workspace_id, d.status, count(*), min(d.due_at)
-from autopost.channel_gates g
+from autopost.channels_in_flight f
+join autopost.channel_gates g on g.workspace_id = f.workspace_id and g.channel_id = f.channel_id
 cross join lateral (
 	select x.status, x.due_at from autopost.deliveries x
 	where x.workspace_id = g.workspace_id and x.channel_id = g.channel_id and x.phase in ('active', 'retry')

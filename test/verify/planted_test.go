@@ -62,6 +62,7 @@ var inStates = []planted{
 	{invariant: "I8", bug: "a token is issued again", plant: edit(`update autopost.deliveries
 		set claim_token = (select d.settled ->> 'token' from autopost.deliveries d where d.delivery_id = ` + sentOn("plain") + `) where channel_id = 'flying'`)},
 	{invariant: "I10", bug: "the counter in flight drifts", plant: edit(`update autopost.channel_gates set inflight = inflight + 1 where channel_id = 'flying'`)},
+	{invariant: "I10", bug: "leases of a channel are not found", plant: edit(`delete from autopost.channels_in_flight where channel_id = 'flying'`)},
 	{invariant: "I10", bug: "a claim forgets max_parallel", plant: func(h *fixture) {
 		h.breaksEach("claim_from_group", "least(v_turns, u.room)", "v_turns")
 		h.all(`select test.say('plain', 'side')`, `select test.say('plain', 'by side')`, `select test.claim()`)

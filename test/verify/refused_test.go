@@ -40,6 +40,7 @@ func TestGuardsRefuse(t *testing.T) {
 		{"the same content stored twice", `insert into autopost.messages (workspace_id, message_id, content_hash, payload)
 			select m.workspace_id, gen_random_uuid(), m.content_hash, m.payload from autopost.messages m where m.workspace_id = 'w'`, "messages_workspace_id_hash_version_content_hash_key"},
 		{"a gate that counts below nothing", `update autopost.channel_gates set inflight = -1`, "channel_gates_inflight_check"},
+		{"a gate with calls in flight that no recovery finds", `update autopost.channel_gates set inflight = 1, listed = false`, "channel_gates_check"},
 		{"a window longer than deliveries are kept", `update autopost.channels set dedup_ttl_hours = 2161`, "longer than deliveries are kept"},
 		{"an event that nobody knows", `update autopost.events set action = 'vanished'`, "events_action_check"},
 		{"a submission enqueued without an answer", `update autopost.submissions set status = 'enqueued' where status = 'fetching'`, "submissions_check"},

@@ -3,7 +3,7 @@ language plpgsql
 as $$
 -- Purpose: settles a locked delivery as a call with an unknown outcome: the original may have sent
 --          it after the backup. A waiting one is taken first, as by a claim.
--- Writes:  deliveries, channel_gates, events, as settle_unknown.
+-- Writes:  deliveries, channel_gates, channels_in_flight, events, as settle_unknown.
 declare
 	v_channel autopost.channels;
 	v_now timestamptz := autopost.now_ts();
@@ -18,8 +18,9 @@ begin
 			call_begun_at = null, updated_at = v_now
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
 		returning d.* into p_delivery;
-		update autopost.channel_gates g set inflight = g.inflight + 1
+		update autopost.channel_gates g set inflight = g.inflight + 1, listed = true
 		where g.workspace_id = p_workspace_id and g.channel_id = p_delivery.channel_id;
+		perform autopost.list_in_flight(p_workspace_id, array[p_delivery.channel_id]);
 	end if;
 	p_delivery.claim_token := null; -- a late commit is then stale
 	perform autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, jsonb_build_object('category', 'TRANSIENT',

@@ -1,7 +1,7 @@
 create or replace function autopost.claim_from_group(
 	p_workspace_id text, p_limit int, p_platform text, p_rate_group text,
 	out o_ids uuid[], out o_places int[], out o_slots timestamptz[], out o_visited text[], out o_inflight int[],
-	out o_posts text[], out o_taken int[],
+	out o_posts text[], out o_unlisted text[], out o_taken int[],
 	out o_next timestamptz, out o_windows jsonb, out o_quotas text[], out o_denied int, out o_unpaid text[]
 )
 language plpgsql
@@ -16,7 +16,7 @@ as $$
 --          with a limit, because a plain join may read all channels of a workspace for each row.
 -- Returns: o_ids; o_places, the index in o_visited of the channel of each; o_slots, the slot of each or
 --          null; o_visited, the channels of all visited gates; o_inflight, o_posts, the count in flight
---          and the newest post of each; o_taken, the rows picked from each; o_next, the next slot of a
+--          and the newest post of each; o_unlisted, those that channels_in_flight does not have; o_taken, the rows picked from each; o_next, the next slot of a
 --          limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
 --          spends after the claim; o_denied, the posts of the first row that the group's quota denies;
 --          o_unpaid, the channels with no money for their next row.
@@ -53,6 +53,7 @@ begin
 	o_visited := '{}';
 	o_inflight := '{}';
 	o_posts := '{}';
+	o_unlisted := '{}';
 	o_taken := '{}';
 	o_windows := '{}';
 	select l.* into v_limit from autopost.platform_limits l
@@ -82,11 +83,11 @@ begin
 
 	v_wanted := p_limit;
 	for v_gate in
-		select g.channel_id, g.inflight, g.last_provider_message_id, case when c.enabled
+		select g.channel_id, g.inflight, g.last_provider_message_id, g.listed, case when c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now then c.max_parallel - g.inflight
 			else 0 end as room
 		from (
-			select g.channel_id, g.inflight, g.last_provider_message_id from autopost.channel_gates g
+			select g.channel_id, g.inflight, g.last_provider_message_id, g.listed from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
 			and g.ready_at <= v_now and g.ready_at < 'infinity'
 			order by g.ready_at
@@ -98,6 +99,9 @@ begin
 		o_visited := array_append(o_visited, v_gate.channel_id);
 		o_inflight := array_append(o_inflight, v_gate.inflight);
 		o_posts := array_append(o_posts, v_gate.last_provider_message_id);
+		if not v_gate.listed then
+			o_unlisted := array_append(o_unlisted, v_gate.channel_id);
+		end if;
 		v_wanted := v_wanted - least(v_gate.room, v_share);
 		exit when v_wanted <= 0;
 	end loop;
@@ -226,8 +230,8 @@ begin
 end
 $$;
 
-create or replace function autopost.update_gates(p_workspace_id text, p_visited text[], p_inflight int[], p_taken int[],
-	p_next timestamptz[], p_windows jsonb, p_places int[], p_waits timestamptz[], p_allowed timestamptz[],
+create or replace function autopost.update_gates(p_workspace_id text, p_visited text[], p_inflight int[],
+	p_unlisted text[], p_taken int[], p_next timestamptz[], p_windows jsonb, p_places int[], p_waits timestamptz[], p_allowed timestamptz[],
 	p_windowed boolean[]) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
@@ -236,10 +240,10 @@ as $$
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
 --          no credential or slots, is visited when that ends; any other when its next row is due. No
 --          visit is before the posting window opens. p_inflight, p_taken: the count before the claim
---          and the rows taken of each channel of p_visited; p_next: the next slot of its group if that
+--          and the rows taken of each channel of p_visited; p_unlisted: claim_from_group; p_next: the next slot of its group if that
 --          has a limit; p_windows: windows_of; p_places, p_waits, p_allowed, p_windowed: claimed_channels.
 -- Reads:   channels, deliveries.
--- Writes:  channel_gates.
+-- Writes:  channel_gates, channels_in_flight.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_ahead interval := autopost.slot_horizon();
@@ -270,9 +274,14 @@ begin
 		where u.windowed and not u.full_or_disabled and w.wish < 'infinity'
 			and (p_windows ? u.channel_id or w.wish > v_now + v_ahead)
 			and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true;
+	if p_unlisted <> '{}' then
+		p_unlisted := array(select u.channel_id from unnest(p_visited, p_taken) u (channel_id, taken)
+			where u.taken > 0 and u.channel_id = any (p_unlisted));
+		perform autopost.list_in_flight(p_workspace_id, p_unlisted) where p_unlisted <> '{}';
+	end if;
 	update autopost.channel_gates g
-	set inflight = g.inflight + u.places, ready_at = u.ready_at
+	set inflight = g.inflight + u.places, ready_at = u.ready_at, listed = g.listed or u.places > 0
 	from autopost.gate_changes(p_visited, p_taken, v_ready, null) u
-	where g.workspace_id = p_workspace_id and g.channel_id = any (array[u.channel_id]);
+	where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id;
 end
 $$;

@@ -88,8 +88,8 @@ as $$
 --          that changes while it is being locked. A group with a long wait is left to the next claim,
 --          so no deadlock can arise.
 -- Reads:   messages, channels, cluster_identity.
--- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges, events
---          (send_attempt).
+-- Writes:  deliveries, channels, platform_limits, channel_gates, channels_in_flight, quota_uses, charges,
+--          events (send_attempt).
 declare
 	v_durable text := current_setting('synchronous_commit');
 	v_began timestamptz := autopost.now_ts();
@@ -102,6 +102,7 @@ declare
 	v_taken int[] := '{}';
 	v_inflight int[] := '{}';
 	v_posts text[] := '{}'; -- the newest known post of each channel
+	v_unlisted text[] := '{}';
 	v_next timestamptz[] := '{}';
 	v_windows jsonb := '{}';
 	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
@@ -169,6 +170,7 @@ begin
 		v_taken := v_taken || v_picked.o_taken;
 		v_inflight := v_inflight || v_picked.o_inflight;
 		v_posts := v_posts || v_picked.o_posts;
+		v_unlisted := v_unlisted || v_picked.o_unlisted;
 		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
 		v_windows := v_windows || v_picked.o_windows;
 		v_unpaid := v_unpaid || v_picked.o_unpaid;
@@ -214,7 +216,7 @@ begin
 				sending_started_at = v_now, sending_lease_until = v_lease,
 				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
 			from autopost.few(v_ids, null, v_starts, v_slots) u
-			where d.workspace_id = p_workspace_id and d.delivery_id = any (array[u.id])
+			where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
 				d.send_at,
 				d.rendered_text, d.render_meta,
@@ -261,8 +263,8 @@ begin
 		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	end if;
 	if v_visited <> '{}' then
-		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_taken, v_next, v_windows, v_at_once, v_waits,
-			v_allowed, v_windowed);
+		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_unlisted, v_taken, v_next, v_windows,
+			v_at_once, v_waits, v_allowed, v_windowed);
 	end if;
 	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
 	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',

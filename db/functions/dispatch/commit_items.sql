@@ -123,47 +123,50 @@ end
 $$;
 
 create or replace function autopost.release_capacity(p_workspace_id text, p_channel_ids text[], p_counts int[],
-	p_posts text[]) returns void
+	p_posts text[], p_parallel int[]) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+	set enable_sort = off
 as $$
 -- Purpose: lowers the counts in flight of these channels, which are in order, and keeps the newest
 --          post of each. A gate that was full opens for its next due row, with a wake-up. The gate of
---          any other channel already has the time of its next due row. The channels are locked.
+--          any other channel already has the time of its next due row. p_parallel: max_parallel of
+--          each. The channels are locked.
 -- Locks:   channel_gates (channel_id).
--- Reads:   channels, deliveries.
+-- Reads:   deliveries.
 -- Writes:  channel_gates.
 declare
-	v_now timestamptz;
+	v_now timestamptz := autopost.now_ts();
+	v_full text[];
 	v_ready timestamptz[];
-	v_full int[]; -- index of each full channel
-	v_place int;
-	v_due timestamptz;
-	v_opened boolean := false;
 begin
-	select array_agg(g.ready_at order by u.n),
-		array_agg(u.n::int order by u.n) filter (where g.inflight >= c.max_parallel)
-	into v_ready, v_full
-	from unnest(p_channel_ids) with ordinality u (channel_id, n)
+	with freed as (
+		update autopost.channel_gates g
+		set inflight = g.inflight - u.places, last_provider_message_id = u.post
+		from autopost.gate_changes(p_channel_ids, p_counts, null, p_posts, p_parallel) u
+		where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id
+		returning g.channel_id, g.ready_at, g.inflight + u.places >= u.parallel as was_full
+	)
+	select array_agg(f.channel_id order by f.channel_id), array_agg(f.ready_at order by f.channel_id) into v_full, v_ready
+	from freed f
+	join autopost.workspaces w on w.workspace_id = p_workspace_id
+	where f.was_full and f.ready_at > v_now;
+	if v_full is null then
+		return;
+	end if;
+	select array_agg(u.id order by u.n), array_agg(d.due_at order by u.n) into v_full, v_ready
+	from unnest(v_full, v_ready) with ordinality u (id, ready_at, n)
 	cross join lateral (
-		select c.max_parallel from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-	cross join lateral (
-		select g.inflight, g.ready_at from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1
-		for no key update of g) g;
-	v_now := autopost.now_ts();
-	foreach v_place in array coalesce(v_full, '{}') loop
-		continue when v_ready[v_place] <= v_now;
-		v_due := autopost.next_due(p_workspace_id, p_channel_ids[v_place]);
-		continue when v_due >= v_ready[v_place];
-		v_ready[v_place] := v_due;
-		v_opened := true;
-	end loop;
-	update autopost.channel_gates g
-	set inflight = g.inflight - u.places, ready_at = u.ready_at, last_provider_message_id = u.post
-	from autopost.gate_changes(p_channel_ids, p_counts, v_ready, p_posts) u
-	where g.workspace_id = p_workspace_id and g.channel_id = any (array[u.channel_id]);
-	if v_opened then
+		select d.due_at from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = u.id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
+		order by d.due_at
+		limit 1) d
+	where d.due_at < u.ready_at;
+	if v_full is not null then
+		update autopost.channel_gates g
+		set ready_at = u.ready_at
+		from autopost.gate_changes(v_full, null, v_ready, null) u
+		where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id;
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
 end
@@ -189,6 +192,7 @@ declare
 	v_salt text := gen_random_uuid();
 	v_answers jsonb;
 	v_freed record;
+	v_parallel int[];
 begin
 	select jsonb_object_agg(i.value ->> 'delivery_id', i.value || jsonb_build_object('place', i.ordinality)),
 		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'),
@@ -222,7 +226,7 @@ begin
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = jsonb_set('{"token": null}', '{token}', v_tokens -> d.delivery_id::text)
 		from autopost.few(v_ids, null, null) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (array[u.id])
+		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
@@ -262,7 +266,10 @@ begin
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	v_answers := v_freed.answers;
 	perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
-	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
+	v_parallel := array(select c.max_parallel from unnest(v_freed.channels) with ordinality u (id, n)
+		cross join lateral (select c.max_parallel from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1) c order by u.n);
+	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts, v_parallel);
 	return v_answers;
 end
 $$;
@@ -366,6 +373,7 @@ declare
 	v_done int[];
 	v_freed record;
 	v_marked boolean; -- some channels are slow, or their last calls failed
+	v_parallel int[]; -- max_parallel of v_channels
 begin
 	select count(*), array_agg((i.value ->> 'delivery_id')::uuid), array_agg(i.value ->> 'claim_token'),
 		array_agg(i.value -> 'outcome' ->> 'provider_message_id'),
@@ -394,11 +402,11 @@ begin
 	if v_plain is distinct from true then
 		return null;
 	end if;
-	select bool_or(c.marked) into v_marked
-	from (select distinct u.id from unnest(v_channels) u (id) order by u.id) u
+	select bool_or(c.marked), array_agg(c.max_parallel order by u.id) into v_marked, v_parallel
+	from (select u.id from unnest(v_channels) u (id) order by u.id) u
 	cross join lateral (
-		select autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked
-			from autopost.channels c
+		select c.max_parallel, autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked
+		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
 		for no key update of c) c;
 	v_now := autopost.now_ts();
@@ -414,7 +422,7 @@ begin
 				then autopost.with_progress(d.render_meta, u.raw #> '{raw,steps}') else d.render_meta end,
 			settled = ('{"token": "' || u.token || '"}')::jsonb -- immutable; a token is hexadecimal
 		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (array[u.id]) and d.status = 'sending'
+		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id and d.status = 'sending'
 			and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			u.post, u.raw, d.render_meta #>> '{steps,0,step}' as step, u.place
@@ -456,7 +464,11 @@ begin
 		perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
 	end if;
 	if v_done is not null then
-		perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
+		if v_freed.channels <> v_channels then -- all claims of some channels ended meanwhile
+			v_parallel := array(select v_parallel[array_position(v_channels, u.id)]
+				from unnest(v_freed.channels) with ordinality u (id, n) order by u.n);
+		end if;
+		perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts, v_parallel);
 	end if;
 	if coalesce(cardinality(v_done), 0) < v_size then -- their claims ended meanwhile
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),

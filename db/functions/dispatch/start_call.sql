@@ -103,7 +103,8 @@ create or replace function autopost.few(p_ids uuid[], p_tokens text[], p_places 
 language plpgsql immutable parallel safe rows 1
 as $$
 -- Purpose: the rows of these arrays for an UPDATE by key. The planner expects one row, so it probes
---          the primary key for each, whatever it believes about the table. With the true number it
+--          the primary key for each, whatever it believes about the table (db/functions/monitor/keep_plans.sql); by
+--          "between id and id", because it counts "= id" twice. With the true number it
 --          reads all deliveries of a workspace that it takes for small, and keeps that plan.
 begin
 	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws) u;
@@ -204,7 +205,7 @@ begin
 		update autopost.deliveries d
 		set call_begun_at = v_begun_at, send_at = u.slot
 		from autopost.few(v_ids, v_tokens, v_places, v_slots) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = any (array[u.id])
+		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 		and d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null and d.sending_lease_until > v_now
 		and coalesce(u.slot >= v_before, true)
 		and u.id <> all (v_stopped)

@@ -88,8 +88,9 @@ begin
 				group by d.channel_id
 				union all
 				select g.channel_id, 0, 0, g.inflight::bigint, null
-				from autopost.channel_gates g
-				where g.workspace_id = p_workspace_id and g.inflight > 0
+				from autopost.channels_in_flight f
+				join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = f.channel_id
+				where f.workspace_id = p_workspace_id and g.inflight > 0
 				union all
 				select d.channel_id, 0, 0, count(*), null
 				from autopost.deliveries d

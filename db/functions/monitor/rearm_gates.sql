@@ -1,13 +1,39 @@
+create or replace function autopost.unlist_idle(p_workspace_id text) returns void
+language plpgsql
+as $$
+-- Purpose: removes channels with no call in flight from channels_in_flight.
+-- Locks:   channel_gates (skip locked).
+-- Writes:  channel_gates, channels_in_flight.
+declare
+	v_idle text[];
+begin
+	v_idle := array(
+		select g.channel_id from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.inflight = 0
+		and g.channel_id = any (array(
+			select f.channel_id from autopost.channels_in_flight f where f.workspace_id = p_workspace_id))
+		order by g.channel_id
+		for no key update of g skip locked);
+	if v_idle <> '{}' then
+		delete from autopost.channels_in_flight f
+		where f.workspace_id = p_workspace_id and f.channel_id = any (v_idle);
+		update autopost.channel_gates g set listed = false
+		where g.workspace_id = p_workspace_id and g.channel_id = any (v_idle);
+	end if;
+end
+$$;
+
 create or replace function autopost.rearm_gates(p_workspace_id text) returns jsonb
 language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: repairs gates: opens those that are later than a due delivery while the posting window
 --          is open, and recounts calls in flight. It finds nothing in a correct system. Skips
---          locked gates. Marks late channels for check_alerts.
+--          locked gates. Marks late channels for check_alerts. Removes channels without calls from
+--          channels_in_flight.
 -- Returns: {"rearmed"}.
 -- Locks:   channel_gates (skip locked).
 -- Reads:   channels, deliveries, quotas, settings.
--- Writes:  channel_gates.
+-- Writes:  channel_gates, channels_in_flight.
 declare
 	v_late_before timestamptz;
 	v_doubtful text[];
@@ -52,12 +78,14 @@ begin
 		v_late := not v_gate.held and coalesce(v_next <= v_late_before, false);
 		if v_wrong or v_late <> v_gate.late then
 			update autopost.channel_gates g
-			set inflight = v_inflight, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end,
+			set inflight = v_inflight, listed = g.listed or v_inflight > 0, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end,
 				late = v_late
 			where g.workspace_id = p_workspace_id and g.channel_id = v_gate.channel_id;
+			perform autopost.list_in_flight(p_workspace_id, array[v_gate.channel_id]) where v_inflight > 0;
 			v_count := v_count + v_wrong::int;
 		end if;
 	end loop;
+	perform autopost.unlist_idle(p_workspace_id);
 	if v_count > 0 then
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;

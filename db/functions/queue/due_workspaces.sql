@@ -249,7 +249,7 @@ language plpgsql stable set enable_bitmapscan = off set enable_sort = off
 as $$
 -- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Of each
 --          workspace only the deliveries in flight are read.
--- Reads:   channel_gates, deliveries, workspaces; as silent_leases.
+-- Reads:   channels_in_flight, deliveries, workspaces; as silent_leases and in_flight.
 declare
 	v_mine text[] := autopost.served_workspaces();
 	v_silent text[] := autopost.silent_runs(p_at);
@@ -264,9 +264,9 @@ begin
 			where d.phase = 'claimed' and d.claimed_at <= v_claimed
 			and (v_mine is null or d.workspace_id = any (v_mine)));
 	loop
-		select g.workspace_id into v_id from autopost.channel_gates g
-		where g.inflight > 0 and g.workspace_id > v_id and (v_mine is null or g.workspace_id = any (v_mine))
-		order by g.workspace_id limit 1;
+		select f.workspace_id into v_id from autopost.channels_in_flight f
+		where f.workspace_id > v_id and (v_mine is null or f.workspace_id = any (v_mine))
+		order by f.workspace_id limit 1;
 		exit when not found;
 		if exists (
 			select 1 from autopost.in_flight(v_id) d

@@ -25,19 +25,22 @@ as $$
 -- Purpose: the deliveries in flight of a workspace. No index holds them, because a claim changes
 --          none. They are the first of the queues of the channels with a count in flight: a claim
 --          takes the deliveries that are due longest. Each queue is read until all are found.
--- Reads:   channel_gates, deliveries.
+-- Reads:   channels_in_flight, channel_gates, deliveries.
 begin
 	return query
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
 		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
-	from autopost.channel_gates g
+	from autopost.channels_in_flight f
+	cross join lateral (
+		select g.channel_id, g.inflight from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = f.channel_id limit 1) g
 	cross join lateral (
 		select x.* from autopost.deliveries x
 		where x.workspace_id = p_workspace_id and x.channel_id = g.channel_id and x.phase in ('active', 'retry')
 			and x.status = 'sending'
 		order by x.due_at, x.delivery_id
 		limit g.inflight) d
-	where g.workspace_id = p_workspace_id and g.inflight > 0
+	where f.workspace_id = p_workspace_id
 	union all
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
 		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
@@ -47,12 +50,27 @@ end
 $$;
 
 create or replace function autopost.gate_changes(p_channel_ids text[], p_counts int[], p_ready_at timestamptz[],
-	p_posts text[]) returns table (channel_id text, places int, ready_at timestamptz, post text)
+	p_posts text[], p_parallel int[] default null)
+	returns table (channel_id text, places int, ready_at timestamptz, post text, parallel int)
 language plpgsql immutable parallel safe rows 1
 as $$
 -- Purpose: the rows of these arrays for an UPDATE of gates by key, as in few.
 begin
-	return query select u.* from unnest(p_channel_ids, p_counts, p_ready_at, p_posts) u;
+	return query select u.* from unnest(p_channel_ids, p_counts, p_ready_at, p_posts, p_parallel) u;
+end
+$$;
+
+create or replace function autopost.list_in_flight(p_workspace_id text, p_channel_ids text[]) returns void
+language plpgsql
+as $$
+-- Purpose: adds channels whose gates are locked to channels_in_flight. The caller sets listed in these
+--          gates; before that, no count in flight can rise.
+-- Writes:  channels_in_flight.
+begin
+	insert into autopost.channels_in_flight (workspace_id, channel_id)
+	select w.workspace_id, u.id from unnest(p_channel_ids) u (id)
+	join autopost.workspaces w on w.workspace_id = p_workspace_id
+	on conflict (workspace_id, channel_id) do nothing;
 end
 $$;
 

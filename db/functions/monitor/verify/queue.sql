@@ -11,7 +11,8 @@ create or replace function autopost.verify_i10(p_workspace_id text) returns seto
 language plpgsql stable
 as $$
 -- Purpose: finds violations of I10. Claims before the last change of the channel's row count for
---          the counter, not for max_parallel, which may have been higher.
+--          the counter, not for max_parallel, which may have been higher. Also finds gates whose mark
+--          does not match channels_in_flight: leases of such a channel would not be recovered.
 begin
 	return query
 	with flight as (
@@ -27,7 +28,12 @@ begin
 	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
 	left join flight f on f.channel_id = c.channel_id
 	where c.workspace_id = p_workspace_id
-	and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel);
+	and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel)
+	union all
+	select jsonb_build_object('channel_id', g.channel_id, 'inflight', g.inflight, 'listed', g.listed)
+	from autopost.channel_gates g
+	left join autopost.channels_in_flight l on l.workspace_id = p_workspace_id and l.channel_id = g.channel_id
+	where g.workspace_id = p_workspace_id and g.listed <> (l.channel_id is not null);
 end
 $$;
 
