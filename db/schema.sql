@@ -2737,8 +2737,7 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
 			b.message_id, b.channel_id, b.begun_at, 'send_attempt', b.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
-				b.send_at, 'trace_id', b.trace_id))
+			autopost.start_meta(b.delivery_id, b.claimed_by, b.send_at, b.trace_id)
 		from begun b
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
@@ -9056,8 +9055,7 @@ begin
 			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
 				b.channel_id,
 				v_now, 'send_attempt', b.attempt, 'ok',
-				jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
-					b.send_at, 'trace_id', b.trace_id))
+				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
 			from claimed b
 			join autopost.workspaces w on w.workspace_id = p_workspace_id
 			where b.place is not null
@@ -10087,8 +10085,9 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
-				'raw', case when d.raw is null then '{}' else autopost.logged_answer(d.raw, d.post, d.step) end))
+			jsonb_strip_nulls(jsonb_object(array['provider_message_id', d.post, 'trace_id', d.trace_id::text])
+				|| case when d.raw is null then '{"raw": {}}'
+					else jsonb_build_object('raw', autopost.logged_answer(d.raw, d.post, d.step)) end)
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
@@ -10100,12 +10099,12 @@ begin
 	select array_agg(f.channel_id order by f.channel_id) as channels,
 		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
-		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
+		(select array_agg(d.attempt order by d.place) from done d) as attempts,
 		(select array_agg(d.place order by d.place) from done d) as done
 	into v_freed
 	from freed f
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;
-	v_answers := v_freed.answers;
+	v_answers := autopost.sent_answers(v_freed.attempts);
 	v_done := v_freed.done;
 	if v_marked then
 		perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
@@ -38767,6 +38766,19 @@ $$;
 
 
 --
+-- Name: sent_answers(integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.sent_answers(p_attempts integer[]) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: an array with sent_answer of each. One JSON text is much faster than an object for each row.
+select ('[{"applied": true, "status": "sent", "attempt": '
+	|| array_to_string(p_attempts, '}, {"applied": true, "status": "sent", "attempt": ') || '}]')::jsonb
+$$;
+
+
+--
 -- Name: sent_ids(jsonb, text, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -41285,6 +41297,19 @@ $$;
 
 
 --
+-- Name: start_meta(uuid, text, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_meta(p_delivery_id uuid, p_run_id text, p_send_at timestamp with time zone, p_trace_id uuid) RETURNS jsonb
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the meta of a send_attempt. jsonb_object of texts is faster than jsonb_build_object.
+select jsonb_strip_nulls(jsonb_object(array['idempotency_key', p_delivery_id::text, 'run_id', p_run_id,
+	'send_at', to_jsonb(p_send_at) #>> '{}', 'trace_id', p_trace_id::text]))
+$$;
+
+
+--
 -- Name: start_obstacle(text, autopost.channels, autopost.platform_limits, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -41489,8 +41514,7 @@ begin
 		select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
 			b.channel_id,
 			v_begun_at, 'send_attempt', b.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
-				b.send_at, 'trace_id', b.trace_id))
+			autopost.start_meta(b.delivery_id, b.claimed_by, b.send_at, b.trace_id)
 		from begun b
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)

@@ -228,8 +228,7 @@ begin
 			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
 				b.channel_id,
 				v_now, 'send_attempt', b.attempt, 'ok',
-				jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
-					b.send_at, 'trace_id', b.trace_id))
+				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
 			from claimed b
 			join autopost.workspaces w on w.workspace_id = p_workspace_id
 			where b.place is not null

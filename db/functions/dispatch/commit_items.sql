@@ -440,8 +440,9 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
-				'raw', case when d.raw is null then '{}' else autopost.logged_answer(d.raw, d.post, d.step) end))
+			jsonb_strip_nulls(jsonb_object(array['provider_message_id', d.post, 'trace_id', d.trace_id::text])
+				|| case when d.raw is null then '{"raw": {}}'
+					else jsonb_build_object('raw', autopost.logged_answer(d.raw, d.post, d.step)) end)
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
@@ -453,12 +454,12 @@ begin
 	select array_agg(f.channel_id order by f.channel_id) as channels,
 		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
-		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
+		(select array_agg(d.attempt order by d.place) from done d) as attempts,
 		(select array_agg(d.place order by d.place) from done d) as done
 	into v_freed
 	from freed f
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;
-	v_answers := v_freed.answers;
+	v_answers := autopost.sent_answers(v_freed.attempts);
 	v_done := v_freed.done;
 	if v_marked then
 		perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);

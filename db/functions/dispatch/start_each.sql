@@ -145,8 +145,7 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
 			b.message_id, b.channel_id, b.begun_at, 'send_attempt', b.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
-				b.send_at, 'trace_id', b.trace_id))
+			autopost.start_meta(b.delivery_id, b.claimed_by, b.send_at, b.trace_id)
 		from begun b
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)

@@ -131,6 +131,23 @@ as $$
 select jsonb_build_object('applied', true, 'status', 'sent', 'attempt', p_attempt)
 $$;
 
+create or replace function autopost.sent_answers(p_attempts int[]) returns jsonb
+language sql immutable parallel safe
+as $$
+-- Purpose: an array with sent_answer of each. One JSON text is much faster than an object for each row.
+select ('[{"applied": true, "status": "sent", "attempt": '
+	|| array_to_string(p_attempts, '}, {"applied": true, "status": "sent", "attempt": ') || '}]')::jsonb
+$$;
+
+create or replace function autopost.start_meta(p_delivery_id uuid, p_run_id text, p_send_at timestamptz,
+	p_trace_id uuid) returns jsonb
+language sql stable parallel safe -- immutable would not be inlined
+as $$
+-- Purpose: the meta of a send_attempt. jsonb_object of texts is faster than jsonb_build_object.
+select jsonb_strip_nulls(jsonb_object(array['idempotency_key', p_delivery_id::text, 'run_id', p_run_id,
+	'send_at', to_jsonb(p_send_at) #>> '{}', 'trace_id', p_trace_id::text]))
+$$;
+
 create or replace function autopost.stale_commit(p_workspace_id text, p_delivery autopost.deliveries,
 	p_claim_token text, p_what text) returns jsonb
 language plpgsql
