@@ -257,8 +257,10 @@ type spent struct {
 	batch [3][]float64
 }
 
-// stages are the steps of a delivery in the database.
-var stages = [3]string{"claim", "start", "commit"}
+// stages are the steps of a delivery in the database, each with the function that a daemon calls for it.
+var stages = [3]struct{ name, function string }{
+	{"claim", "claim_and_start"}, {"start", "start_call_batch"}, {"commit", "commit_outcome_batch"},
+}
 
 // figures returns the processor times, and the rate at which all processors are busy.
 func (s *spent) figures(name string) []Figure {
@@ -271,7 +273,7 @@ func (s *spent) figures(name string) []Figure {
 	if s.daemons[0] > 0 { // daemons choose their batches; with SQL only, the batch is fixed
 		all = append(all, figure(name+": processor time of the daemons", "µs/row", s.daemons...))
 		for i, stage := range stages {
-			all = append(all, figure(name+": rows per "+stage, "", s.batch[i]...))
+			all = append(all, figure(name+": rows per "+stage.name, "", s.batch[i]...))
 		}
 	}
 	return all
@@ -329,7 +331,7 @@ func (w *endToEnd) usage(ctx context.Context, daemons []*live.Daemon) (t usage, 
 	}
 	t.times[2] = times.Own
 	for i, stage := range stages {
-		t.calls[i], err = value[float64](ctx, w.base, `select coalesce(sum(calls), 0)::float8 from pg_stat_user_functions where funcname ~ '^`+stage+`_(deliveries|within|call_batch|outcome_batch)$'`)
+		t.calls[i], err = value[float64](ctx, w.base, `select coalesce(sum(calls), 0)::float8 from pg_stat_user_functions where funcname = $1`, stage.function)
 		if err != nil {
 			return t, err
 		}
