@@ -278,3 +278,17 @@ func TestAPersonWorksInABrowser(t *testing.T) {
 	require.Equal(t, "/login", js[string](b, `location.pathname`))
 	require.Empty(t, b.said())
 }
+
+// A row that leaves an open list stays readable.
+func TestALeavingRowIsStruckOut(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	b := s.browser()
+	b.start()
+	b.visit("/decisions?view=queue")
+	s.Exec(`select autopost.decide_submission('news', $1::uuid, 'approve', '{"source": "sql"}', 'olga', 'fine')`, s.ids["submission"])
+	s.Until("the row has left", func() bool { return js[bool](b, `!!document.querySelector("[data-rows] > .gone")`) })
+	require.Equal(t, []string{"s-" + s.ids["submission"]}, js[[]string](b, `[...document.querySelectorAll("[data-rows] > *")]
+		.filter(row => getComputedStyle(row).textDecorationLine === "line-through").map(row => row.id)`))
+	require.Empty(t, b.violations())
+}
