@@ -183,7 +183,7 @@ func (d *Dispatcher) start(p phases, a *attempt) (started, error) {
 		}
 		return err
 	})
-	d.inFlight.hint()
+	d.inFlight.started()
 	if err != nil {
 		return started{}, fmt.Errorf("start call ws=%s delivery=%s: %w", a.WorkspaceID, a.DeliveryID, err)
 	}

@@ -24,11 +24,9 @@ var emptyBackoff = worker.Backoff{Least: 20 * time.Millisecond, Most: time.Secon
 
 // polled is the result of one poll.
 type polled struct {
-	// ready means that work was due; nextIn is the time until more is due.
-	ready  bool
-	nextIn *time.Duration
-	// blocked means that a claim waits for the claims of other keys.
-	blocked bool
+	// ready means that work was due, running that its claims already ran; nextIn is the time until more is due.
+	ready, running bool
+	nextIn         *time.Duration
 	// full means that all senders are busy.
 	full bool
 	// failed means that the database did not return the due work. A failed claim of one key does not count: it
@@ -37,21 +35,25 @@ type polled struct {
 }
 
 // contained is poll, whose panic counts as a failed poll: the calls in flight must not end.
-func (d *Dispatcher) contained(p phases) polled {
+func (d *Dispatcher) contained(p phases, timedOut bool) polled {
 	result := polled{failed: true}
 	_ = worker.Contained(p.run, func() error {
-		result = d.poll(p)
+		result = d.poll(p, timedOut)
 		return nil
 	})()
 	return result
 }
 
-// poll starts a claim for each claim key that is ready, and waits for none of them.
-func (d *Dispatcher) poll(p phases) polled {
+// poll starts a claim for each claim key that is ready, and waits for none of them. If a pause timed out, it leaves
+// out what waits for a running claim: then nextIn is the time until it can start another one.
+func (d *Dispatcher) poll(p phases, timedOut bool) polled {
 	d.deps.Recorder.Poll()
 	full, all := d.inFlight.full()
 	if all {
 		return polled{full: true}
+	}
+	if timedOut {
+		full = append(full, d.inFlight.claiming()...)
 	}
 	work, err := d.readyWork(p.run, full)
 	if err != nil {
@@ -60,9 +62,13 @@ func (d *Dispatcher) poll(p phases) polled {
 		}
 		return polled{failed: true}
 	}
-	result := polled{ready: len(work.Ready) > 0, nextIn: work.NextIn}
+	result := polled{nextIn: work.NextIn}
 	for _, key := range work.Ready {
-		result.blocked = !d.startClaim(p, key) || result.blocked
+		if running := d.startClaim(p, key); running {
+			result.running = true
+		} else {
+			result.ready = true
+		}
 	}
 	return result
 }
@@ -77,29 +83,36 @@ func (d *Dispatcher) readyWork(ctx context.Context, full []Capacity) (Work, erro
 	return work, nil
 }
 
-// startClaim starts a claim unless one is running. It returns false if claims of other keys are in the way.
-func (d *Dispatcher) startClaim(p phases, key ClaimKey) bool {
-	// Deliveries that wait for their start record will be late for their slots. So the dispatcher claims only what
-	// the database keeps up with, and then in one claim instead of many small ones.
-	if behind := d.starts.Unanswered(key) >= d.cfg.LimitPerWorkspace; behind || p.run.Err() != nil {
-		return true
+// startClaim starts a claim if claims and capacity are left. It returns true if the key has a running one.
+func (d *Dispatcher) startClaim(p phases, key ClaimKey) (running bool) {
+	if d.isBehind(key) || p.run.Err() != nil {
+		return false
 	}
-	limit, free, waits := d.inFlight.beginClaim(key, d.cfg.LimitPerWorkspace)
+	limit, free, running := d.inFlight.beginClaim(key, d.cfg.LimitPerWorkspace)
 	if limit == 0 {
-		return !waits
+		return running
 	}
 	d.served = key.WorkspaceID
 	d.claims.Go(worker.Task(p.run, func() {
-		defer d.inFlight.endClaim(key)
-		n, err := d.claim(p, key, limit, append(free, d.otherPlatforms(key)...))
+		n := 0
+		defer func() { d.inFlight.endClaim(key, n) }()
+		var err error
+		n, err = d.claim(p, key, limit, append(free, d.otherPlatforms(key)...))
 		if err != nil {
 			d.log.Error("dispatch.claim_failed", "workspace_id", key.WorkspaceID, "platform", key.Platform, "error", err)
 		}
-		if n > 0 {
-			worker.Wake(d.claimed)
-		}
 	}))
-	return true
+	return false
+}
+
+// isBehind reports whether too many deliveries wait for their start record. They will be late for their slots, so the
+// dispatcher claims only what the database keeps up with, and then in one claim instead of many small ones.
+func (d *Dispatcher) isBehind(key ClaimKey) bool {
+	if d.starts.Unanswered(key) < d.cfg.LimitPerWorkspace {
+		return false
+	}
+	d.inFlight.behind.Store(true)
+	return d.starts.Unanswered(key) >= d.cfg.LimitPerWorkspace // an answer before behind was set gave no hint
 }
 
 // otherPlatforms restricts a claim to the platform of its key.
@@ -173,31 +186,37 @@ func (d *Dispatcher) startDelivery(p phases, claimed Claimed, asked instant) {
 	}))
 }
 
-// pause waits until another poll is worth its queries. worker.Loop does not fit here: several hints end the pause,
-// and each sets a different next one.
-func (d *Dispatcher) pause(ctx context.Context, result polled) {
+// pause waits until another poll is worth its queries, and reports whether it timed out. worker.Loop does not fit here:
+// several hints end the pause, and each sets a different next one.
+func (d *Dispatcher) pause(ctx context.Context, result polled) (timedOut bool) {
 	if result.failed {
 		worker.Sleep(ctx, databaseBackoff.Pause(d.failedPolls))
 		d.failedPolls++
-		return
+		return false
 	}
 	d.failedPolls = 0
+	claiming, blocked := d.inFlight.state()
+	due := result.ready || result.running
 	switch {
 	case result.full:
 		select {
 		case <-ctx.Done():
+		case <-d.inFlight.claimed:
+			d.emptyPolls = 0
+		case <-d.inFlight.emptied:
 		case <-d.inFlight.freed:
 			d.gather(ctx)
 		}
-	case result.blocked:
-		d.idle(ctx, emptyBackoff.Least)
-	case result.ready:
+		return false
+	case due && (blocked || !result.ready):
+		return d.idle(ctx, emptyBackoff.Least)
+	case due:
 		d.emptyPolls++
-		d.idle(ctx, emptyBackoff.Pause(d.emptyPolls-1))
-	default:
+		return d.idle(ctx, emptyBackoff.Pause(d.emptyPolls-1))
+	case !claiming:
 		d.emptyPolls = 0
-		d.idle(ctx, untilNext(result.nextIn, d.cfg.Poll))
 	}
+	return d.idle(ctx, untilNext(result.nextIn, d.cfg.Poll))
 }
 
 // untilNext is the pause if nothing is due. It is at least 1 ms: a gate that is due now was not due when the
@@ -209,25 +228,47 @@ func untilNext(in *time.Duration, poll time.Duration) time.Duration {
 	return min(max(*in, time.Millisecond), poll)
 }
 
-func (d *Dispatcher) idle(ctx context.Context, wait time.Duration) {
+// idle waits for a hint, and reports whether it timed out.
+func (d *Dispatcher) idle(ctx context.Context, wait time.Duration) (timedOut bool) {
+	until := time.Now().Add(wait)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case _, open := <-d.wake:
-		d.woken(open)
-	case <-d.claimed: // the key may have more due deliveries
-		d.emptyPolls = 0
-	case <-d.inFlight.freed:
-		// A commit may have opened the gate of its channel.
-		d.gather(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+			timedOut = true
+		case _, open := <-d.wake:
+			d.woken(open)
+		case <-d.inFlight.claimed:
+			d.emptyPolls = 0
+		case <-d.inFlight.freed:
+			// A commit may have opened the gate of its channel.
+			d.gather(ctx)
+		case <-d.inFlight.emptied:
+			if soon := time.Now().Add(d.emptyPause()); soon.Before(until) {
+				until = soon
+				timer.Reset(time.Until(until))
+			}
+			continue
+		}
+		break
 	}
 	// The next poll covers the hints up to now.
-	if drained(d.claimed) {
+	if drained(d.inFlight.claimed) {
 		d.emptyPolls = 0
 	}
+	drained(d.inFlight.emptied)
 	drained(d.inFlight.freed)
+	return timedOut
+}
+
+// emptyPause is the pause after a claim without deliveries: its gates may be due again.
+func (d *Dispatcher) emptyPause() time.Duration {
+	if _, blocked := d.inFlight.state(); blocked {
+		return emptyBackoff.Least
+	}
+	return emptyBackoff.Pause(d.emptyPolls)
 }
 
 // gather waits for more deliveries to end, unless new work arrives.
@@ -237,15 +278,16 @@ func (d *Dispatcher) gather(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
-	case <-d.claimed:
+	case <-d.inFlight.claimed:
 		d.emptyPolls = 0
 	case _, open := <-d.wake:
 		d.woken(open)
 	}
 }
 
-// woken forgets a closed wake-up channel, which would wake the dispatcher without end.
+// woken takes a wake-up. It forgets a closed channel, which would wake the dispatcher without end.
 func (d *Dispatcher) woken(open bool) {
+	d.inFlight.woken()
 	if !open {
 		d.wake = nil
 	}

@@ -59,9 +59,7 @@ type Dispatcher struct {
 	outcomes *worker.Batcher[ClaimKey, ClaimResult, Commit]
 	secrets  *worker.Batcher[account, autopost.Delivery, autopost.Secret]
 	accounts accounts
-	// claims are the running claims; claimed holds one hint that a claim returned deliveries.
-	claims  sync.WaitGroup
-	claimed chan struct{}
+	claims   sync.WaitGroup // the running claims
 	// deliveries are those in flight; undecided are those of them whose call neither started nor was given up.
 	deliveries sync.WaitGroup
 	undecided  sync.WaitGroup
@@ -98,7 +96,6 @@ func New(cfg Config, deps Deps) (*Dispatcher, error) {
 		clock:      deps.Boot,
 		inFlight:   newInFlight(cfg.Senders),
 		lostClaims: newLostClaims(cfg.Heartbeat),
-		claimed:    make(chan struct{}, 1),
 	}, nil
 }
 
@@ -134,8 +131,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			Backoff: worker.Backoff{Least: time.Second, Most: time.Second}, Name: "dispatch.lost_claims", Log: d.log,
 		})
 	}))
-	for ctx.Err() == nil {
-		d.pause(ctx, d.contained(p))
+	for timedOut := false; ctx.Err() == nil; {
+		timedOut = d.pause(ctx, d.contained(p, timedOut))
 	}
 	d.drain(p, cancelCalls, cancelCommits, &background)
 	cancelCommits()

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"autopost"
 	"autopost/internal/worker"
@@ -55,21 +56,38 @@ type inFlight struct {
 	share   *worker.FairShare[ShareKey]
 	// freed holds one hint that capacity is free, or that a commit opened a gate.
 	freed chan struct{}
+	// claimed holds one hint that a claim ended and its key may have more due deliveries; emptied holds one that a
+	// claim ended without any.
+	claimed, emptied chan struct{}
+	// behind is set while claims wait for answers to starts.
+	behind atomic.Bool
 
 	mu sync.Mutex
-	// claims are the running claims with the capacity that each has reserved; claimEnded signals their ends.
-	claims     map[ClaimKey]int
+	// claims are the running claims; claimEnded signals their ends.
+	claims     map[ClaimKey]*runningClaim
 	claimEnded *sync.Cond
+	// blocked: in the last poll, keys waited for the claims of other keys. starved: keys without a running claim
+	// waited for capacity.
+	blocked, starved bool
 	// changeClaims counts the running claims of post changes by workspace.
 	changeClaims map[string]int
 	// stalled counts, by workspace, the reasons not to claim: outcomes that the database has not accepted yet.
 	stalled map[string]int
 }
 
+// runningClaim is a claim whose answer has not arrived.
+type runningClaim struct {
+	// reserved is the capacity for its deliveries.
+	reserved int
+	// again: since it began, its key may have got due deliveries that it does not see.
+	again bool
+}
+
 func newInFlight(senders int) *inFlight {
 	f := &inFlight{
 		senders: senders, share: worker.NewFairShare(senders, ShareKey.weight), freed: make(chan struct{}, 1),
-		claims: map[ClaimKey]int{}, changeClaims: map[string]int{}, stalled: map[string]int{},
+		claimed: make(chan struct{}, 1), emptied: make(chan struct{}, 1),
+		claims: map[ClaimKey]*runningClaim{}, changeClaims: map[string]int{}, stalled: map[string]int{},
 	}
 	f.claimEnded = sync.NewCond(&f.mu)
 	return f
@@ -77,12 +95,29 @@ func newInFlight(senders int) *inFlight {
 
 func (f *inFlight) add(d autopost.Delivery) { f.share.Take(1, shareKeys(d)...) }
 
+// remove gives no hint if only the key of d can use it and has a running claim: a poll follows that claim.
 func (f *inFlight) remove(d autopost.Delivery) {
 	f.share.Release(1, shareKeys(d)...)
-	f.hint()
+	f.mu.Lock()
+	claim := f.claims[claimKeyOf(d)]
+	if claim != nil {
+		claim.again = true
+	}
+	waits := claim != nil && !f.starved
+	f.mu.Unlock()
+	if !waits {
+		f.hint()
+	}
 }
 
 func (f *inFlight) hint() { worker.Wake(f.freed) }
+
+// started gives a hint if a claim waits for answers to starts.
+func (f *inFlight) started() {
+	if f.behind.Swap(false) {
+		f.hint()
+	}
+}
 
 // stall stops claims of a workspace until resume.
 func (f *inFlight) stall(workspace string) {
@@ -96,13 +131,13 @@ func (f *inFlight) stallAndWait(workspace string) {
 	f.stall(workspace)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.claiming(workspace) {
+	for f.claimsIn(workspace) {
 		f.claimEnded.Wait()
 	}
 }
 
-// claiming expects mu to be held.
-func (f *inFlight) claiming(workspace string) bool {
+// claimsIn expects mu to be held.
+func (f *inFlight) claimsIn(workspace string) bool {
 	for key := range f.claims {
 		if key.WorkspaceID == workspace {
 			return true
@@ -149,34 +184,66 @@ func (f *inFlight) left(key ShareKey) int {
 	return f.share.Left(key)
 }
 
-// full returns the keys without capacity. all means that every sender is busy; capacity that claims have
-// reserved does not count, because they may return it.
+// full returns the keys without capacity. all means that no sender is free for a claim; a running claim may return
+// what it reserved.
 func (f *inFlight) full() (keys []Capacity, all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.blocked, f.starved = false, false
 	for _, key := range f.share.Keys() {
 		if f.left(key) == 0 {
 			keys = append(keys, key.capacity(0))
+			f.starved = f.starved || f.claims[ClaimKey{key.workspace, key.platform}] == nil
 		}
 	}
-	busy := f.share.Taken()
-	for _, reserved := range f.claims {
-		busy -= reserved
+	all = f.share.Taken() >= f.senders
+	f.starved = f.starved || all
+	return keys, all
+}
+
+// claiming returns what cannot be claimed before a running claim ends: the keys of the claims, and the platforms
+// without a free claim.
+func (f *inFlight) claiming() (keys []Capacity) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	platforms := map[autopost.Platform]bool{}
+	for key := range f.claims {
+		keys = append(keys, key.workspace().capacity(0))
+		if !platforms[key.Platform] && !f.mayClaim(key.Platform) {
+			platforms[key.Platform], f.blocked = true, true
+			keys = append(keys, key.platform().capacity(0))
+		}
 	}
-	return keys, busy >= f.senders
+	return keys
+}
+
+// woken makes a poll follow each running claim.
+func (f *inFlight) woken() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, claim := range f.claims {
+		claim.again = true
+	}
+}
+
+// state returns whether a claim runs, and whether keys wait for the claims of other keys.
+func (f *inFlight) state() (claiming, blocked bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.claims) > 0, f.blocked
 }
 
 // beginClaim reserves capacity for a claim: limit deliveries, and of each group at most its entry in free. A limit
-// of 0 means that no claim may run; waits then means that it is because of the claims of other keys.
-func (f *inFlight) beginClaim(key ClaimKey, most int) (limit int, free []Capacity, waits bool) {
+// of 0 means that no claim may begin; running then means that one is running.
+func (f *inFlight) beginClaim(key ClaimKey, most int) (limit int, free []Capacity, running bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.claims[key] > 0 {
-		return 0, nil, false
-	}
-	// A platform may use as many claims as are left for other platforms.
-	if f.claimsOn(key.Platform) >= maxClaims-len(f.claims) {
+	if f.claims[key] != nil {
 		return 0, nil, true
+	}
+	if !f.mayClaim(key.Platform) {
+		f.blocked = true
+		return 0, nil, false
 	}
 	for _, k := range f.share.Keys() {
 		if (k.workspace == key.WorkspaceID || k.workspace == "") && (k.platform == key.Platform || k.platform == "") {
@@ -186,28 +253,38 @@ func (f *inFlight) beginClaim(key ClaimKey, most int) (limit int, free []Capacit
 	// Capacity for a group with nothing in flight.
 	free = append(free, Capacity{Free: f.left(ShareKey{workspace: key.WorkspaceID, group: "any"})})
 	limit = min(most, f.left(key.platform()), f.left(key.workspace()))
-	if limit > 0 {
-		f.claims[key] = limit
-		f.share.Take(limit, key.platform(), key.workspace())
+	if limit == 0 {
+		f.starved, f.blocked = true, f.blocked || len(f.claims) > 0
+		return 0, nil, false
 	}
-	return limit, free, len(f.claims) > 0
+	f.claims[key] = &runningClaim{reserved: limit}
+	f.share.Take(limit, key.platform(), key.workspace())
+	return limit, free, false
 }
 
-// claimsOn expects mu to be held.
-func (f *inFlight) claimsOn(platform autopost.Platform) (n int) {
+// mayClaim reports whether a platform may begin another claim: it may use as many as are left for other platforms.
+// It expects mu to be held.
+func (f *inFlight) mayClaim(platform autopost.Platform) bool {
+	n := 0
 	for key := range f.claims {
 		if key.Platform == platform {
 			n++
 		}
 	}
-	return n
+	return n < maxClaims-len(f.claims)
 }
 
-// endClaim returns the reserved capacity. The claimed deliveries were added before.
-func (f *inFlight) endClaim(key ClaimKey) {
+// endClaim returns the reserved capacity. The n claimed deliveries were added before.
+func (f *inFlight) endClaim(key ClaimKey, n int) {
 	f.mu.Lock()
-	f.share.Release(f.claims[key], key.platform(), key.workspace())
+	claim := f.claims[key]
+	f.share.Release(claim.reserved, key.platform(), key.workspace())
 	delete(f.claims, key)
 	f.mu.Unlock()
 	f.claimEnded.Broadcast()
+	if n > 0 || claim.again {
+		worker.Wake(f.claimed)
+	} else {
+		worker.Wake(f.emptied)
+	}
 }
