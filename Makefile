@@ -59,13 +59,10 @@ test: test-programs ## Check formatting, run vet and all tests; proofs run a sam
 	@unformatted=$$(gofmt -l $(GO_FILES)); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags peers ./internal/bench
-	$(GO) vet -tags pages ./test/pages
-	$(GO) vet -tags citus ./test/citus
+	$(GO) vet -tags peers,pages,citus ./internal/bench ./test/pages ./test/citus
 	$(GO) test $(TEST_FLAGS) $(NO_RACE)
 	CGO_ENABLED=1 $(GO) test $(RACE_FLAGS) $(RACE)
-	CGO_ENABLED=1 $(GO) test $(RACE_FLAGS) -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$' $(ADAPTERS)
-	CGO_ENABLED=1 $(GO) test $(RACE_FLAGS) -tags peers -run '^TestPeer' ./internal/bench
+	CGO_ENABLED=1 $(GO) test $(RACE_FLAGS) -tags peers -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$|^TestPeer' $(ADAPTERS) ./internal/bench
 
 .PHONY: test-pages
 test-pages: test-programs ## Open every page in Chromium: both widths, both themes, both languages; SHOTS=FOLDER keeps pictures
