@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"autopost"
 	"autopost/internal/bench/live"
 )
 
@@ -60,7 +62,14 @@ type claimed struct {
 // settled is an item of commit_outcome_batch.
 type settled struct {
 	claimed
-	Outcome map[string]any `json:"outcome"`
+	Outcome autopost.Outcome `json:"outcome"`
+}
+
+// sentText is the n-th item of a batch, with the outcome of a daemon whose platform accepted a text.
+func sentText(item claimed, n int) settled {
+	id := strconv.Itoa(n)
+	raw := json.RawMessage(`{"ids":["` + id + `"],"steps":{"text":["` + id + `"]}}`)
+	return settled{item, autopost.Sent(id, time.Now().UTC().Truncate(time.Second), raw)}
 }
 
 // run drains the queue and returns the duration.
@@ -130,7 +139,7 @@ func (d *drain) begun(items []claimed) (begun []settled, rest []claimed) {
 			rest = append(rest, item)
 			continue
 		}
-		begun = append(begun, settled{item, map[string]any{"ok": true, "provider_message_id": fmt.Sprint(len(begun) + 1)}})
+		begun = append(begun, sentText(item, len(begun)+1))
 	}
 	return begun, rest
 }
@@ -169,7 +178,7 @@ func (d *drain) startAll(ctx context.Context, conn *pgxpool.Conn, items []claime
 	for i, answer := range answers {
 		switch {
 		case answer.Applied:
-			begun = append(begun, settled{items[i], map[string]any{"ok": true, "provider_message_id": fmt.Sprint(i + 1)}})
+			begun = append(begun, sentText(items[i], i+1))
 		case answer.Reason == "stale":
 			return nil, errors.New("a new claim was stale")
 		default:
