@@ -1,5 +1,6 @@
 create or replace function autopost.claim_from_group(
-	p_workspace_id text, p_limit int, p_platform text, p_rate_group text,
+	p_workspace_id text, p_limit int, p_platform text, p_rate_group text, p_before int,
+	p_began timestamptz, inout io_hours text[],
 	out o_ids uuid[], out o_places int[], out o_slots timestamptz[], out o_visited text[], out o_inflight int[],
 	out o_posts text[], out o_unlisted text[], out o_taken int[],
 	out o_next timestamptz, out o_windows jsonb, out o_quotas text[], out o_denied int, out o_unpaid text[]
@@ -14,7 +15,9 @@ as $$
 --          the first due rows: a row that is due earlier than a queued one also has an earlier key.
 --          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
 --          with a limit, because a plain join may read all channels of a workspace for each row.
--- Returns: o_ids; o_places, the index in o_visited of the channel of each; o_slots, the slot of each or
+--          p_before: how many channels the claim visited before. io_hours: posting windows (hours_key)
+--          that are open from p_began for two slot_horizon; the function adds those that it finds.
+-- Returns: o_ids; o_places, p_before and the index in o_visited of the channel of each; o_slots, the slot of each or
 --          null; o_visited, the channels of all visited gates; o_inflight, o_posts, the count in flight
 --          and the newest post of each; o_unlisted, those that channels_in_flight does not have; o_taken, the rows picked from each; o_next, the next slot of a
 --          limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
@@ -31,6 +34,7 @@ declare
 	v_gate record;
 	v_share int := greatest(1, p_limit / 100); -- rows that one channel gives while others wait
 	v_gates int := p_limit;
+	v_hours text[] := '{}'; -- posting windows that are not in io_hours
 	v_wanted int;
 	v_open text[]; -- visited channels that may send now
 	v_at int[]; -- index of each in o_visited
@@ -44,6 +48,8 @@ declare
 	v_costs int[];
 	v_spaced record;
 	v_limited boolean;
+	v_has_quotas boolean;
+	v_has_budgets boolean;
 	v_turns int;
 	v_more boolean;
 begin
@@ -56,13 +62,15 @@ begin
 	o_unlisted := '{}';
 	o_taken := '{}';
 	o_windows := '{}';
+	o_unpaid := '{}';
 	select l.* into v_limit from autopost.platform_limits l
-	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+		and (l.rate_rps > 0 or l.breaker_opened_at is not null)
+	for no key update of l skip locked;
+	if not found then
 		select l.* into v_limit from autopost.platform_limits l
-		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
-		for no key update of l skip locked;
-		if not found then
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+		if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then -- another transaction holds it
 			return;
 		end if;
 	end if;
@@ -85,7 +93,8 @@ begin
 	for v_gate in
 		select g.channel_id, g.inflight, g.last_provider_message_id, g.listed, case when c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now then c.max_parallel - g.inflight
-			else 0 end as room
+			else 0 end as room,
+			case when c.window_mode = 'windowed' then autopost.hours_key(c.timezone, c.posting_window) end as hours
 		from (
 			select g.channel_id, g.inflight, g.last_provider_message_id, g.listed from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
@@ -93,7 +102,8 @@ begin
 			order by g.ready_at
 			limit v_gates
 			for no key update of g skip locked) g
-		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until from autopost.channels c
+		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until,
+				c.window_mode, c.timezone, c.posting_window from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
 		o_visited := array_append(o_visited, v_gate.channel_id);
@@ -102,11 +112,21 @@ begin
 		if not v_gate.listed then
 			o_unlisted := array_append(o_unlisted, v_gate.channel_id);
 		end if;
+		if v_gate.hours <> all (io_hours) and v_gate.hours <> all (v_hours) then
+			v_hours := array_append(v_hours, v_gate.hours);
+		end if;
 		v_wanted := v_wanted - least(v_gate.room, v_share);
 		exit when v_wanted <= 0;
 	end loop;
 
-	o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now);
+	if v_now < p_began or v_now >= p_began + autopost.slot_horizon() then
+		o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now);
+	elsif v_hours <> '{}' then
+		o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now, 2 * autopost.slot_horizon());
+		if o_windows = '{}' then
+			io_hours := io_hours || v_hours;
+		end if;
+	end if;
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
 	select array_agg(o.channel_id order by o.n), array_agg(o.n order by o.n), array_agg(o.room order by o.n),
 		array_agg(o.next_allowed_at order by o.n),
@@ -134,8 +154,14 @@ begin
 	) o
 	where o.room > 0;
 
-	select q.subjects, q.rooms, q.room into o_quotas, v_rooms, p_limit
-	from autopost.within_quota(p_workspace_id, p_platform, p_rate_group, v_open, v_rooms, p_limit) q;
+	-- Read under the lock of the gates: whoever adds the first quota or budget locks them.
+	select exists (select from autopost.quotas q where q.workspace_id = p_workspace_id),
+		exists (select from autopost.budgets b where b.workspace_id = p_workspace_id)
+	into v_has_quotas, v_has_budgets;
+	if v_has_quotas then
+		select q.subjects, q.rooms, q.room into o_quotas, v_rooms, p_limit
+		from autopost.within_quota(p_workspace_id, p_platform, p_rate_group, v_open, v_rooms, p_limit) q;
+	end if;
 
 	-- Takes enough turns to fill the limit; mostly one iteration.
 	v_turns := ceil(p_limit::numeric / greatest(1, cardinality(v_open)));
@@ -183,10 +209,14 @@ begin
 		exit when cardinality(o_ids) >= p_limit or not v_more;
 		v_turns := least(p_limit, v_turns * 4);
 	end loop;
-	select q.ids, q.places, q.costs, q.denied into o_ids, v_places, v_costs, o_denied
-	from autopost.posts_within_quota(p_workspace_id, p_platform, p_rate_group, o_quotas, o_ids, v_places, v_costs) q;
-	select b.ids, b.places, b.costs, b.denied into o_ids, v_places, v_costs, o_unpaid
-	from autopost.within_budget(p_workspace_id, o_ids, v_places, v_costs) b;
+	if o_quotas is not null then
+		select q.ids, q.places, q.costs, q.denied into o_ids, v_places, v_costs, o_denied
+		from autopost.posts_within_quota(p_workspace_id, p_platform, p_rate_group, o_quotas, o_ids, v_places, v_costs) q;
+	end if;
+	if v_has_budgets then
+		select b.ids, b.places, b.costs, b.denied into o_ids, v_places, v_costs, o_unpaid
+		from autopost.within_budget(p_workspace_id, o_ids, v_places, v_costs) b;
+	end if;
 
 	if v_limited then
 		v_now := autopost.now_ts(); -- read after the locks: slots that passed before their release are not recorded
@@ -217,13 +247,15 @@ begin
 	if cardinality(o_slots) < cardinality(o_ids) then
 		o_slots := array_fill(null::timestamptz, array[cardinality(o_ids)]);
 	end if;
-	perform autopost.charge_posts(p_workspace_id, o_ids);
+	if v_has_budgets then
+		perform autopost.charge_posts(p_workspace_id, o_ids);
+	end if;
 	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
 		perform autopost.begin_probe(v_limit, o_ids[1], v_now);
 	end if;
 	o_taken := array_fill(0, array[cardinality(o_visited)]);
 	foreach v_place in array coalesce(v_places, '{}') loop
-		o_places := array_append(o_places, v_at[v_place]);
+		o_places := array_append(o_places, p_before + v_at[v_place]);
 		o_taken[v_at[v_place]] := o_taken[v_at[v_place]] + 1;
 	end loop;
 	o_next := case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end;

@@ -105,6 +105,7 @@ declare
 	v_unlisted text[] := '{}';
 	v_next timestamptz[] := '{}';
 	v_windows jsonb := '{}';
+	v_hours text[] := '{}'; -- as io_hours of claim_from_group
 	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
 	v_unpaid text[] := '{}'; -- channels with no money for their next row
 	v_lease timestamptz;
@@ -147,11 +148,12 @@ begin
 		where g.ready_at <= v_now
 		order by g.ready_at
 	loop
-		v_room := least(p_limit - cardinality(v_ids),
-			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group));
+		v_room := least(p_limit - cardinality(v_ids), case when p_capacity <> '[]' then
+			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group) end);
 		continue when v_room <= 0;
 		begin
-			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group);
+			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group,
+				cardinality(v_visited), v_began, v_hours);
 		exception
 			when lock_not_available then
 				continue;
@@ -161,8 +163,8 @@ begin
 		end;
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
-		v_places := v_places || array(select cardinality(v_visited) + u.place
-			from unnest(v_picked.o_places) with ordinality u (place, n) order by u.n);
+		v_places := v_places || v_picked.o_places;
+		v_hours := v_picked.io_hours;
 		v_platforms := v_platforms || v_group.platform;
 		v_rate_groups := v_rate_groups || v_group.rate_group;
 		v_visited := v_visited || v_picked.o_visited;

@@ -95,16 +95,23 @@ begin
 end
 $$;
 
+create or replace function autopost.hours_key(p_timezone text, p_window jsonb) returns text
+language sql immutable parallel safe
+as $$
+-- Purpose: equal for channels with equal hours.
+select coalesce(p_timezone, '') || p_window::text
+$$;
+
 create or replace function autopost.windows_of(p_workspace_id text, p_channel_ids text[],
-	p_now timestamptz) returns jsonb
+	p_now timestamptz, p_ahead interval default autopost.slot_horizon()) returns jsonb
 language plpgsql stable
 as $$
 -- Purpose: the channels of these whose posting window is closed now ("closed") or may close within
---          slot_horizon ("closing"). Channels with equal hours are computed once.
+--          p_ahead ("closing"). Channels with equal hours are computed once.
 -- Returns: {channel_id: "closed" | "closing"}.
 -- Reads:   channels.
 declare
-	v_last timestamptz := p_now + autopost.slot_horizon();
+	v_last timestamptz := p_now + p_ahead;
 begin
 	return (
 		select coalesce(jsonb_object_agg(u.channel_id, h.is), '{}')

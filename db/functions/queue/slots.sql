@@ -116,6 +116,9 @@ begin
 		array_agg(u.channel_id) into v_next, v_moved
 	from unnest(p_channels, p_steps, p_next) u (channel_id, step, next)
 	where u.step > 0 and u.next > v_passed;
+	if v_moved is null then
+		return;
+	end if;
 	update autopost.channels c
 	set next_allowed_at = autopost.instant_of(v_next ->> c.channel_id)
 	where c.workspace_id = p_workspace_id
