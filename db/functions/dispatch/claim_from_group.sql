@@ -39,8 +39,8 @@ declare
 	v_open text[]; -- visited channels that may send now
 	v_at int[]; -- index of each in o_visited
 	v_rooms int[]; -- free capacity of each
-	v_allowed timestamptz[]; -- next allowed call of each
-	v_next bigint[]; -- the same, in microseconds from now
+	v_next bigint[]; -- next allowed call of each, in microseconds from now
+	v_passed bigint;
 	v_steps bigint[];
 	v_closing boolean[]; -- true: the window closes soon, so its slots must be checked
 	v_places int[]; -- index in v_open of the channel of each row
@@ -128,13 +128,12 @@ begin
 		end if;
 	end if;
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
-	select array_agg(o.channel_id order by o.n), array_agg(o.n order by o.n), array_agg(o.room order by o.n),
-		array_agg(o.next_allowed_at order by o.n),
-		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(o_windows ? o.channel_id order by o.n),
-			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
-	into v_open, v_at, v_rooms, v_allowed, v_steps, v_closing, v_limited
+	select array_agg(o.channel_id), array_agg(o.n), array_agg(o.room), array_agg(o.next), array_agg(o.step),
+		array_agg(o_windows ? o.channel_id), v_limit.rate_rps > 0 or max(o.step) > 0
+	into v_open, v_at, v_rooms, v_next, v_steps, v_closing, v_limited
 	from (
-		select u.channel_id, u.n::int, coalesce(l.effective_rps, c.effective_rps) as effective_rps, l.next_allowed_at,
+		select u.channel_id, u.n::int, autopost.slot_micros(coalesce(l.effective_rps, c.effective_rps)) as step,
+			autopost.slot_offset(l.next_allowed_at, v_now) as next,
 			coalesce(l.max_parallel, c.max_parallel) - u.inflight as room
 		from unnest(o_visited, o_inflight) with ordinality u (channel_id, inflight, n)
 		left join lateral (
@@ -151,7 +150,7 @@ begin
 			and coalesce(c.effective_rps, 0) = 0 and c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
 			and o_windows ->> u.channel_id is distinct from 'closed' limit 1) c on true
-	) o
+		order by u.n) o
 	where o.room > 0;
 
 	-- Read under the lock of the gates: whoever adds the first quota or budget locks them.
@@ -166,8 +165,7 @@ begin
 	-- Takes enough turns to fill the limit; mostly one iteration.
 	v_turns := ceil(p_limit::numeric / greatest(1, cardinality(v_open)));
 	loop
-		select coalesce(array_agg(r.delivery_id order by r.turn, r.n), '{}'), array_agg(r.n order by r.turn, r.n),
-			array_agg(r.cost order by r.turn, r.n),
+		select coalesce(array_agg(r.delivery_id), '{}'), array_agg(r.n), array_agg(r.cost),
 			coalesce(bool_or(r.turn = v_turns and r.turn < r.room), false)
 		into o_ids, v_places, v_costs, v_more
 		from (
@@ -219,25 +217,31 @@ begin
 	end if;
 
 	if v_limited then
-		v_now := autopost.now_ts(); -- read after the locks: slots that passed before their release are not recorded
-		v_next := array(select autopost.slot_offset(a.allowed_at, v_now)
-			from unnest(v_allowed) with ordinality a (allowed_at, n) order by a.n);
+		v_passed := extract(epoch from autopost.now_ts() - v_now) * 1000000;
+		v_now := v_now + v_passed * interval '1 microsecond'; -- after the locks: a slot before their release is not recorded
+		if v_passed <> 0 and 0 < any (v_next) then
+			v_next := array(select greatest(0, a.next - v_passed) from unnest(v_next) with ordinality a (next, n) order by a.n);
+		end if;
 		v_spaced := autopost.space_slots(v_places, v_costs, v_next, v_steps,
 			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end,
-				autopost.slot_micros(v_limit.rate_rps), v_horizon - 1);
+				autopost.slot_micros(v_limit.rate_rps), v_horizon - 1, v_now);
+		o_slots := v_spaced.o_send_at;
 		if true = any (v_closing) then
 			v_spaced.o_slots := autopost.slots_in_window(p_workspace_id, v_spaced.o_slots, v_places, v_open, v_closing,
 				v_now);
 		end if;
-		select coalesce(array_agg(s.id order by s.n), '{}'),
-			coalesce(array_agg(case when v_limit.rate_rps > 0 or v_steps[s.place] > 0
-				then v_now + s.slot * interval '1 microsecond' end order by s.n), '{}'), array_agg(s.place order by s.n)
-		into o_ids, o_slots, v_places
-		from unnest(o_ids, v_spaced.o_slots, v_places) with ordinality s (id, slot, place, n)
-		where s.slot is not null;
-		perform autopost.move_slots(p_workspace_id, v_open, v_steps, v_spaced.o_next, v_now);
-		if v_limit.rate_rps > 0 and o_ids <> '{}'
-			and v_now + v_spaced.o_group_next * interval '1 microsecond' > autopost.now_ts() then
+		if array_position(v_spaced.o_slots, null) is not null then
+			select coalesce(array_agg(s.id), '{}'), coalesce(array_agg(s.send_at), '{}'), array_agg(s.place)
+			into o_ids, o_slots, v_places
+			from (select u.id, u.send_at, u.place
+				from unnest(o_ids, v_spaced.o_slots, o_slots, v_places) with ordinality u (id, slot, send_at, place, n)
+				where u.slot is not null order by u.n) s;
+		end if;
+		v_passed := extract(epoch from autopost.now_ts() - v_now) * 1000000;
+		if v_passed < any (v_spaced.o_next) then
+			perform autopost.move_slots(p_workspace_id, v_open, v_steps, v_spaced.o_next, v_now);
+		end if;
+		if v_limit.rate_rps > 0 and o_ids <> '{}' and v_spaced.o_group_next > v_passed then
 			v_limit.next_allowed_at := v_now + v_spaced.o_group_next * interval '1 microsecond';
 			update autopost.platform_limits l
 			set next_allowed_at = v_limit.next_allowed_at

@@ -46,15 +46,15 @@ $$;
 
 create or replace function autopost.space_slots(
 	p_places int[], p_costs int[], p_next bigint[], p_steps bigint[], p_group_next bigint, p_group_step bigint,
-		p_latest bigint,
-	out o_slots bigint[], out o_next bigint[], out o_group_next bigint
+		p_latest bigint, p_now timestamptz,
+	out o_slots bigint[], out o_next bigint[], out o_group_next bigint, out o_send_at timestamptz[]
 )
 language plpgsql immutable parallel safe
 as $$
--- Purpose: assigns slots to calls in order. All times are microseconds from one instant. p_places:
+-- Purpose: assigns slots to calls in order. All times are microseconds from p_now. p_places:
 --          for each call, the index of its channel in p_next (next free slot) and p_steps
 --          (slot_micros); likewise the group. A call whose slot would be after p_latest gets none
---          and moves nothing.
+--          and moves nothing. o_send_at: the slots as instants, null for a call without a limit.
 declare
 	v_place int;
 	v_at bigint;
@@ -62,14 +62,18 @@ begin
 	o_next := p_next;
 	o_group_next := p_group_next;
 	o_slots := '{}';
+	o_send_at := '{}';
 	for v_call in 1..coalesce(cardinality(p_places), 0) loop
 		v_place := p_places[v_call];
 		v_at := greatest(o_next[v_place], o_group_next);
 		if v_at > p_latest then
 			o_slots := array_append(o_slots, null);
+			o_send_at := array_append(o_send_at, null);
 			continue;
 		end if;
 		o_slots := array_append(o_slots, v_at);
+		o_send_at := array_append(o_send_at, case when p_group_step > 0 or p_steps[v_place] > 0
+			then p_now + v_at * interval '1 microsecond' end);
 		if p_steps[v_place] > 0 then
 			o_next[v_place] := v_at + p_costs[v_call] * p_steps[v_place];
 		end if;
@@ -187,7 +191,7 @@ begin
 				where autopost.slot_end(u.slot, u.cost, v_limit.rate_rps) = v_limit.next_allowed_at));
 		v_spaced := autopost.space_slots(v_late.places, v_late.costs, v_next, v_steps,
 			case when v_bound then autopost.slot_offset(v_limit.next_allowed_at, p_now) else 0 end,
-				autopost.slot_micros(v_limit.rate_rps), p_latest);
+				autopost.slot_micros(v_limit.rate_rps), p_latest, p_now);
 		perform autopost.move_slots(p_workspace_id, v_late.channels, v_steps, v_spaced.o_next, p_now);
 		update autopost.platform_limits l
 		set next_allowed_at = p_now + v_spaced.o_group_next * interval '1 microsecond'
