@@ -29,32 +29,35 @@ begin
 			where l.workspace_id = p_workspace_id and l.platform = u.platform and l.rate_group = u.rate_group limit 1) l on true
 		left join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	end if;
-	select array_agg(coalesce(l.open and v_groups[u.grp], false) order by u.n),
-		array_agg(coalesce(l.target_id, c.target_id) order by u.n),
-		array_agg(coalesce(a.auth_ref, l.auth_ref, c.auth_ref) order by u.n),
-		jsonb_agg(coalesce(l.settings, c.settings) order by u.n), array_agg(coalesce(l.on_unknown, c.on_unknown) order by u.n),
-		array_agg(coalesce(l.places, c.places) order by u.n), array_agg(coalesce(l.waits, c.waits) order by u.n),
-		array_agg(coalesce(l.allowed, c.allowed) order by u.n), array_agg(coalesce(l.windowed, c.windowed) order by u.n)
+	select array_agg(r.open), array_agg(r.target_id), array_agg(r.auth_ref), jsonb_agg(r.settings), array_agg(r.on_unknown),
+		array_agg(r.places), array_agg(r.waits), array_agg(r.allowed), array_agg(r.windowed)
 	into o_open, o_targets, o_auth_refs, o_settings, o_on_unknown, o_places, o_waits, o_allowed, o_windowed
-	from unnest(p_channel_ids, p_taken, p_groups) with ordinality u (channel_id, taken, grp, n)
-	left join lateral (
-		select a.auth_ref from autopost.channel_auth a
-		where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id and u.taken > 0 limit 1) a on true
-	left join lateral (
-		select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
-			greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
-			case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed,
-			c.enabled and coalesce(greatest(c.paused_until, c.held_until, c.cooldown_until) <= v_before, true) as open
-		from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
-			and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
-		for share of c skip locked) l on true
-	left join lateral (
-		select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
-			greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
-			case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed
-		from autopost.channels c
-		where l.target_id is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true;
+	from (
+		select coalesce(l.open and v_groups[u.grp], false) as open, coalesce(l.target_id, c.target_id) as target_id,
+			coalesce(a.auth_ref, l.auth_ref, c.auth_ref) as auth_ref, coalesce(l.settings, c.settings) as settings,
+			coalesce(l.on_unknown, c.on_unknown) as on_unknown, coalesce(l.places, c.places) as places,
+			coalesce(l.waits, c.waits) as waits, coalesce(l.allowed, c.allowed) as allowed,
+			coalesce(l.windowed, c.windowed) as windowed
+		from unnest(p_channel_ids, p_taken, p_groups) with ordinality u (channel_id, taken, grp, n)
+		left join lateral (
+			select a.auth_ref from autopost.channel_auth a
+			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id and u.taken > 0 limit 1) a on true
+		left join lateral (
+			select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
+				greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
+				case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed,
+				c.enabled and coalesce(greatest(c.paused_until, c.held_until, c.cooldown_until) <= v_before, true) as open
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
+				and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
+			for share of c skip locked) l on true
+		left join lateral (
+			select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
+				greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
+				case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed
+			from autopost.channels c
+			where l.target_id is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true
+		order by u.n) r;
 	o_now := autopost.now_ts();
 	if v_groups is null then
 		return;
@@ -112,6 +115,7 @@ declare
 	v_of_group int[] := '{}'; -- the index in v_platforms and v_rate_groups of the group of each channel
 	v_platforms text[] := '{}';
 	v_rate_groups text[] := '{}';
+	v_read record;
 	v_can_start_at timestamptz; -- from here to v_windowed: claimed_channels of v_visited
 	v_open boolean[];
 	v_targets text[];
@@ -189,11 +193,18 @@ begin
 		raise warning 'claim of the group %', v_fault;
 	end if;
 	if v_visited <> '{}' then
-		select c.o_now, c.o_open, c.o_targets, c.o_auth_refs, c.o_settings, c.o_on_unknown, c.o_places, c.o_waits, c.o_allowed,
-			c.o_windowed
-		into v_can_start_at, v_open, v_targets, v_auth_refs, v_settings, v_on_unknown, v_at_once, v_waits, v_allowed, v_windowed
-		from autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
-			p_auth_refs, v_windows, v_began) c;
+		v_read := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
+			p_auth_refs, v_windows, v_began);
+		v_can_start_at := v_read.o_now;
+		v_open := v_read.o_open;
+		v_targets := v_read.o_targets;
+		v_auth_refs := v_read.o_auth_refs;
+		v_settings := v_read.o_settings;
+		v_on_unknown := v_read.o_on_unknown;
+		v_at_once := v_read.o_places;
+		v_waits := v_read.o_waits;
+		v_allowed := v_read.o_allowed;
+		v_windowed := v_read.o_windowed;
 		perform set_config('lock_timeout', '0', true); -- the rest waits only while a table gets longer
 	end if;
 	if v_ids <> '{}' then
