@@ -278,13 +278,17 @@ begin
 		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_unlisted, v_taken, v_next, v_windows,
 			v_at_once, v_waits, v_allowed, v_windowed);
 	end if;
-	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
-	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
-		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
-		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_visited')),
-			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
-			(s.value -> 'picked' ->> 'o_denied')::int)
-	from jsonb_array_elements(v_spent) s;
+	if v_unpaid <> '{}' then
+		perform autopost.leave_to_budget(p_workspace_id, v_unpaid);
+	end if;
+	if v_spent <> '[]' then
+		perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_visited')),
+				array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
+				(s.value -> 'picked' ->> 'o_denied')::int)
+		from jsonb_array_elements(v_spent) s;
+	end if;
 end
 $$;
 

@@ -305,9 +305,11 @@ $$;
 
 create or replace function autopost.call_deadline(p_lease_until timestamptz, p_claimed_at timestamptz,
 	p_margin interval) returns timestamptz
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the time by which a call must end: p_margin before its lease ends, or proportionally
---          less for a lease below a minute.
-select p_lease_until - p_margin * least(1, extract(epoch from p_lease_until - p_claimed_at) / 60)
+--          less for a lease below a minute. PostgreSQL would plan it at each call in SQL.
+begin
+	return p_lease_until - p_margin * least(1, extract(epoch from p_lease_until - p_claimed_at) / 60);
+end
 $$;
