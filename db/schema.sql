@@ -2737,7 +2737,8 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
 			b.message_id, b.channel_id, b.begun_at, 'send_attempt', b.attempt, 'ok',
-			autopost.start_meta(b.delivery_id, b.claimed_by, b.send_at, b.trace_id)
+			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
+				b.send_at, 'trace_id', b.trace_id))
 		from begun b
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
@@ -5936,11 +5937,13 @@ $$;
 --
 
 CREATE FUNCTION autopost.call_deadline(p_lease_until timestamp with time zone, p_claimed_at timestamp with time zone, p_margin interval) RETURNS timestamp with time zone
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
 -- Purpose: the time by which a call must end: p_margin before its lease ends, or proportionally
---          less for a lease below a minute.
-select p_lease_until - p_margin * least(1, extract(epoch from p_lease_until - p_claimed_at) / 60)
+--          less for a lease below a minute. PostgreSQL would plan it at each call in SQL.
+begin
+	return p_lease_until - p_margin * least(1, extract(epoch from p_lease_until - p_claimed_at) / 60);
+end
 $$;
 
 
@@ -8518,10 +8521,10 @@ $$;
 
 
 --
--- Name: claim_from_group(text, integer, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: claim_from_group(text, integer, text, text, integer, timestamp with time zone, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_inflight integer[], OUT o_posts text[], OUT o_unlisted text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
+CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, p_before integer, p_began timestamp with time zone, INOUT io_hours text[], OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_inflight integer[], OUT o_posts text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
@@ -8533,9 +8536,11 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 --          the first due rows: a row that is due earlier than a queued one also has an earlier key.
 --          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
 --          with a limit, because a plain join may read all channels of a workspace for each row.
--- Returns: o_ids; o_places, the index in o_visited of the channel of each; o_slots, the slot of each or
+--          p_before: how many channels the claim visited before. io_hours: posting windows (hours_key)
+--          found open until two slot_horizon after p_began; the function adds to them.
+-- Returns: o_ids; o_places, p_before and the index in o_visited of the channel of each; o_slots, the slot of each or
 --          null; o_visited, the channels of all visited gates; o_inflight, o_posts, the count in flight
---          and the newest post of each; o_unlisted, those that channels_in_flight does not have; o_taken, the rows picked from each; o_next, the next slot of a
+--          and the newest post of each; o_taken, the rows picked from each; o_next, the next slot of a
 --          limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
 --          spends after the claim; o_denied, the posts of the first row that the group's quota denies;
 --          o_unpaid, the channels with no money for their next row.
@@ -8550,12 +8555,16 @@ declare
 	v_gate record;
 	v_share int := greatest(1, p_limit / 100); -- rows that one channel gives while others wait
 	v_gates int := p_limit;
+	v_until timestamptz := p_began + 2 * autopost.slot_horizon();
+	v_known text[] := '{}'; -- io_hours while that holds
+	v_hours text[]; -- posting windows that are not in v_known
+	v_key text;
 	v_wanted int;
 	v_open text[]; -- visited channels that may send now
 	v_at int[]; -- index of each in o_visited
 	v_rooms int[]; -- free capacity of each
-	v_allowed timestamptz[]; -- next allowed call of each
-	v_next bigint[]; -- the same, in microseconds from now
+	v_next bigint[]; -- next allowed call of each, in microseconds from now
+	v_passed bigint;
 	v_steps bigint[];
 	v_closing boolean[]; -- true: the window closes soon, so its slots must be checked
 	v_places int[]; -- index in v_open of the channel of each row
@@ -8563,6 +8572,8 @@ declare
 	v_costs int[];
 	v_spaced record;
 	v_limited boolean;
+	v_has_quotas boolean;
+	v_has_budgets boolean;
 	v_turns int;
 	v_more boolean;
 begin
@@ -8572,16 +8583,17 @@ begin
 	o_visited := '{}';
 	o_inflight := '{}';
 	o_posts := '{}';
-	o_unlisted := '{}';
 	o_taken := '{}';
 	o_windows := '{}';
+	o_unpaid := '{}';
 	select l.* into v_limit from autopost.platform_limits l
-	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
-	if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then
+	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
+		and (l.rate_rps > 0 or l.breaker_opened_at is not null)
+	for no key update of l skip locked;
+	if not found then
 		select l.* into v_limit from autopost.platform_limits l
-		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
-		for no key update of l skip locked;
-		if not found then
+		where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group;
+		if v_limit.rate_rps > 0 or v_limit.breaker_opened_at is not null then -- another transaction holds it
 			return;
 		end if;
 	end if;
@@ -8602,11 +8614,11 @@ begin
 
 	v_wanted := p_limit;
 	for v_gate in
-		select g.channel_id, g.inflight, g.last_provider_message_id, g.listed, case when c.enabled
+		select g.channel_id, g.inflight, g.last_provider_message_id, case when c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now then c.max_parallel - g.inflight
 			else 0 end as room
 		from (
-			select g.channel_id, g.inflight, g.last_provider_message_id, g.listed from autopost.channel_gates g
+			select g.channel_id, g.inflight, g.last_provider_message_id from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
 			and g.ready_at <= v_now and g.ready_at < 'infinity'
 			order by g.ready_at
@@ -8618,49 +8630,74 @@ begin
 		o_visited := array_append(o_visited, v_gate.channel_id);
 		o_inflight := array_append(o_inflight, v_gate.inflight);
 		o_posts := array_append(o_posts, v_gate.last_provider_message_id);
-		if not v_gate.listed then
-			o_unlisted := array_append(o_unlisted, v_gate.channel_id);
-		end if;
 		v_wanted := v_wanted - least(v_gate.room, v_share);
 		exit when v_wanted <= 0;
 	end loop;
 
-	o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now);
+	if v_now >= p_began and v_now < p_began + autopost.slot_horizon() then
+		v_known := io_hours;
+	end if;
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
-	select array_agg(o.channel_id order by o.n), array_agg(o.n order by o.n), array_agg(o.room order by o.n),
-		array_agg(o.next_allowed_at order by o.n),
-		array_agg(autopost.slot_micros(o.effective_rps) order by o.n), array_agg(o_windows ? o.channel_id order by o.n),
-			bool_or(o.effective_rps > 0 or v_limit.rate_rps > 0)
-	into v_open, v_at, v_rooms, v_allowed, v_steps, v_closing, v_limited
+	select array_agg(o.channel_id), array_agg(o.n), array_agg(o.room), array_agg(o.next), array_agg(o.step),
+		v_limit.rate_rps > 0 or max(o.step) > 0, array_agg(distinct o.hours) filter (where o.hours <> all (v_known))
+	into v_open, v_at, v_rooms, v_next, v_steps, v_limited, v_hours
 	from (
-		select u.channel_id, u.n::int, coalesce(l.effective_rps, c.effective_rps) as effective_rps, l.next_allowed_at,
+		select u.channel_id, u.n::int, autopost.slot_micros(coalesce(l.effective_rps, c.effective_rps)) as step,
+			autopost.slot_offset(l.next_allowed_at, v_now) as next, coalesce(l.hours, c.hours) as hours,
 			coalesce(l.max_parallel, c.max_parallel) - u.inflight as room
 		from unnest(o_visited, o_inflight) with ordinality u (channel_id, inflight, n)
 		left join lateral (
-			select c.max_parallel, c.effective_rps, c.next_allowed_at from autopost.channels c
+			select c.max_parallel, c.effective_rps, c.next_allowed_at,
+				case when c.window_mode = 'windowed' then autopost.hours_key(c.timezone, c.posting_window) end as hours
+			from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
 			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon
 			and c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
-			and o_windows ->> u.channel_id is distinct from 'closed' limit 1
+			limit 1
 			for no key update of c skip locked) l on true
 		left join lateral (
-			select c.max_parallel, c.effective_rps from autopost.channels c
+			select c.max_parallel, c.effective_rps,
+				case when c.window_mode = 'windowed' then autopost.hours_key(c.timezone, c.posting_window) end as hours
+			from autopost.channels c
 			where l.max_parallel is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
 			and coalesce(c.effective_rps, 0) = 0 and c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
-			and o_windows ->> u.channel_id is distinct from 'closed' limit 1) c on true
-	) o
+			limit 1) c on true
+		order by u.n) o
 	where o.room > 0;
+	foreach v_key in array coalesce(v_hours, '{}') loop
+		if v_now >= p_began and v_now < p_began + autopost.slot_horizon()
+			and autopost.hours_are_open(v_key, v_now, v_until) then
+			io_hours := array_append(io_hours, v_key);
+			v_hours := array_remove(v_hours, v_key);
+		end if;
+	end loop;
+	if v_hours <> '{}' then -- a window is closed or may close soon
+		o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now);
+		select array_agg(o.channel_id), array_agg(o.n), array_agg(o.room), array_agg(o.next), array_agg(o.step),
+			array_agg(o_windows ? o.channel_id)
+		into v_open, v_at, v_rooms, v_next, v_steps, v_closing
+		from (
+			select u.channel_id, u.n, u.room, u.next, u.step
+			from unnest(v_open, v_at, v_rooms, v_next, v_steps) with ordinality u (channel_id, n, room, next, step, place)
+			where o_windows ->> u.channel_id is distinct from 'closed'
+			order by u.place) o;
+	end if;
 
-	select q.subjects, q.rooms, q.room into o_quotas, v_rooms, p_limit
-	from autopost.within_quota(p_workspace_id, p_platform, p_rate_group, v_open, v_rooms, p_limit) q;
+	-- Read under the lock of the gates: a transaction that adds the first quota or budget locks them.
+	select exists (select from autopost.quotas q where q.workspace_id = p_workspace_id),
+		exists (select from autopost.budgets b where b.workspace_id = p_workspace_id)
+	into v_has_quotas, v_has_budgets;
+	if v_has_quotas then
+		select q.subjects, q.rooms, q.room into o_quotas, v_rooms, p_limit
+		from autopost.within_quota(p_workspace_id, p_platform, p_rate_group, v_open, v_rooms, p_limit) q;
+	end if;
 
 	-- Takes enough turns to fill the limit; mostly one iteration.
 	v_turns := ceil(p_limit::numeric / greatest(1, cardinality(v_open)));
 	loop
-		select coalesce(array_agg(r.delivery_id order by r.turn, r.n), '{}'), array_agg(r.n order by r.turn, r.n),
-			array_agg(r.cost order by r.turn, r.n),
+		select coalesce(array_agg(r.delivery_id), '{}'), array_agg(r.n), array_agg(r.cost),
 			coalesce(bool_or(r.turn = v_turns and r.turn < r.room), false)
 		into o_ids, v_places, v_costs, v_more
 		from (
@@ -8702,31 +8739,43 @@ begin
 		exit when cardinality(o_ids) >= p_limit or not v_more;
 		v_turns := least(p_limit, v_turns * 4);
 	end loop;
-	select q.ids, q.places, q.costs, q.denied into o_ids, v_places, v_costs, o_denied
-	from autopost.posts_within_quota(p_workspace_id, p_platform, p_rate_group, o_quotas, o_ids, v_places, v_costs) q;
-	select b.ids, b.places, b.costs, b.denied into o_ids, v_places, v_costs, o_unpaid
-	from autopost.within_budget(p_workspace_id, o_ids, v_places, v_costs) b;
+	if o_quotas is not null then
+		select q.ids, q.places, q.costs, q.denied into o_ids, v_places, v_costs, o_denied
+		from autopost.posts_within_quota(p_workspace_id, p_platform, p_rate_group, o_quotas, o_ids, v_places, v_costs) q;
+	end if;
+	if v_has_budgets then
+		select b.ids, b.places, b.costs, b.denied into o_ids, v_places, v_costs, o_unpaid
+		from autopost.within_budget(p_workspace_id, o_ids, v_places, v_costs) b;
+	end if;
 
 	if v_limited then
-		v_now := autopost.now_ts(); -- read after the locks: slots that passed before their release are not recorded
-		v_next := array(select autopost.slot_offset(a.allowed_at, v_now)
-			from unnest(v_allowed) with ordinality a (allowed_at, n) order by a.n);
+		v_passed := extract(epoch from autopost.now_ts() - v_now) * 1000000;
+		-- After the locks: a slot that passed before their release is not recorded.
+		v_now := v_now + v_passed * interval '1 microsecond';
+		if v_passed <> 0 and 0 < any (v_next) then
+			v_next := array(select greatest(0, a.next - v_passed)
+				from unnest(v_next) with ordinality a (next, n) order by a.n);
+		end if;
 		v_spaced := autopost.space_slots(v_places, v_costs, v_next, v_steps,
 			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end,
-				autopost.slot_micros(v_limit.rate_rps), v_horizon - 1);
+				autopost.slot_micros(v_limit.rate_rps), v_horizon - 1, v_now);
+		o_slots := v_spaced.o_send_at;
 		if true = any (v_closing) then
 			v_spaced.o_slots := autopost.slots_in_window(p_workspace_id, v_spaced.o_slots, v_places, v_open, v_closing,
 				v_now);
 		end if;
-		select coalesce(array_agg(s.id order by s.n), '{}'),
-			coalesce(array_agg(case when v_limit.rate_rps > 0 or v_steps[s.place] > 0
-				then v_now + s.slot * interval '1 microsecond' end order by s.n), '{}'), array_agg(s.place order by s.n)
-		into o_ids, o_slots, v_places
-		from unnest(o_ids, v_spaced.o_slots, v_places) with ordinality s (id, slot, place, n)
-		where s.slot is not null;
-		perform autopost.move_slots(p_workspace_id, v_open, v_steps, v_spaced.o_next, v_now);
-		if v_limit.rate_rps > 0 and o_ids <> '{}'
-			and v_now + v_spaced.o_group_next * interval '1 microsecond' > autopost.now_ts() then
+		if array_position(v_spaced.o_slots, null) is not null then
+			select coalesce(array_agg(s.id), '{}'), coalesce(array_agg(s.send_at), '{}'), array_agg(s.place)
+			into o_ids, o_slots, v_places
+			from (select u.id, u.send_at, u.place
+				from unnest(o_ids, v_spaced.o_slots, o_slots, v_places) with ordinality u (id, slot, send_at, place, n)
+				where u.slot is not null order by u.n) s;
+		end if;
+		v_passed := extract(epoch from autopost.now_ts() - v_now) * 1000000;
+		if v_passed < any (v_spaced.o_next) then
+			perform autopost.move_slots(p_workspace_id, v_open, v_steps, v_spaced.o_next, v_now);
+		end if;
+		if v_limit.rate_rps > 0 and o_ids <> '{}' and v_spaced.o_group_next > v_passed then
 			v_limit.next_allowed_at := v_now + v_spaced.o_group_next * interval '1 microsecond';
 			update autopost.platform_limits l
 			set next_allowed_at = v_limit.next_allowed_at
@@ -8736,13 +8785,15 @@ begin
 	if cardinality(o_slots) < cardinality(o_ids) then
 		o_slots := array_fill(null::timestamptz, array[cardinality(o_ids)]);
 	end if;
-	perform autopost.charge_posts(p_workspace_id, o_ids);
+	if v_has_budgets then
+		perform autopost.charge_posts(p_workspace_id, o_ids);
+	end if;
 	if v_limit.breaker_opened_at is not null and o_ids <> '{}' then
 		perform autopost.begin_probe(v_limit, o_ids[1], v_now);
 	end if;
 	o_taken := array_fill(0, array[cardinality(o_visited)]);
 	foreach v_place in array coalesce(v_places, '{}') loop
-		o_places := array_append(o_places, v_at[v_place]);
+		o_places := array_append(o_places, p_before + v_at[v_place]);
 		o_taken[v_at[v_place]] := o_taken[v_at[v_place]] + 1;
 	end loop;
 	o_next := case when v_limit.rate_rps > 0 then v_limit.next_allowed_at end;
@@ -8915,8 +8966,8 @@ CREATE FUNCTION autopost.claim_rows(p_workspace_id text, p_run_id text, p_limit 
 --          that changes while it is being locked. A group with a long wait is left to the next claim,
 --          so no deadlock can arise.
 -- Reads:   messages, channels, cluster_identity.
--- Writes:  deliveries, channels, platform_limits, channel_gates, channels_in_flight, quota_uses, charges,
---          events (send_attempt).
+-- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges, events
+--          (send_attempt).
 declare
 	v_durable text := current_setting('synchronous_commit');
 	v_began timestamptz := autopost.now_ts();
@@ -8929,15 +8980,16 @@ declare
 	v_taken int[] := '{}';
 	v_inflight int[] := '{}';
 	v_posts text[] := '{}'; -- the newest known post of each channel
-	v_unlisted text[] := '{}';
 	v_next timestamptz[] := '{}';
 	v_windows jsonb := '{}';
+	v_hours text[] := '{}'; -- as io_hours of claim_from_group
 	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
 	v_unpaid text[] := '{}'; -- channels with no money for their next row
 	v_lease timestamptz;
 	v_of_group int[] := '{}'; -- the index in v_platforms and v_rate_groups of the group of each channel
 	v_platforms text[] := '{}';
 	v_rate_groups text[] := '{}';
+	v_read record;
 	v_can_start_at timestamptz; -- from here to v_windowed: claimed_channels of v_visited
 	v_open boolean[];
 	v_targets text[];
@@ -8974,11 +9026,12 @@ begin
 		where g.ready_at <= v_now
 		order by g.ready_at
 	loop
-		v_room := least(p_limit - cardinality(v_ids),
-			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group));
+		v_room := least(p_limit - cardinality(v_ids), case when p_capacity <> '[]' then
+			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group) end);
 		continue when v_room <= 0;
 		begin
-			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group);
+			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group,
+				cardinality(v_visited), v_began, v_hours);
 		exception
 			when lock_not_available then
 				continue;
@@ -8988,8 +9041,8 @@ begin
 		end;
 		v_ids := v_ids || v_picked.o_ids;
 		v_slots := v_slots || v_picked.o_slots;
-		v_places := v_places || array(select cardinality(v_visited) + u.place
-			from unnest(v_picked.o_places) with ordinality u (place, n) order by u.n);
+		v_places := v_places || v_picked.o_places;
+		v_hours := v_picked.io_hours;
 		v_platforms := v_platforms || v_group.platform;
 		v_rate_groups := v_rate_groups || v_group.rate_group;
 		v_visited := v_visited || v_picked.o_visited;
@@ -8997,7 +9050,6 @@ begin
 		v_taken := v_taken || v_picked.o_taken;
 		v_inflight := v_inflight || v_picked.o_inflight;
 		v_posts := v_posts || v_picked.o_posts;
-		v_unlisted := v_unlisted || v_picked.o_unlisted;
 		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
 		v_windows := v_windows || v_picked.o_windows;
 		v_unpaid := v_unpaid || v_picked.o_unpaid;
@@ -9014,11 +9066,18 @@ begin
 		raise warning 'claim of the group %', v_fault;
 	end if;
 	if v_visited <> '{}' then
-		select c.o_now, c.o_open, c.o_targets, c.o_auth_refs, c.o_settings, c.o_on_unknown, c.o_places, c.o_waits, c.o_allowed,
-			c.o_windowed
-		into v_can_start_at, v_open, v_targets, v_auth_refs, v_settings, v_on_unknown, v_at_once, v_waits, v_allowed, v_windowed
-		from autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
-			p_auth_refs, v_windows, v_began) c;
+		v_read := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
+			p_auth_refs, v_windows, v_began);
+		v_can_start_at := v_read.o_now;
+		v_open := v_read.o_open;
+		v_targets := v_read.o_targets;
+		v_auth_refs := v_read.o_auth_refs;
+		v_settings := v_read.o_settings;
+		v_on_unknown := v_read.o_on_unknown;
+		v_at_once := v_read.o_places;
+		v_waits := v_read.o_waits;
+		v_allowed := v_read.o_allowed;
+		v_windowed := v_read.o_windowed;
 		perform set_config('lock_timeout', '0', true); -- the rest waits only while a table gets longer
 	end if;
 	if v_ids <> '{}' then
@@ -9043,7 +9102,7 @@ begin
 				sending_started_at = v_now, sending_lease_until = v_lease,
 				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
 			from autopost.few(v_ids, null, v_starts, v_slots) u
-			where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
+			where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
 				d.send_at,
 				d.rendered_text, d.render_meta,
@@ -9055,7 +9114,8 @@ begin
 			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
 				b.channel_id,
 				v_now, 'send_attempt', b.attempt, 'ok',
-				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
+				jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
+					b.send_at, 'trace_id', b.trace_id))
 			from claimed b
 			join autopost.workspaces w on w.workspace_id = p_workspace_id
 			where b.place is not null
@@ -9089,16 +9149,20 @@ begin
 		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	end if;
 	if v_visited <> '{}' then
-		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_unlisted, v_taken, v_next, v_windows,
-			v_at_once, v_waits, v_allowed, v_windowed);
+		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_taken, v_next, v_windows, v_at_once, v_waits,
+			v_allowed, v_windowed);
 	end if;
-	perform autopost.leave_to_budget(p_workspace_id, v_unpaid) where v_unpaid <> '{}';
-	perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
-		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
-		array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_visited')),
-			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
-			(s.value -> 'picked' ->> 'o_denied')::int)
-	from jsonb_array_elements(v_spent) s;
+	if v_unpaid <> '{}' then
+		perform autopost.leave_to_budget(p_workspace_id, v_unpaid);
+	end if;
+	if v_spent <> '[]' then
+		perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_visited')),
+				array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
+				(s.value -> 'picked' ->> 'o_denied')::int)
+		from jsonb_array_elements(v_spent) s;
+	end if;
 end
 $$;
 
@@ -9312,32 +9376,35 @@ begin
 			where l.workspace_id = p_workspace_id and l.platform = u.platform and l.rate_group = u.rate_group limit 1) l on true
 		left join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	end if;
-	select array_agg(coalesce(l.open and v_groups[u.grp], false) order by u.n),
-		array_agg(coalesce(l.target_id, c.target_id) order by u.n),
-		array_agg(coalesce(a.auth_ref, l.auth_ref, c.auth_ref) order by u.n),
-		jsonb_agg(coalesce(l.settings, c.settings) order by u.n), array_agg(coalesce(l.on_unknown, c.on_unknown) order by u.n),
-		array_agg(coalesce(l.places, c.places) order by u.n), array_agg(coalesce(l.waits, c.waits) order by u.n),
-		array_agg(coalesce(l.allowed, c.allowed) order by u.n), array_agg(coalesce(l.windowed, c.windowed) order by u.n)
+	select array_agg(r.open), array_agg(r.target_id), array_agg(r.auth_ref), jsonb_agg(r.settings), array_agg(r.on_unknown),
+		array_agg(r.places), array_agg(r.waits), array_agg(r.allowed), array_agg(r.windowed)
 	into o_open, o_targets, o_auth_refs, o_settings, o_on_unknown, o_places, o_waits, o_allowed, o_windowed
-	from unnest(p_channel_ids, p_taken, p_groups) with ordinality u (channel_id, taken, grp, n)
-	left join lateral (
-		select a.auth_ref from autopost.channel_auth a
-		where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id and u.taken > 0 limit 1) a on true
-	left join lateral (
-		select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
-			greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
-			case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed,
-			c.enabled and coalesce(greatest(c.paused_until, c.held_until, c.cooldown_until) <= v_before, true) as open
-		from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
-			and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
-		for share of c skip locked) l on true
-	left join lateral (
-		select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
-			greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
-			case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed
-		from autopost.channels c
-		where l.target_id is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true;
+	from (
+		select coalesce(l.open and v_groups[u.grp], false) as open, coalesce(l.target_id, c.target_id) as target_id,
+			coalesce(a.auth_ref, l.auth_ref, c.auth_ref) as auth_ref, coalesce(l.settings, c.settings) as settings,
+			coalesce(l.on_unknown, c.on_unknown) as on_unknown, coalesce(l.places, c.places) as places,
+			coalesce(l.waits, c.waits) as waits, coalesce(l.allowed, c.allowed) as allowed,
+			coalesce(l.windowed, c.windowed) as windowed
+		from unnest(p_channel_ids, p_taken, p_groups) with ordinality u (channel_id, taken, grp, n)
+		left join lateral (
+			select a.auth_ref from autopost.channel_auth a
+			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id and u.taken > 0 limit 1) a on true
+		left join lateral (
+			select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
+				greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
+				case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed,
+				c.enabled and coalesce(greatest(c.paused_until, c.held_until, c.cooldown_until) <= v_before, true) as open
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
+				and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
+			for share of c skip locked) l on true
+		left join lateral (
+			select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
+				greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
+				case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed
+			from autopost.channels c
+			where l.target_id is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true
+		order by u.n) r;
 	o_now := autopost.now_ts();
 	if v_groups is null then
 		return;
@@ -9993,9 +10060,8 @@ CREATE FUNCTION autopost.commit_together(p_workspace_id text, p_items jsonb) RET
     SET enable_mergejoin TO 'off'
     AS $$
 -- Purpose: commit_items for the usual batch in one probe, one UPDATE and one INSERT: calls of one
---          step without a quota that succeeded under the current claim, while no group fails. Their
---          outcomes may have the ids of the step, as adapters return them. The settings keep the
---          plans by key, whatever the statistics are.
+--          step without a quota that succeeded under the current claim, while no group fails. The
+--          settings keep the plans by key, whatever the statistics are.
 -- Returns: the answers in order; null, with nothing changed, for any other batch.
 -- Locks:   channels, deliveries, channel_gates, in this order.
 -- Reads:   platform_limits.
@@ -10018,7 +10084,6 @@ declare
 	v_done int[];
 	v_freed record;
 	v_marked boolean; -- some channels are slow, or their last calls failed
-	v_parallel int[]; -- max_parallel of v_channels
 begin
 	select count(*), array_agg((i.value ->> 'delivery_id')::uuid), array_agg(i.value ->> 'claim_token'),
 		array_agg(i.value -> 'outcome' ->> 'provider_message_id'),
@@ -10026,7 +10091,7 @@ begin
 			'sent_at', i.value -> 'outcome' -> 'sent_at', 'raw', i.value -> 'outcome' -> 'raw') end),
 		bool_and(coalesce(i.value -> 'outcome' -> 'ok' = 'true' and i.value ->> 'claim_token' <> ''
 			and i.value -> 'outcome' ->> 'provider_message_id' <> ''
-			and not coalesce(i.value -> 'outcome' -> 'raw' ? 'reconciled', false), false))
+			and not coalesce(i.value -> 'outcome' -> 'raw' ?| '{reconciled,steps}', false), false))
 	into v_size, v_ids, v_tokens, v_posts, v_raws, v_plain
 	from jsonb_array_elements(p_items) i;
 	if v_plain is distinct from true or autopost.groups_are_failing(p_workspace_id) then
@@ -10047,11 +10112,11 @@ begin
 	if v_plain is distinct from true then
 		return null;
 	end if;
-	select bool_or(c.marked), array_agg(c.max_parallel order by u.id) into v_marked, v_parallel
-	from (select u.id from unnest(v_channels) u (id) order by u.id) u
+	select bool_or(c.marked) into v_marked
+	from (select distinct u.id from unnest(v_channels) u (id) order by u.id) u
 	cross join lateral (
-		select c.max_parallel, autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked
-		from autopost.channels c
+		select autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked
+			from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
 		for no key update of c) c;
 	v_now := autopost.now_ts();
@@ -10063,14 +10128,11 @@ begin
 				sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
 			last_call_at = coalesce(d.call_begun_at, d.claimed_at), provider_message_id = u.post,
-			render_meta = case when jsonb_typeof(u.raw #> '{raw,steps}') = 'object'
-				then autopost.with_progress(d.render_meta, u.raw #> '{raw,steps}') else d.render_meta end,
 			settled = ('{"token": "' || u.token || '"}')::jsonb -- immutable; a token is hexadecimal
 		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
-		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id and d.status = 'sending'
-			and d.claim_token = u.token
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sending' and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			u.post, u.raw, d.render_meta #>> '{steps,0,step}' as step, u.place
+			u.post, u.raw, u.place
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -10085,9 +10147,8 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_object(array['provider_message_id', d.post, 'trace_id', d.trace_id::text])
-				|| case when d.raw is null then '{"raw": {}}'
-					else jsonb_build_object('raw', autopost.logged_answer(d.raw, d.post, d.step)) end)
+			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
+				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
@@ -10099,22 +10160,18 @@ begin
 	select array_agg(f.channel_id order by f.channel_id) as channels,
 		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
-		(select array_agg(d.attempt order by d.place) from done d) as attempts,
+		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
 		(select array_agg(d.place order by d.place) from done d) as done
 	into v_freed
 	from freed f
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;
-	v_answers := autopost.sent_answers(v_freed.attempts);
+	v_answers := v_freed.answers;
 	v_done := v_freed.done;
 	if v_marked then
 		perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
 	end if;
 	if v_done is not null then
-		if v_freed.channels <> v_channels then -- all claims of some channels ended meanwhile
-			v_parallel := array(select v_parallel[array_position(v_channels, u.id)]
-				from unnest(v_freed.channels) with ordinality u (id, n) order by u.n);
-		end if;
-		perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts, v_parallel);
+		perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
 	end if;
 	if coalesce(cardinality(v_done), 0) < v_size then -- their claims ended meanwhile
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
@@ -12143,7 +12200,7 @@ CREATE FUNCTION autopost.doubt_delivery(p_workspace_id text, p_delivery autopost
     AS $$
 -- Purpose: settles a locked delivery as a call with an unknown outcome: the original may have sent
 --          it after the backup. A waiting one is taken first, as by a claim.
--- Writes:  deliveries, channel_gates, channels_in_flight, events, as settle_unknown.
+-- Writes:  deliveries, channel_gates, events, as settle_unknown.
 declare
 	v_channel autopost.channels;
 	v_now timestamptz := autopost.now_ts();
@@ -12158,9 +12215,8 @@ begin
 			call_begun_at = null, updated_at = v_now
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
 		returning d.* into p_delivery;
-		update autopost.channel_gates g set inflight = g.inflight + 1, listed = true
+		update autopost.channel_gates g set inflight = g.inflight + 1
 		where g.workspace_id = p_workspace_id and g.channel_id = p_delivery.channel_id;
-		perform autopost.list_in_flight(p_workspace_id, array[p_delivery.channel_id]);
 	end if;
 	p_delivery.claim_token := null; -- a late commit is then stale
 	perform autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, jsonb_build_object('category', 'TRANSIENT',
@@ -15533,8 +15589,7 @@ CREATE FUNCTION autopost.few(p_ids uuid[], p_tokens text[], p_places integer[], 
     LANGUAGE plpgsql IMMUTABLE ROWS 1 PARALLEL SAFE
     AS $$
 -- Purpose: the rows of these arrays for an UPDATE by key. The planner expects one row, so it probes
---          the primary key for each, whatever it believes about the table (db/functions/monitor/keep_plans.sql); by
---          "between id and id", because it counts "= id" twice. With the true number it
+--          the primary key for each, whatever it believes about the table. With the true number it
 --          reads all deliveries of a workspace that it takes for small, and keeps that plan.
 begin
 	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws) u;
@@ -16893,15 +16948,15 @@ $$;
 
 
 --
--- Name: gate_changes(text[], integer[], timestamp with time zone[], text[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: gate_changes(text[], integer[], timestamp with time zone[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.gate_changes(p_channel_ids text[], p_counts integer[], p_ready_at timestamp with time zone[], p_posts text[], p_parallel integer[] DEFAULT NULL::integer[]) RETURNS TABLE(channel_id text, places integer, ready_at timestamp with time zone, post text, parallel integer)
+CREATE FUNCTION autopost.gate_changes(p_channel_ids text[], p_counts integer[], p_ready_at timestamp with time zone[], p_posts text[]) RETURNS TABLE(channel_id text, places integer, ready_at timestamp with time zone, post text)
     LANGUAGE plpgsql IMMUTABLE ROWS 1 PARALLEL SAFE
     AS $$
 -- Purpose: the rows of these arrays for an UPDATE of gates by key, as in few.
 begin
-	return query select u.* from unnest(p_channel_ids, p_counts, p_ready_at, p_posts, p_parallel) u;
+	return query select u.* from unnest(p_channel_ids, p_counts, p_ready_at, p_posts) u;
 end
 $$;
 
@@ -16919,8 +16974,6 @@ CREATE TABLE autopost.channel_gates (
     inflight integer DEFAULT 0 NOT NULL,
     last_provider_message_id text,
     late boolean DEFAULT false NOT NULL,
-    listed boolean DEFAULT false NOT NULL,
-    CONSTRAINT channel_gates_check CHECK ((listed OR (inflight = 0))),
     CONSTRAINT channel_gates_inflight_check CHECK ((inflight >= 0))
 )
 WITH (fillfactor='50');
@@ -18360,6 +18413,37 @@ $$;
 
 
 --
+-- Name: hours_are_open(text, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hours_are_open(p_key text, p_from timestamp with time zone, p_until timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: true if the hours of a hours_key are open at both instants, a few seconds apart.
+declare
+	v_begin int := strpos(p_key, '{');
+	v_timezone text := left(p_key, v_begin - 1);
+	v_window jsonb := substr(p_key, v_begin);
+begin
+	return autopost.next_open(v_timezone, v_window, p_from) = p_from
+		and autopost.next_open(v_timezone, v_window, p_until) = p_until;
+end
+$$;
+
+
+--
+-- Name: hours_key(text, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.hours_key(p_timezone text, p_window jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: a text that is equal for channels with equal hours.
+select coalesce(p_timezone, 'UTC') || p_window::text
+$$;
+
+
+--
 -- Name: how_many(bigint, bigint, text, text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -18616,22 +18700,19 @@ CREATE FUNCTION autopost.in_flight(p_workspace_id text) RETURNS TABLE(delivery_i
 -- Purpose: the deliveries in flight of a workspace. No index holds them, because a claim changes
 --          none. They are the first of the queues of the channels with a count in flight: a claim
 --          takes the deliveries that are due longest. Each queue is read until all are found.
--- Reads:   channels_in_flight, channel_gates, deliveries.
+-- Reads:   channel_gates, deliveries.
 begin
 	return query
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
 		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
-	from autopost.channels_in_flight f
-	cross join lateral (
-		select g.channel_id, g.inflight from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = f.channel_id limit 1) g
+	from autopost.channel_gates g
 	cross join lateral (
 		select x.* from autopost.deliveries x
 		where x.workspace_id = p_workspace_id and x.channel_id = g.channel_id and x.phase in ('active', 'retry')
 			and x.status = 'sending'
 		order by x.due_at, x.delivery_id
 		limit g.inflight) d
-	where f.workspace_id = p_workspace_id
+	where g.workspace_id = p_workspace_id and g.inflight > 0
 	union all
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
 		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
@@ -19963,40 +20044,6 @@ $$;
 
 
 --
--- Name: keep_plans(); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.keep_plans() RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- Purpose: sets that the functions of each claim, start and commit keep one plan for each statement. PostgreSQL
---          otherwise plans a statement with an array again for each call: it expects ten elements, so the general
---          plan looks dearer than one for the few rows of a small batch, and planning takes longer than the call.
---          The probes of a claim have one good plan, whatever the sizes are. The others update rows by an array:
---          their plan is right once the statistics know a thousand deliveries. A plan that a new table gets would
---          read all of it for each batch. A Citus cluster cannot plan without the workspace, so it keeps none.
--- Writes:  settings of functions.
-declare
-	v_function regprocedure;
-	v_cluster boolean := exists (select 1 from pg_catalog.pg_extension e where e.extname = 'citus');
-	v_known boolean := (select c.reltuples >= 1000 from pg_catalog.pg_class c
-		where c.oid = 'autopost.deliveries'::regclass);
-begin
-	for v_function in
-		select p.oid::regprocedure from pg_catalog.pg_proc p
-		where p.pronamespace = 'autopost'::regnamespace
-		and (p.proname in ('claim_from_group', 'claimed_channels') or (v_known or v_cluster)
-			and p.proname in ('claim_rows', 'update_gates', 'start_together', 'commit_together', 'release_capacity'))
-		and v_cluster = coalesce('plan_cache_mode=force_generic_plan' = any (p.proconfig), false)
-	loop
-		execute format('alter function %s %s', v_function,
-			case when v_cluster then 'reset plan_cache_mode' else 'set plan_cache_mode = force_generic_plan' end);
-	end loop;
-end
-$$;
-
-
---
 -- Name: keep_quota(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20229,7 +20276,7 @@ CREATE FUNCTION autopost.lapsed_workspaces(p_at timestamp with time zone, p_limi
     AS $$
 -- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Of each
 --          workspace only the deliveries in flight are read.
--- Reads:   channels_in_flight, deliveries, workspaces; as silent_leases and in_flight.
+-- Reads:   channel_gates, deliveries, workspaces; as silent_leases.
 declare
 	v_mine text[] := autopost.served_workspaces();
 	v_silent text[] := autopost.silent_runs(p_at);
@@ -20244,9 +20291,9 @@ begin
 			where d.phase = 'claimed' and d.claimed_at <= v_claimed
 			and (v_mine is null or d.workspace_id = any (v_mine)));
 	loop
-		select f.workspace_id into v_id from autopost.channels_in_flight f
-		where f.workspace_id > v_id and (v_mine is null or f.workspace_id = any (v_mine))
-		order by f.workspace_id limit 1;
+		select g.workspace_id into v_id from autopost.channel_gates g
+		where g.inflight > 0 and g.workspace_id > v_id and (v_mine is null or g.workspace_id = any (v_mine))
+		order by g.workspace_id limit 1;
 		exit when not found;
 		if exists (
 			select 1 from autopost.in_flight(v_id) d
@@ -22257,25 +22304,6 @@ begin
 		'root',
 		w.root, 'due', w.due_at <= autopost.now_ts()) order by w.workspace_id, w.source_id), '[]')
 	from autopost.file_source_work() w);
-end
-$$;
-
-
---
--- Name: list_in_flight(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.list_in_flight(p_workspace_id text, p_channel_ids text[]) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- Purpose: adds channels whose gates are locked to channels_in_flight. The caller sets listed in these
---          gates; before that, no count in flight can rise.
--- Writes:  channels_in_flight.
-begin
-	insert into autopost.channels_in_flight (workspace_id, channel_id)
-	select w.workspace_id, u.id from unnest(p_channel_ids) u (id)
-	join autopost.workspaces w on w.workspace_id = p_workspace_id
-	on conflict (workspace_id, channel_id) do nothing;
 end
 $$;
 
@@ -24336,28 +24364,6 @@ $$;
 
 
 --
--- Name: logged_answer(jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.logged_answer(p_answer jsonb, p_post text, p_step text) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    AS $$
--- Purpose: the answer of a platform, {"sent_at", "raw"}, as its event keeps it: redacted. An answer
---          with nothing but the id of the only step needs no search, because the event has this id
---          as it is.
-declare
-	v_ids jsonb := jsonb_build_array(p_post);
-begin
-	if p_answer -> 'raw' = jsonb_build_object('ids', v_ids, 'steps', jsonb_build_object(p_step, v_ids))
-		and coalesce(p_answer ->> 'sent_at' like '____-__-__T__:__:__%' and length(p_answer ->> 'sent_at') <= 35, true) then
-		return p_answer;
-	end if;
-	return autopost.redact(p_answer);
-end
-$$;
-
-
---
 -- Name: longest_dedup_ttl(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -26265,6 +26271,9 @@ begin
 		array_agg(u.channel_id) into v_next, v_moved
 	from unnest(p_channels, p_steps, p_next) u (channel_id, step, next)
 	where u.step > 0 and u.next > v_passed;
+	if v_moved is null then
+		return;
+	end if;
 	update autopost.channels c
 	set next_allowed_at = autopost.instant_of(v_next ->> c.channel_id)
 	where c.workspace_id = p_workspace_id
@@ -32206,9 +32215,8 @@ begin
 				group by d.channel_id
 				union all
 				select g.channel_id, 0, 0, g.inflight::bigint, null
-				from autopost.channels_in_flight f
-				join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = f.channel_id
-				where f.workspace_id = p_workspace_id and g.inflight > 0
+				from autopost.channel_gates g
+				where g.workspace_id = p_workspace_id and g.inflight > 0
 				union all
 				select d.channel_id, 0, 0, count(*), null
 				from autopost.deliveries d
@@ -32410,19 +32418,6 @@ $$;
 
 
 --
--- Name: channels_in_flight; Type: TABLE; Schema: autopost; Owner: -
---
-
-CREATE TABLE autopost.channels_in_flight (
-    workspace_id text NOT NULL,
-    channel_id text NOT NULL
-);
-ALTER TABLE ONLY autopost.channels_in_flight ALTER COLUMN workspace_id SET STATISTICS 0;
-
-ALTER TABLE ONLY autopost.channels_in_flight FORCE ROW LEVEL SECURITY;
-
-
---
 -- Name: queue_snapshot_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
@@ -32439,8 +32434,7 @@ UNION ALL
     d.status,
     count(*) AS deliveries,
     min(d.due_at) AS oldest_due_at
-   FROM ((autopost.channels_in_flight f
-     JOIN autopost.channel_gates g ON (((g.workspace_id = f.workspace_id) AND (g.channel_id = f.channel_id))))
+   FROM (autopost.channel_gates g
      CROSS JOIN LATERAL ( SELECT x.status,
             x.due_at
            FROM autopost.deliveries x
@@ -33168,12 +33162,11 @@ CREATE FUNCTION autopost.rearm_gates(p_workspace_id text) RETURNS jsonb
     AS $$
 -- Purpose: repairs gates: opens those that are later than a due delivery while the posting window
 --          is open, and recounts calls in flight. It finds nothing in a correct system. Skips
---          locked gates. Marks late channels for check_alerts. Removes channels without calls from
---          channels_in_flight.
+--          locked gates. Marks late channels for check_alerts.
 -- Returns: {"rearmed"}.
 -- Locks:   channel_gates (skip locked).
 -- Reads:   channels, deliveries, quotas, settings.
--- Writes:  channel_gates, channels_in_flight.
+-- Writes:  channel_gates.
 declare
 	v_late_before timestamptz;
 	v_doubtful text[];
@@ -33218,14 +33211,12 @@ begin
 		v_late := not v_gate.held and coalesce(v_next <= v_late_before, false);
 		if v_wrong or v_late <> v_gate.late then
 			update autopost.channel_gates g
-			set inflight = v_inflight, listed = g.listed or v_inflight > 0, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end,
+			set inflight = v_inflight, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end,
 				late = v_late
 			where g.workspace_id = p_workspace_id and g.channel_id = v_gate.channel_id;
-			perform autopost.list_in_flight(p_workspace_id, array[v_gate.channel_id]) where v_inflight > 0;
 			v_count := v_count + v_wrong::int;
 		end if;
 	end loop;
-	perform autopost.unlist_idle(p_workspace_id);
 	if v_count > 0 then
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
@@ -34262,9 +34253,9 @@ CREATE FUNCTION autopost.refresh_statistics() RETURNS jsonb
     AS $$
 -- Purpose: analyzes tables that grew by a factor of ten and a thousand rows since their statistics.
 --          Until then, plans for a few rows scan all of them, and autovacuum runs at most once a
---          minute. Skips tables that are being analyzed or vacuumed. Then keep_plans.
+--          minute. Skips tables that are being analyzed or vacuumed.
 -- Returns: {"analyzed": [tables]}.
--- Writes:  statistics, settings of functions.
+-- Writes:  statistics.
 declare
 	v_table text;
 	v_analyzed text[] := '{}';
@@ -34283,7 +34274,6 @@ begin
 			continue;
 		end;
 	end loop;
-	perform autopost.keep_plans();
 	return jsonb_build_object('analyzed', v_analyzed);
 end
 $$;
@@ -34452,57 +34442,54 @@ $$;
 
 
 --
--- Name: release_capacity(text, text[], integer[], text[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: release_capacity(text, text[], integer[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.release_capacity(p_workspace_id text, p_channel_ids text[], p_counts integer[], p_posts text[], p_parallel integer[]) RETURNS void
+CREATE FUNCTION autopost.release_capacity(p_workspace_id text, p_channel_ids text[], p_counts integer[], p_posts text[]) RETURNS void
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
-    SET enable_sort TO 'off'
     AS $$
 -- Purpose: lowers the counts in flight of these channels, which are in order, and keeps the newest
 --          post of each. A gate that was full opens for its next due row, with a wake-up. The gate of
---          any other channel already has the time of its next due row. p_parallel: max_parallel of
---          each. The channels are locked.
+--          any other channel already has the time of its next due row. The channels are locked.
 -- Locks:   channel_gates (channel_id).
--- Reads:   deliveries.
+-- Reads:   channels, deliveries.
 -- Writes:  channel_gates.
 declare
-	v_now timestamptz := autopost.now_ts();
-	v_full text[];
+	v_now timestamptz;
 	v_ready timestamptz[];
+	v_full int[]; -- index of each full channel
+	v_place int;
+	v_due timestamptz;
+	v_opened boolean := false;
 begin
-	with freed as (
-		update autopost.channel_gates g
-		set inflight = g.inflight - u.places, last_provider_message_id = u.post
-		from autopost.gate_changes(p_channel_ids, p_counts, null, p_posts, p_parallel) u
-		where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id
-		returning g.channel_id, g.ready_at, g.inflight + u.places >= u.parallel as was_full
-	)
-	select array_agg(f.channel_id order by f.channel_id), array_agg(f.ready_at order by f.channel_id) into v_full, v_ready
-	from freed f
-	join autopost.workspaces w on w.workspace_id = p_workspace_id
-	where f.was_full and f.ready_at > v_now;
-	if v_full is null then
-		return;
-	end if;
-	select array_agg(u.id order by u.n), array_agg(d.due_at order by u.n) into v_full, v_ready
-	from unnest(v_full, v_ready) with ordinality u (id, ready_at, n)
+	select array_agg(g.ready_at order by u.n),
+		array_agg(u.n::int order by u.n) filter (where g.inflight >= c.max_parallel)
+	into v_ready, v_full
+	from unnest(p_channel_ids) with ordinality u (channel_id, n)
 	cross join lateral (
-		select d.due_at from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = u.id
-			and d.phase in ('active', 'retry') and d.status <> 'sending'
-		order by d.due_at
-		limit 1) d
-	where d.due_at < u.ready_at;
-	if v_full is not null then
-		update autopost.channel_gates g
-		set ready_at = u.ready_at
-		from autopost.gate_changes(v_full, null, v_ready, null) u
-		where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id;
+		select c.max_parallel from autopost.channels c
+		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
+	cross join lateral (
+		select g.inflight, g.ready_at from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1
+		for no key update of g) g;
+	v_now := autopost.now_ts();
+	foreach v_place in array coalesce(v_full, '{}') loop
+		continue when v_ready[v_place] <= v_now;
+		v_due := autopost.next_due(p_workspace_id, p_channel_ids[v_place]);
+		continue when v_due >= v_ready[v_place];
+		v_ready[v_place] := v_due;
+		v_opened := true;
+	end loop;
+	update autopost.channel_gates g
+	set inflight = g.inflight - u.places, ready_at = u.ready_at, last_provider_message_id = u.post
+	from autopost.gate_changes(p_channel_ids, p_counts, v_ready, p_posts) u
+	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
+	if v_opened then
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
 end
@@ -37415,7 +37402,7 @@ begin
 				where autopost.slot_end(u.slot, u.cost, v_limit.rate_rps) = v_limit.next_allowed_at));
 		v_spaced := autopost.space_slots(v_late.places, v_late.costs, v_next, v_steps,
 			case when v_bound then autopost.slot_offset(v_limit.next_allowed_at, p_now) else 0 end,
-				autopost.slot_micros(v_limit.rate_rps), p_latest);
+				autopost.slot_micros(v_limit.rate_rps), p_latest, p_now);
 		perform autopost.move_slots(p_workspace_id, v_late.channels, v_steps, v_spaced.o_next, p_now);
 		update autopost.platform_limits l
 		set next_allowed_at = p_now + v_spaced.o_group_next * interval '1 microsecond'
@@ -38766,19 +38753,6 @@ $$;
 
 
 --
--- Name: sent_answers(integer[]); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.sent_answers(p_attempts integer[]) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$
--- Purpose: an array with sent_answer of each. One JSON text is much faster than an object for each row.
-select ('[{"applied": true, "status": "sent", "attempt": '
-	|| array_to_string(p_attempts, '}, {"applied": true, "status": "sent", "attempt": ') || '}]')::jsonb
-$$;
-
-
---
 -- Name: sent_ids(jsonb, text, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -39163,7 +39137,6 @@ declare
 	v_salt text := gen_random_uuid();
 	v_answers jsonb;
 	v_freed record;
-	v_parallel int[];
 begin
 	select jsonb_object_agg(i.value ->> 'delivery_id', i.value || jsonb_build_object('place', i.ordinality)),
 		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'),
@@ -39197,7 +39170,7 @@ begin
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = jsonb_set('{"token": null}', '{token}', v_tokens -> d.delivery_id::text)
 		from autopost.few(v_ids, null, null) u
-		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
@@ -39237,10 +39210,7 @@ begin
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	v_answers := v_freed.answers;
 	perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
-	v_parallel := array(select c.max_parallel from unnest(v_freed.channels) with ordinality u (id, n)
-		cross join lateral (select c.max_parallel from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1) c order by u.n);
-	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts, v_parallel);
+	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
 	return v_answers;
 end
 $$;
@@ -40761,16 +40731,16 @@ $_$;
 
 
 --
--- Name: space_slots(integer[], integer[], bigint[], bigint[], bigint, bigint, bigint); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: space_slots(integer[], integer[], bigint[], bigint[], bigint, bigint, bigint, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.space_slots(p_places integer[], p_costs integer[], p_next bigint[], p_steps bigint[], p_group_next bigint, p_group_step bigint, p_latest bigint, OUT o_slots bigint[], OUT o_next bigint[], OUT o_group_next bigint) RETURNS record
+CREATE FUNCTION autopost.space_slots(p_places integer[], p_costs integer[], p_next bigint[], p_steps bigint[], p_group_next bigint, p_group_step bigint, p_latest bigint, p_now timestamp with time zone, OUT o_slots bigint[], OUT o_next bigint[], OUT o_group_next bigint, OUT o_send_at timestamp with time zone[]) RETURNS record
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: assigns slots to calls in order. All times are microseconds from one instant. p_places:
+-- Purpose: assigns slots to calls in order. All times are microseconds from p_now. p_places:
 --          for each call, the index of its channel in p_next (next free slot) and p_steps
 --          (slot_micros); likewise the group. A call whose slot would be after p_latest gets none
---          and moves nothing.
+--          and moves nothing. o_send_at: the slots as instants, null for a call without a limit.
 declare
 	v_place int;
 	v_at bigint;
@@ -40778,14 +40748,18 @@ begin
 	o_next := p_next;
 	o_group_next := p_group_next;
 	o_slots := '{}';
+	o_send_at := '{}';
 	for v_call in 1..coalesce(cardinality(p_places), 0) loop
 		v_place := p_places[v_call];
 		v_at := greatest(o_next[v_place], o_group_next);
 		if v_at > p_latest then
 			o_slots := array_append(o_slots, null);
+			o_send_at := array_append(o_send_at, null);
 			continue;
 		end if;
 		o_slots := array_append(o_slots, v_at);
+		o_send_at := array_append(o_send_at, case when p_group_step > 0 or p_steps[v_place] > 0
+			then p_now + v_at * interval '1 microsecond' end);
 		if p_steps[v_place] > 0 then
 			o_next[v_place] := v_at + p_costs[v_call] * p_steps[v_place];
 		end if;
@@ -41297,19 +41271,6 @@ $$;
 
 
 --
--- Name: start_meta(uuid, text, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.start_meta(p_delivery_id uuid, p_run_id text, p_send_at timestamp with time zone, p_trace_id uuid) RETURNS jsonb
-    LANGUAGE sql STABLE PARALLEL SAFE
-    AS $$
--- Purpose: the meta of a send_attempt. jsonb_object of texts is faster than jsonb_build_object.
-select jsonb_strip_nulls(jsonb_object(array['idempotency_key', p_delivery_id::text, 'run_id', p_run_id,
-	'send_at', to_jsonb(p_send_at) #>> '{}', 'trace_id', p_trace_id::text]))
-$$;
-
-
---
 -- Name: start_obstacle(text, autopost.channels, autopost.platform_limits, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -41503,7 +41464,7 @@ begin
 		update autopost.deliveries d
 		set call_begun_at = v_begun_at, send_at = u.slot
 		from autopost.few(v_ids, v_tokens, v_places, v_slots) u
-		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
+		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
 		and d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null and d.sending_lease_until > v_now
 		and coalesce(u.slot >= v_before, true)
 		and u.id <> all (v_stopped)
@@ -41514,7 +41475,8 @@ begin
 		select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
 			b.channel_id,
 			v_begun_at, 'send_attempt', b.attempt, 'ok',
-			autopost.start_meta(b.delivery_id, b.claimed_by, b.send_at, b.trace_id)
+			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
+				b.send_at, 'trace_id', b.trace_id))
 		from begun b
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
@@ -43764,40 +43726,10 @@ $$;
 
 
 --
--- Name: unlist_idle(text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: update_gates(text, text[], integer[], integer[], timestamp with time zone[], jsonb, integer[], timestamp with time zone[], timestamp with time zone[], boolean[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.unlist_idle(p_workspace_id text) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
--- Purpose: removes channels with no call in flight from channels_in_flight.
--- Locks:   channel_gates (skip locked).
--- Writes:  channel_gates, channels_in_flight.
-declare
-	v_idle text[];
-begin
-	v_idle := array(
-		select g.channel_id from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.inflight = 0
-		and g.channel_id = any (array(
-			select f.channel_id from autopost.channels_in_flight f where f.workspace_id = p_workspace_id))
-		order by g.channel_id
-		for no key update of g skip locked);
-	if v_idle <> '{}' then
-		delete from autopost.channels_in_flight f
-		where f.workspace_id = p_workspace_id and f.channel_id = any (v_idle);
-		update autopost.channel_gates g set listed = false
-		where g.workspace_id = p_workspace_id and g.channel_id = any (v_idle);
-	end if;
-end
-$$;
-
-
---
--- Name: update_gates(text, text[], integer[], text[], integer[], timestamp with time zone[], jsonb, integer[], timestamp with time zone[], timestamp with time zone[], boolean[]); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_inflight integer[], p_unlisted text[], p_taken integer[], p_next timestamp with time zone[], p_windows jsonb, p_places integer[], p_waits timestamp with time zone[], p_allowed timestamp with time zone[], p_windowed boolean[]) RETURNS void
+CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_inflight integer[], p_taken integer[], p_next timestamp with time zone[], p_windows jsonb, p_places integer[], p_waits timestamp with time zone[], p_allowed timestamp with time zone[], p_windowed boolean[]) RETURNS void
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -43809,10 +43741,10 @@ CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_i
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
 --          no credential or slots, is visited when that ends; any other when its next row is due. No
 --          visit is before the posting window opens. p_inflight, p_taken: the count before the claim
---          and the rows taken of each channel of p_visited; p_unlisted: claim_from_group; p_next: the next slot of its group if that
+--          and the rows taken of each channel of p_visited; p_next: the next slot of its group if that
 --          has a limit; p_windows: windows_of; p_places, p_waits, p_allowed, p_windowed: claimed_channels.
 -- Reads:   channels, deliveries.
--- Writes:  channel_gates, channels_in_flight.
+-- Writes:  channel_gates.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_ahead interval := autopost.slot_horizon();
@@ -43843,15 +43775,10 @@ begin
 		where u.windowed and not u.full_or_disabled and w.wish < 'infinity'
 			and (p_windows ? u.channel_id or w.wish > v_now + v_ahead)
 			and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true;
-	if p_unlisted <> '{}' then
-		p_unlisted := array(select u.channel_id from unnest(p_visited, p_taken) u (channel_id, taken)
-			where u.taken > 0 and u.channel_id = any (p_unlisted));
-		perform autopost.list_in_flight(p_workspace_id, p_unlisted) where p_unlisted <> '{}';
-	end if;
 	update autopost.channel_gates g
-	set inflight = g.inflight + u.places, ready_at = u.ready_at, listed = g.listed or u.places > 0
+	set inflight = g.inflight + u.places, ready_at = u.ready_at
 	from autopost.gate_changes(p_visited, p_taken, v_ready, null) u
-	where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id;
+	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
 end
 $$;
 
@@ -44713,8 +44640,7 @@ CREATE FUNCTION autopost.verify_i10(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I10. Claims before the last change of the channel's row count for
---          the counter, not for max_parallel, which may have been higher. Also finds gates whose mark
---          does not match channels_in_flight: leases of such a channel would not be recovered.
+--          the counter, not for max_parallel, which may have been higher.
 begin
 	return query
 	with flight as (
@@ -44730,12 +44656,7 @@ begin
 	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
 	left join flight f on f.channel_id = c.channel_id
 	where c.workspace_id = p_workspace_id
-	and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel)
-	union all
-	select jsonb_build_object('channel_id', g.channel_id, 'inflight', g.inflight, 'listed', g.listed)
-	from autopost.channel_gates g
-	left join autopost.channels_in_flight l on l.workspace_id = p_workspace_id and l.channel_id = g.channel_id
-	where g.workspace_id = p_workspace_id and g.listed <> (l.channel_id is not null);
+	and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel);
 end
 $$;
 
@@ -47646,17 +47567,8 @@ CREATE FUNCTION autopost.with_progress(p_render_meta jsonb, p_steps jsonb) RETUR
     AS $$
 -- Purpose: the render_meta of a delivery after acknowledged steps. p_steps: step -> the platform's
 --          ids. A recorded step does not change. sent_items and provider_message_ids follow from
---          the plan of steps, in its order. An aside makes no message. The acknowledgement of a single
---          step needs no query.
-declare
-	v_only jsonb := p_render_meta #> '{steps,0}'; -- the step, if there is one
-	v_ids jsonb := p_steps -> (v_only ->> 'step');
+--          the plan of steps, in its order. An aside makes no message.
 begin
-	if jsonb_array_length(p_render_meta -> 'steps') = 1 and not p_render_meta ? 'series_progress'
-		and not v_only ? 'aside' and jsonb_typeof(v_ids) = 'array' and p_steps - (v_only ->> 'step') = '{}' then
-		return p_render_meta || jsonb_build_object('series_progress', jsonb_build_object('steps', p_steps,
-			'sent_items', coalesce(v_only -> 'items', '[]'), 'provider_message_ids', v_ids));
-	end if;
 	return (
 		select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
 			'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),
@@ -49400,14 +49312,6 @@ ALTER TABLE ONLY autopost.channel_gates
 
 
 --
--- Name: channels_in_flight channels_in_flight_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
---
-
-ALTER TABLE ONLY autopost.channels_in_flight
-    ADD CONSTRAINT channels_in_flight_pkey PRIMARY KEY (workspace_id, channel_id);
-
-
---
 -- Name: channels channels_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -50248,6 +50152,13 @@ CREATE INDEX channel_gates_armed ON autopost.channel_gates USING btree (workspac
 
 
 --
+-- Name: channel_gates_flying; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX channel_gates_flying ON autopost.channel_gates USING btree (workspace_id, channel_id) WHERE (inflight > 0);
+
+
+--
 -- Name: channel_gates_late; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -50405,7 +50316,7 @@ CREATE UNIQUE INDEX deliveries_inflight ON autopost.deliveries USING btree (work
 -- Name: deliveries_message; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_message ON autopost.deliveries USING btree (message_id);
+CREATE INDEX deliveries_message ON autopost.deliveries USING btree (workspace_id, message_id);
 
 
 --
@@ -50479,20 +50390,6 @@ CREATE INDEX event_hashes_expiry ON autopost.event_hashes USING btree (workspace
 
 
 --
--- Name: events_delivery; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX events_delivery ON ONLY autopost.events USING btree (delivery_id, ts) WHERE (delivery_id IS NOT NULL);
-
-
---
--- Name: events_default_delivery_id_ts_idx; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX events_default_delivery_id_ts_idx ON autopost.events_default USING btree (delivery_id, ts) WHERE (delivery_id IS NOT NULL);
-
-
---
 -- Name: events_ts; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -50504,6 +50401,20 @@ CREATE INDEX events_ts ON ONLY autopost.events USING brin (ts);
 --
 
 CREATE INDEX events_default_ts_idx ON autopost.events_default USING brin (ts);
+
+
+--
+-- Name: events_delivery; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX events_delivery ON ONLY autopost.events USING btree (workspace_id, delivery_id, ts) WHERE (delivery_id IS NOT NULL);
+
+
+--
+-- Name: events_default_workspace_id_delivery_id_ts_idx; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX events_default_workspace_id_delivery_id_ts_idx ON autopost.events_default USING btree (workspace_id, delivery_id, ts) WHERE (delivery_id IS NOT NULL);
 
 
 --
@@ -51004,13 +50915,6 @@ CREATE UNIQUE INDEX workspace_endpoints_source ON autopost.workspace_endpoints U
 
 
 --
--- Name: events_default_delivery_id_ts_idx; Type: INDEX ATTACH; Schema: autopost; Owner: -
---
-
-ALTER INDEX autopost.events_delivery ATTACH PARTITION autopost.events_default_delivery_id_ts_idx;
-
-
---
 -- Name: events_default_pkey; Type: INDEX ATTACH; Schema: autopost; Owner: -
 --
 
@@ -51022,6 +50926,13 @@ ALTER INDEX autopost.events_pkey ATTACH PARTITION autopost.events_default_pkey;
 --
 
 ALTER INDEX autopost.events_ts ATTACH PARTITION autopost.events_default_ts_idx;
+
+
+--
+-- Name: events_default_workspace_id_delivery_id_ts_idx; Type: INDEX ATTACH; Schema: autopost; Owner: -
+--
+
+ALTER INDEX autopost.events_delivery ATTACH PARTITION autopost.events_default_workspace_id_delivery_id_ts_idx;
 
 
 --
@@ -51392,14 +51303,6 @@ ALTER TABLE ONLY autopost.channel_auth
 
 ALTER TABLE ONLY autopost.channel_gates
     ADD CONSTRAINT channel_gates_workspace_id_channel_id_fkey FOREIGN KEY (workspace_id, channel_id) REFERENCES autopost.channels(workspace_id, channel_id) ON DELETE CASCADE;
-
-
---
--- Name: channels_in_flight channels_in_flight_workspace_id_channel_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
---
-
-ALTER TABLE ONLY autopost.channels_in_flight
-    ADD CONSTRAINT channels_in_flight_workspace_id_channel_id_fkey FOREIGN KEY (workspace_id, channel_id) REFERENCES autopost.channel_gates(workspace_id, channel_id) ON DELETE CASCADE;
 
 
 --
@@ -52033,12 +51936,6 @@ ALTER TABLE autopost.channel_gates ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.channels ENABLE ROW LEVEL SECURITY;
 
 --
--- Name: channels_in_flight; Type: ROW SECURITY; Schema: autopost; Owner: -
---
-
-ALTER TABLE autopost.channels_in_flight ENABLE ROW LEVEL SECURITY;
-
---
 -- Name: charges; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -52363,13 +52260,6 @@ CREATE POLICY owner_session ON autopost.channel_gates TO autopost_owner USING ((
 --
 
 CREATE POLICY owner_session ON autopost.channels TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
-
-
---
--- Name: channels_in_flight owner_session; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY owner_session ON autopost.channels_in_flight TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -53002,13 +52892,6 @@ CREATE POLICY workspace ON autopost.channel_gates USING ((workspace_id = current
 --
 
 CREATE POLICY workspace ON autopost.channels USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
-
-
---
--- Name: channels_in_flight workspace; Type: POLICY; Schema: autopost; Owner: -
---
-
-CREATE POLICY workspace ON autopost.channels_in_flight USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --

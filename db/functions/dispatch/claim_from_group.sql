@@ -16,11 +16,11 @@ as $$
 --          It never waits: all locks use SKIP LOCKED. A join by key is written as a lateral probe
 --          with a limit, because a plain join may read all channels of a workspace for each row.
 --          p_before: how many channels the claim visited before. io_hours: posting windows (hours_key)
---          that are open from p_began for two slot_horizon; the function adds those that it finds.
+--          found open until two slot_horizon after p_began; the function adds to them.
 -- Returns: o_ids; o_places, p_before and the index in o_visited of the channel of each; o_slots, the slot of each or
 --          null; o_visited, the channels of all visited gates; o_inflight, o_posts, the count in flight
---          and the newest post of each; o_unlisted, those that channels_in_flight does not have; o_taken, the rows picked from each; o_next, the next slot of a
---          limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
+--          and the newest post of each; o_unlisted, those that are not in channels_in_flight; o_taken, the
+--          rows picked from each; o_next, the next slot of a limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
 --          spends after the claim; o_denied, the posts of the first row that the group's quota denies;
 --          o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
@@ -34,7 +34,10 @@ declare
 	v_gate record;
 	v_share int := greatest(1, p_limit / 100); -- rows that one channel gives while others wait
 	v_gates int := p_limit;
-	v_hours text[] := '{}'; -- posting windows that are not in io_hours
+	v_until timestamptz := p_began + 2 * autopost.slot_horizon();
+	v_known text[] := '{}'; -- io_hours while that holds
+	v_hours text[]; -- posting windows that are not in v_known
+	v_key text;
 	v_wanted int;
 	v_open text[]; -- visited channels that may send now
 	v_at int[]; -- index of each in o_visited
@@ -93,8 +96,7 @@ begin
 	for v_gate in
 		select g.channel_id, g.inflight, g.last_provider_message_id, g.listed, case when c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now then c.max_parallel - g.inflight
-			else 0 end as room,
-			case when c.window_mode = 'windowed' then autopost.hours_key(c.timezone, c.posting_window) end as hours
+			else 0 end as room
 		from (
 			select g.channel_id, g.inflight, g.last_provider_message_id, g.listed from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
@@ -102,8 +104,7 @@ begin
 			order by g.ready_at
 			limit v_gates
 			for no key update of g skip locked) g
-		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until,
-				c.window_mode, c.timezone, c.posting_window from autopost.channels c
+		cross join lateral (select c.max_parallel, c.enabled, c.paused_until, c.cooldown_until, c.credential_until, c.held_until from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = g.channel_id limit 1) c
 	loop
 		o_visited := array_append(o_visited, v_gate.channel_id);
@@ -112,48 +113,62 @@ begin
 		if not v_gate.listed then
 			o_unlisted := array_append(o_unlisted, v_gate.channel_id);
 		end if;
-		if v_gate.hours <> all (io_hours) and v_gate.hours <> all (v_hours) then
-			v_hours := array_append(v_hours, v_gate.hours);
-		end if;
 		v_wanted := v_wanted - least(v_gate.room, v_share);
 		exit when v_wanted <= 0;
 	end loop;
 
-	if v_now < p_began or v_now >= p_began + autopost.slot_horizon() then
-		o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now);
-	elsif v_hours <> '{}' then
-		o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now, 2 * autopost.slot_horizon());
-		if o_windows = '{}' then
-			io_hours := io_hours || v_hours;
-		end if;
+	if v_now >= p_began and v_now < p_began + autopost.slot_horizon() then
+		v_known := io_hours;
 	end if;
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
 	select array_agg(o.channel_id), array_agg(o.n), array_agg(o.room), array_agg(o.next), array_agg(o.step),
-		array_agg(o_windows ? o.channel_id), v_limit.rate_rps > 0 or max(o.step) > 0
-	into v_open, v_at, v_rooms, v_next, v_steps, v_closing, v_limited
+		v_limit.rate_rps > 0 or max(o.step) > 0, array_agg(distinct o.hours) filter (where o.hours <> all (v_known))
+	into v_open, v_at, v_rooms, v_next, v_steps, v_limited, v_hours
 	from (
 		select u.channel_id, u.n::int, autopost.slot_micros(coalesce(l.effective_rps, c.effective_rps)) as step,
-			autopost.slot_offset(l.next_allowed_at, v_now) as next,
+			autopost.slot_offset(l.next_allowed_at, v_now) as next, coalesce(l.hours, c.hours) as hours,
 			coalesce(l.max_parallel, c.max_parallel) - u.inflight as room
 		from unnest(o_visited, o_inflight) with ordinality u (channel_id, inflight, n)
 		left join lateral (
-			select c.max_parallel, c.effective_rps, c.next_allowed_at from autopost.channels c
+			select c.max_parallel, c.effective_rps, c.next_allowed_at,
+				case when c.window_mode = 'windowed' then autopost.hours_key(c.timezone, c.posting_window) end as hours
+			from autopost.channels c
 			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
 			and c.effective_rps > 0 and autopost.slot_offset(c.next_allowed_at, v_now) < v_horizon
 			and c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
-			and o_windows ->> u.channel_id is distinct from 'closed' limit 1
+			limit 1
 			for no key update of c skip locked) l on true
 		left join lateral (
-			select c.max_parallel, c.effective_rps from autopost.channels c
+			select c.max_parallel, c.effective_rps,
+				case when c.window_mode = 'windowed' then autopost.hours_key(c.timezone, c.posting_window) end as hours
+			from autopost.channels c
 			where l.max_parallel is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id
 			and coalesce(c.effective_rps, 0) = 0 and c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now
-			and o_windows ->> u.channel_id is distinct from 'closed' limit 1) c on true
+			limit 1) c on true
 		order by u.n) o
 	where o.room > 0;
+	foreach v_key in array coalesce(v_hours, '{}') loop
+		if v_now >= p_began and v_now < p_began + autopost.slot_horizon()
+			and autopost.hours_are_open(v_key, v_now, v_until) then
+			io_hours := array_append(io_hours, v_key);
+			v_hours := array_remove(v_hours, v_key);
+		end if;
+	end loop;
+	if v_hours <> '{}' then -- a window is closed or may close soon
+		o_windows := autopost.windows_of(p_workspace_id, o_visited, v_now);
+		select array_agg(o.channel_id), array_agg(o.n), array_agg(o.room), array_agg(o.next), array_agg(o.step),
+			array_agg(o_windows ? o.channel_id)
+		into v_open, v_at, v_rooms, v_next, v_steps, v_closing
+		from (
+			select u.channel_id, u.n, u.room, u.next, u.step
+			from unnest(v_open, v_at, v_rooms, v_next, v_steps) with ordinality u (channel_id, n, room, next, step, place)
+			where o_windows ->> u.channel_id is distinct from 'closed'
+			order by u.place) o;
+	end if;
 
-	-- Read under the lock of the gates: whoever adds the first quota or budget locks them.
+	-- Read under the lock of the gates: a transaction that adds the first quota or budget locks them.
 	select exists (select from autopost.quotas q where q.workspace_id = p_workspace_id),
 		exists (select from autopost.budgets b where b.workspace_id = p_workspace_id)
 	into v_has_quotas, v_has_budgets;
@@ -218,9 +233,11 @@ begin
 
 	if v_limited then
 		v_passed := extract(epoch from autopost.now_ts() - v_now) * 1000000;
-		v_now := v_now + v_passed * interval '1 microsecond'; -- after the locks: a slot before their release is not recorded
+		-- After the locks: a slot that passed before their release is not recorded.
+		v_now := v_now + v_passed * interval '1 microsecond';
 		if v_passed <> 0 and 0 < any (v_next) then
-			v_next := array(select greatest(0, a.next - v_passed) from unnest(v_next) with ordinality a (next, n) order by a.n);
+			v_next := array(select greatest(0, a.next - v_passed)
+				from unnest(v_next) with ordinality a (next, n) order by a.n);
 		end if;
 		v_spaced := autopost.space_slots(v_places, v_costs, v_next, v_steps,
 			case when v_limit.rate_rps > 0 then autopost.slot_offset(v_limit.next_allowed_at, v_now) else 0 end,

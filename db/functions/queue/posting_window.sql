@@ -98,20 +98,34 @@ $$;
 create or replace function autopost.hours_key(p_timezone text, p_window jsonb) returns text
 language sql immutable parallel safe
 as $$
--- Purpose: equal for channels with equal hours.
-select coalesce(p_timezone, '') || p_window::text
+-- Purpose: a text that is equal for channels with equal hours.
+select coalesce(p_timezone, 'UTC') || p_window::text
+$$;
+
+create or replace function autopost.hours_are_open(p_key text, p_from timestamptz, p_until timestamptz) returns boolean
+language plpgsql stable
+as $$
+-- Purpose: true if the hours of a hours_key are open at both instants, a few seconds apart.
+declare
+	v_begin int := strpos(p_key, '{');
+	v_timezone text := left(p_key, v_begin - 1);
+	v_window jsonb := substr(p_key, v_begin);
+begin
+	return autopost.next_open(v_timezone, v_window, p_from) = p_from
+		and autopost.next_open(v_timezone, v_window, p_until) = p_until;
+end
 $$;
 
 create or replace function autopost.windows_of(p_workspace_id text, p_channel_ids text[],
-	p_now timestamptz, p_ahead interval default autopost.slot_horizon()) returns jsonb
+	p_now timestamptz) returns jsonb
 language plpgsql stable
 as $$
 -- Purpose: the channels of these whose posting window is closed now ("closed") or may close within
---          p_ahead ("closing"). Channels with equal hours are computed once.
+--          slot_horizon ("closing"). Channels with equal hours are computed once.
 -- Returns: {channel_id: "closed" | "closing"}.
 -- Reads:   channels.
 declare
-	v_last timestamptz := p_now + p_ahead;
+	v_last timestamptz := p_now + autopost.slot_horizon();
 begin
 	return (
 		select coalesce(jsonb_object_agg(u.channel_id, h.is), '{}')
