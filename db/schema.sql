@@ -2737,8 +2737,7 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || substr(md5(v_salt || b.delivery_id), 1, 15))::uuid, b.delivery_id,
 			b.message_id, b.channel_id, b.begun_at, 'send_attempt', b.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
-				b.send_at, 'trace_id', b.trace_id))
+			autopost.start_meta(b.delivery_id, b.claimed_by, b.send_at, b.trace_id)
 		from begun b
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
@@ -8524,7 +8523,7 @@ $$;
 -- Name: claim_from_group(text, integer, text, text, integer, timestamp with time zone, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, p_before integer, p_began timestamp with time zone, INOUT io_hours text[], OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_inflight integer[], OUT o_posts text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
+CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, p_before integer, p_began timestamp with time zone, INOUT io_hours text[], OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_inflight integer[], OUT o_posts text[], OUT o_unlisted text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
@@ -8540,8 +8539,8 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 --          found open until two slot_horizon after p_began; the function adds to them.
 -- Returns: o_ids; o_places, p_before and the index in o_visited of the channel of each; o_slots, the slot of each or
 --          null; o_visited, the channels of all visited gates; o_inflight, o_posts, the count in flight
---          and the newest post of each; o_taken, the rows picked from each; o_next, the next slot of a
---          limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
+--          and the newest post of each; o_unlisted, those that are not in channels_in_flight; o_taken, the
+--          rows picked from each; o_next, the next slot of a limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
 --          spends after the claim; o_denied, the posts of the first row that the group's quota denies;
 --          o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
@@ -8583,6 +8582,7 @@ begin
 	o_visited := '{}';
 	o_inflight := '{}';
 	o_posts := '{}';
+	o_unlisted := '{}';
 	o_taken := '{}';
 	o_windows := '{}';
 	o_unpaid := '{}';
@@ -8614,11 +8614,11 @@ begin
 
 	v_wanted := p_limit;
 	for v_gate in
-		select g.channel_id, g.inflight, g.last_provider_message_id, case when c.enabled
+		select g.channel_id, g.inflight, g.last_provider_message_id, g.listed, case when c.enabled
 			and coalesce(greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until), v_now) <= v_now then c.max_parallel - g.inflight
 			else 0 end as room
 		from (
-			select g.channel_id, g.inflight, g.last_provider_message_id from autopost.channel_gates g
+			select g.channel_id, g.inflight, g.last_provider_message_id, g.listed from autopost.channel_gates g
 			where g.workspace_id = p_workspace_id and g.platform = p_platform and g.rate_group = p_rate_group
 			and g.ready_at <= v_now and g.ready_at < 'infinity'
 			order by g.ready_at
@@ -8630,6 +8630,9 @@ begin
 		o_visited := array_append(o_visited, v_gate.channel_id);
 		o_inflight := array_append(o_inflight, v_gate.inflight);
 		o_posts := array_append(o_posts, v_gate.last_provider_message_id);
+		if not v_gate.listed then
+			o_unlisted := array_append(o_unlisted, v_gate.channel_id);
+		end if;
 		v_wanted := v_wanted - least(v_gate.room, v_share);
 		exit when v_wanted <= 0;
 	end loop;
@@ -8966,8 +8969,8 @@ CREATE FUNCTION autopost.claim_rows(p_workspace_id text, p_run_id text, p_limit 
 --          that changes while it is being locked. A group with a long wait is left to the next claim,
 --          so no deadlock can arise.
 -- Reads:   messages, channels, cluster_identity.
--- Writes:  deliveries, channels, platform_limits, channel_gates, quota_uses, charges, events
---          (send_attempt).
+-- Writes:  deliveries, channels, platform_limits, channel_gates, channels_in_flight, quota_uses, charges,
+--          events (send_attempt).
 declare
 	v_durable text := current_setting('synchronous_commit');
 	v_began timestamptz := autopost.now_ts();
@@ -8980,6 +8983,7 @@ declare
 	v_taken int[] := '{}';
 	v_inflight int[] := '{}';
 	v_posts text[] := '{}'; -- the newest known post of each channel
+	v_unlisted text[] := '{}';
 	v_next timestamptz[] := '{}';
 	v_windows jsonb := '{}';
 	v_hours text[] := '{}'; -- as io_hours of claim_from_group
@@ -9050,6 +9054,7 @@ begin
 		v_taken := v_taken || v_picked.o_taken;
 		v_inflight := v_inflight || v_picked.o_inflight;
 		v_posts := v_posts || v_picked.o_posts;
+		v_unlisted := v_unlisted || v_picked.o_unlisted;
 		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
 		v_windows := v_windows || v_picked.o_windows;
 		v_unpaid := v_unpaid || v_picked.o_unpaid;
@@ -9102,7 +9107,7 @@ begin
 				sending_started_at = v_now, sending_lease_until = v_lease,
 				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
 			from autopost.few(v_ids, null, v_starts, v_slots) u
-			where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+			where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
 				d.send_at,
 				d.rendered_text, d.render_meta,
@@ -9114,8 +9119,7 @@ begin
 			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
 				b.channel_id,
 				v_now, 'send_attempt', b.attempt, 'ok',
-				jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', p_run_id, 'send_at',
-					b.send_at, 'trace_id', b.trace_id))
+				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
 			from claimed b
 			join autopost.workspaces w on w.workspace_id = p_workspace_id
 			where b.place is not null
@@ -9149,8 +9153,8 @@ begin
 		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
 	end if;
 	if v_visited <> '{}' then
-		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_taken, v_next, v_windows, v_at_once, v_waits,
-			v_allowed, v_windowed);
+		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_unlisted, v_taken, v_next, v_windows,
+			v_at_once, v_waits, v_allowed, v_windowed);
 	end if;
 	if v_unpaid <> '{}' then
 		perform autopost.leave_to_budget(p_workspace_id, v_unpaid);
@@ -10060,8 +10064,9 @@ CREATE FUNCTION autopost.commit_together(p_workspace_id text, p_items jsonb) RET
     SET enable_mergejoin TO 'off'
     AS $$
 -- Purpose: commit_items for the usual batch in one probe, one UPDATE and one INSERT: calls of one
---          step without a quota that succeeded under the current claim, while no group fails. The
---          settings keep the plans by key, whatever the statistics are.
+--          step without a quota that succeeded under the current claim, while no group fails. Their
+--          outcomes may have the ids of the step, as adapters return them. The settings keep the
+--          plans by key, whatever the statistics are.
 -- Returns: the answers in order; null, with nothing changed, for any other batch.
 -- Locks:   channels, deliveries, channel_gates, in this order.
 -- Reads:   platform_limits.
@@ -10084,6 +10089,7 @@ declare
 	v_done int[];
 	v_freed record;
 	v_marked boolean; -- some channels are slow, or their last calls failed
+	v_parallel int[]; -- max_parallel of v_channels
 begin
 	select count(*), array_agg((i.value ->> 'delivery_id')::uuid), array_agg(i.value ->> 'claim_token'),
 		array_agg(i.value -> 'outcome' ->> 'provider_message_id'),
@@ -10091,7 +10097,7 @@ begin
 			'sent_at', i.value -> 'outcome' -> 'sent_at', 'raw', i.value -> 'outcome' -> 'raw') end),
 		bool_and(coalesce(i.value -> 'outcome' -> 'ok' = 'true' and i.value ->> 'claim_token' <> ''
 			and i.value -> 'outcome' ->> 'provider_message_id' <> ''
-			and not coalesce(i.value -> 'outcome' -> 'raw' ?| '{reconciled,steps}', false), false))
+			and not coalesce(i.value -> 'outcome' -> 'raw' ? 'reconciled', false), false))
 	into v_size, v_ids, v_tokens, v_posts, v_raws, v_plain
 	from jsonb_array_elements(p_items) i;
 	if v_plain is distinct from true or autopost.groups_are_failing(p_workspace_id) then
@@ -10112,11 +10118,11 @@ begin
 	if v_plain is distinct from true then
 		return null;
 	end if;
-	select bool_or(c.marked) into v_marked
-	from (select distinct u.id from unnest(v_channels) u (id) order by u.id) u
+	select bool_or(c.marked), array_agg(c.max_parallel order by u.id) into v_marked, v_parallel
+	from (select u.id from unnest(v_channels) u (id) order by u.id) u
 	cross join lateral (
-		select autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked
-			from autopost.channels c
+		select c.max_parallel, autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked
+		from autopost.channels c
 		where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1
 		for no key update of c) c;
 	v_now := autopost.now_ts();
@@ -10128,11 +10134,14 @@ begin
 				sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
 			last_call_at = coalesce(d.call_begun_at, d.claimed_at), provider_message_id = u.post,
+			render_meta = case when jsonb_typeof(u.raw #> '{raw,steps}') = 'object'
+				then autopost.with_progress(d.render_meta, u.raw #> '{raw,steps}') else d.render_meta end,
 			settled = ('{"token": "' || u.token || '"}')::jsonb -- immutable; a token is hexadecimal
 		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id and d.status = 'sending' and d.claim_token = u.token
+		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id and d.status = 'sending'
+			and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			u.post, u.raw, u.place
+			u.post, u.raw, d.render_meta #>> '{steps,0,step}' as step, u.place
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -10147,8 +10156,9 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.post, 'trace_id', d.trace_id,
-				'raw', case when d.raw is null then '{}' else autopost.redact(d.raw) end))
+			jsonb_strip_nulls(jsonb_object(array['provider_message_id', d.post, 'trace_id', d.trace_id::text])
+				|| case when d.raw is null then '{"raw": {}}'
+					else jsonb_build_object('raw', autopost.logged_answer(d.raw, d.post, d.step)) end)
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
@@ -10160,18 +10170,22 @@ begin
 	select array_agg(f.channel_id order by f.channel_id) as channels,
 		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
-		(select jsonb_agg(autopost.sent_answer(d.attempt) order by d.place) from done d) as answers,
+		(select array_agg(d.attempt order by d.place) from done d) as attempts,
 		(select array_agg(d.place order by d.place) from done d) as done
 	into v_freed
 	from freed f
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;
-	v_answers := v_freed.answers;
+	v_answers := autopost.sent_answers(v_freed.attempts);
 	v_done := v_freed.done;
 	if v_marked then
 		perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
 	end if;
 	if v_done is not null then
-		perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
+		if v_freed.channels <> v_channels then -- all claims of some channels ended meanwhile
+			v_parallel := array(select v_parallel[array_position(v_channels, u.id)]
+				from unnest(v_freed.channels) with ordinality u (id, n) order by u.n);
+		end if;
+		perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts, v_parallel);
 	end if;
 	if coalesce(cardinality(v_done), 0) < v_size then -- their claims ended meanwhile
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
@@ -12200,7 +12214,7 @@ CREATE FUNCTION autopost.doubt_delivery(p_workspace_id text, p_delivery autopost
     AS $$
 -- Purpose: settles a locked delivery as a call with an unknown outcome: the original may have sent
 --          it after the backup. A waiting one is taken first, as by a claim.
--- Writes:  deliveries, channel_gates, events, as settle_unknown.
+-- Writes:  deliveries, channel_gates, channels_in_flight, events, as settle_unknown.
 declare
 	v_channel autopost.channels;
 	v_now timestamptz := autopost.now_ts();
@@ -12215,8 +12229,9 @@ begin
 			call_begun_at = null, updated_at = v_now
 		where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id
 		returning d.* into p_delivery;
-		update autopost.channel_gates g set inflight = g.inflight + 1
+		update autopost.channel_gates g set inflight = g.inflight + 1, listed = true
 		where g.workspace_id = p_workspace_id and g.channel_id = p_delivery.channel_id;
+		perform autopost.list_in_flight(p_workspace_id, array[p_delivery.channel_id]);
 	end if;
 	p_delivery.claim_token := null; -- a late commit is then stale
 	perform autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, jsonb_build_object('category', 'TRANSIENT',
@@ -15589,7 +15604,8 @@ CREATE FUNCTION autopost.few(p_ids uuid[], p_tokens text[], p_places integer[], 
     LANGUAGE plpgsql IMMUTABLE ROWS 1 PARALLEL SAFE
     AS $$
 -- Purpose: the rows of these arrays for an UPDATE by key. The planner expects one row, so it probes
---          the primary key for each, whatever it believes about the table. With the true number it
+--          the primary key for each, whatever it believes about the table (db/functions/monitor/keep_plans.sql); by
+--          "between id and id", because it counts "= id" twice. With the true number it
 --          reads all deliveries of a workspace that it takes for small, and keeps that plan.
 begin
 	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws) u;
@@ -16948,15 +16964,15 @@ $$;
 
 
 --
--- Name: gate_changes(text[], integer[], timestamp with time zone[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: gate_changes(text[], integer[], timestamp with time zone[], text[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.gate_changes(p_channel_ids text[], p_counts integer[], p_ready_at timestamp with time zone[], p_posts text[]) RETURNS TABLE(channel_id text, places integer, ready_at timestamp with time zone, post text)
+CREATE FUNCTION autopost.gate_changes(p_channel_ids text[], p_counts integer[], p_ready_at timestamp with time zone[], p_posts text[], p_parallel integer[] DEFAULT NULL::integer[]) RETURNS TABLE(channel_id text, places integer, ready_at timestamp with time zone, post text, parallel integer)
     LANGUAGE plpgsql IMMUTABLE ROWS 1 PARALLEL SAFE
     AS $$
 -- Purpose: the rows of these arrays for an UPDATE of gates by key, as in few.
 begin
-	return query select u.* from unnest(p_channel_ids, p_counts, p_ready_at, p_posts) u;
+	return query select u.* from unnest(p_channel_ids, p_counts, p_ready_at, p_posts, p_parallel) u;
 end
 $$;
 
@@ -16974,6 +16990,8 @@ CREATE TABLE autopost.channel_gates (
     inflight integer DEFAULT 0 NOT NULL,
     last_provider_message_id text,
     late boolean DEFAULT false NOT NULL,
+    listed boolean DEFAULT false NOT NULL,
+    CONSTRAINT channel_gates_check CHECK ((listed OR (inflight = 0))),
     CONSTRAINT channel_gates_inflight_check CHECK ((inflight >= 0))
 )
 WITH (fillfactor='50');
@@ -18700,19 +18718,22 @@ CREATE FUNCTION autopost.in_flight(p_workspace_id text) RETURNS TABLE(delivery_i
 -- Purpose: the deliveries in flight of a workspace. No index holds them, because a claim changes
 --          none. They are the first of the queues of the channels with a count in flight: a claim
 --          takes the deliveries that are due longest. Each queue is read until all are found.
--- Reads:   channel_gates, deliveries.
+-- Reads:   channels_in_flight, channel_gates, deliveries.
 begin
 	return query
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
 		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
-	from autopost.channel_gates g
+	from autopost.channels_in_flight f
+	cross join lateral (
+		select g.channel_id, g.inflight from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.channel_id = f.channel_id limit 1) g
 	cross join lateral (
 		select x.* from autopost.deliveries x
 		where x.workspace_id = p_workspace_id and x.channel_id = g.channel_id and x.phase in ('active', 'retry')
 			and x.status = 'sending'
 		order by x.due_at, x.delivery_id
 		limit g.inflight) d
-	where g.workspace_id = p_workspace_id and g.inflight > 0
+	where f.workspace_id = p_workspace_id
 	union all
 	select d.delivery_id, d.channel_id, d.message_id, d.trace_id, d.status, d.not_before, d.scheduled_for, d.due_at,
 		d.claimed_at, d.claimed_by, d.claim_token, d.sending_started_at, d.sending_lease_until, d.call_begun_at
@@ -20044,6 +20065,40 @@ $$;
 
 
 --
+-- Name: keep_plans(); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.keep_plans() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: sets that the functions of each claim, start and commit keep one plan for each statement. PostgreSQL
+--          otherwise plans a statement with an array again for each call: it expects ten elements, so the general
+--          plan looks dearer than one for the few rows of a small batch, and planning takes longer than the call.
+--          The probes of a claim have one good plan, whatever the sizes are. The others update rows by an array:
+--          their plan is right once the statistics know a thousand deliveries. A plan that a new table gets would
+--          read all of it for each batch. A Citus cluster cannot plan without the workspace, so it keeps none.
+-- Writes:  settings of functions.
+declare
+	v_function regprocedure;
+	v_cluster boolean := exists (select 1 from pg_catalog.pg_extension e where e.extname = 'citus');
+	v_known boolean := (select c.reltuples >= 1000 from pg_catalog.pg_class c
+		where c.oid = 'autopost.deliveries'::regclass);
+begin
+	for v_function in
+		select p.oid::regprocedure from pg_catalog.pg_proc p
+		where p.pronamespace = 'autopost'::regnamespace
+		and (p.proname in ('claim_from_group', 'claimed_channels') or (v_known or v_cluster)
+			and p.proname in ('claim_rows', 'update_gates', 'start_together', 'commit_together', 'release_capacity'))
+		and v_cluster = coalesce('plan_cache_mode=force_generic_plan' = any (p.proconfig), false)
+	loop
+		execute format('alter function %s %s', v_function,
+			case when v_cluster then 'reset plan_cache_mode' else 'set plan_cache_mode = force_generic_plan' end);
+	end loop;
+end
+$$;
+
+
+--
 -- Name: keep_quota(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -20276,7 +20331,7 @@ CREATE FUNCTION autopost.lapsed_workspaces(p_at timestamp with time zone, p_limi
     AS $$
 -- Purpose: workspaces with an ended lease of a delivery, or with leases of a silent daemon. Of each
 --          workspace only the deliveries in flight are read.
--- Reads:   channel_gates, deliveries, workspaces; as silent_leases.
+-- Reads:   channels_in_flight, deliveries, workspaces; as silent_leases and in_flight.
 declare
 	v_mine text[] := autopost.served_workspaces();
 	v_silent text[] := autopost.silent_runs(p_at);
@@ -20291,9 +20346,9 @@ begin
 			where d.phase = 'claimed' and d.claimed_at <= v_claimed
 			and (v_mine is null or d.workspace_id = any (v_mine)));
 	loop
-		select g.workspace_id into v_id from autopost.channel_gates g
-		where g.inflight > 0 and g.workspace_id > v_id and (v_mine is null or g.workspace_id = any (v_mine))
-		order by g.workspace_id limit 1;
+		select f.workspace_id into v_id from autopost.channels_in_flight f
+		where f.workspace_id > v_id and (v_mine is null or f.workspace_id = any (v_mine))
+		order by f.workspace_id limit 1;
 		exit when not found;
 		if exists (
 			select 1 from autopost.in_flight(v_id) d
@@ -22304,6 +22359,25 @@ begin
 		'root',
 		w.root, 'due', w.due_at <= autopost.now_ts()) order by w.workspace_id, w.source_id), '[]')
 	from autopost.file_source_work() w);
+end
+$$;
+
+
+--
+-- Name: list_in_flight(text, text[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.list_in_flight(p_workspace_id text, p_channel_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: adds channels whose gates are locked to channels_in_flight. The caller sets listed in these
+--          gates; before that, no count in flight can rise.
+-- Writes:  channels_in_flight.
+begin
+	insert into autopost.channels_in_flight (workspace_id, channel_id)
+	select w.workspace_id, u.id from unnest(p_channel_ids) u (id)
+	join autopost.workspaces w on w.workspace_id = p_workspace_id
+	on conflict (workspace_id, channel_id) do nothing;
 end
 $$;
 
@@ -24359,6 +24433,28 @@ CREATE FUNCTION autopost.lock_turn(p_scope text) RETURNS void
 --          transaction, so it works through poolers.
 begin
 	perform autopost.take_turn('dispatch|' || p_scope);
+end
+$$;
+
+
+--
+-- Name: logged_answer(jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.logged_answer(p_answer jsonb, p_post text, p_step text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the answer of a platform, {"sent_at", "raw"}, as its event keeps it: redacted. An answer
+--          with nothing but the id of the only step needs no search, because the event has this id
+--          as it is.
+declare
+	v_ids jsonb := jsonb_build_array(p_post);
+begin
+	if p_answer -> 'raw' = jsonb_build_object('ids', v_ids, 'steps', jsonb_build_object(p_step, v_ids))
+		and coalesce(p_answer ->> 'sent_at' like '____-__-__T__:__:__%' and length(p_answer ->> 'sent_at') <= 35, true) then
+		return p_answer;
+	end if;
+	return autopost.redact(p_answer);
 end
 $$;
 
@@ -32215,8 +32311,9 @@ begin
 				group by d.channel_id
 				union all
 				select g.channel_id, 0, 0, g.inflight::bigint, null
-				from autopost.channel_gates g
-				where g.workspace_id = p_workspace_id and g.inflight > 0
+				from autopost.channels_in_flight f
+				join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = f.channel_id
+				where f.workspace_id = p_workspace_id and g.inflight > 0
 				union all
 				select d.channel_id, 0, 0, count(*), null
 				from autopost.deliveries d
@@ -32418,6 +32515,19 @@ $$;
 
 
 --
+-- Name: channels_in_flight; Type: TABLE; Schema: autopost; Owner: -
+--
+
+CREATE TABLE autopost.channels_in_flight (
+    workspace_id text NOT NULL,
+    channel_id text NOT NULL
+);
+ALTER TABLE ONLY autopost.channels_in_flight ALTER COLUMN workspace_id SET STATISTICS 0;
+
+ALTER TABLE ONLY autopost.channels_in_flight FORCE ROW LEVEL SECURITY;
+
+
+--
 -- Name: queue_snapshot_rows; Type: VIEW; Schema: autopost; Owner: -
 --
 
@@ -32434,7 +32544,8 @@ UNION ALL
     d.status,
     count(*) AS deliveries,
     min(d.due_at) AS oldest_due_at
-   FROM (autopost.channel_gates g
+   FROM ((autopost.channels_in_flight f
+     JOIN autopost.channel_gates g ON (((g.workspace_id = f.workspace_id) AND (g.channel_id = f.channel_id))))
      CROSS JOIN LATERAL ( SELECT x.status,
             x.due_at
            FROM autopost.deliveries x
@@ -33162,11 +33273,12 @@ CREATE FUNCTION autopost.rearm_gates(p_workspace_id text) RETURNS jsonb
     AS $$
 -- Purpose: repairs gates: opens those that are later than a due delivery while the posting window
 --          is open, and recounts calls in flight. It finds nothing in a correct system. Skips
---          locked gates. Marks late channels for check_alerts.
+--          locked gates. Marks late channels for check_alerts. Removes channels without calls from
+--          channels_in_flight.
 -- Returns: {"rearmed"}.
 -- Locks:   channel_gates (skip locked).
 -- Reads:   channels, deliveries, quotas, settings.
--- Writes:  channel_gates.
+-- Writes:  channel_gates, channels_in_flight.
 declare
 	v_late_before timestamptz;
 	v_doubtful text[];
@@ -33211,12 +33323,14 @@ begin
 		v_late := not v_gate.held and coalesce(v_next <= v_late_before, false);
 		if v_wrong or v_late <> v_gate.late then
 			update autopost.channel_gates g
-			set inflight = v_inflight, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end,
+			set inflight = v_inflight, listed = g.listed or v_inflight > 0, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end,
 				late = v_late
 			where g.workspace_id = p_workspace_id and g.channel_id = v_gate.channel_id;
+			perform autopost.list_in_flight(p_workspace_id, array[v_gate.channel_id]) where v_inflight > 0;
 			v_count := v_count + v_wrong::int;
 		end if;
 	end loop;
+	perform autopost.unlist_idle(p_workspace_id);
 	if v_count > 0 then
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
@@ -34253,9 +34367,9 @@ CREATE FUNCTION autopost.refresh_statistics() RETURNS jsonb
     AS $$
 -- Purpose: analyzes tables that grew by a factor of ten and a thousand rows since their statistics.
 --          Until then, plans for a few rows scan all of them, and autovacuum runs at most once a
---          minute. Skips tables that are being analyzed or vacuumed.
+--          minute. Skips tables that are being analyzed or vacuumed. Then keep_plans.
 -- Returns: {"analyzed": [tables]}.
--- Writes:  statistics.
+-- Writes:  statistics, settings of functions.
 declare
 	v_table text;
 	v_analyzed text[] := '{}';
@@ -34274,6 +34388,7 @@ begin
 			continue;
 		end;
 	end loop;
+	perform autopost.keep_plans();
 	return jsonb_build_object('analyzed', v_analyzed);
 end
 $$;
@@ -34442,54 +34557,57 @@ $$;
 
 
 --
--- Name: release_capacity(text, text[], integer[], text[]); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: release_capacity(text, text[], integer[], text[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.release_capacity(p_workspace_id text, p_channel_ids text[], p_counts integer[], p_posts text[]) RETURNS void
+CREATE FUNCTION autopost.release_capacity(p_workspace_id text, p_channel_ids text[], p_counts integer[], p_posts text[], p_parallel integer[]) RETURNS void
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
     AS $$
 -- Purpose: lowers the counts in flight of these channels, which are in order, and keeps the newest
 --          post of each. A gate that was full opens for its next due row, with a wake-up. The gate of
---          any other channel already has the time of its next due row. The channels are locked.
+--          any other channel already has the time of its next due row. p_parallel: max_parallel of
+--          each. The channels are locked.
 -- Locks:   channel_gates (channel_id).
--- Reads:   channels, deliveries.
+-- Reads:   deliveries.
 -- Writes:  channel_gates.
 declare
-	v_now timestamptz;
+	v_now timestamptz := autopost.now_ts();
+	v_full text[];
 	v_ready timestamptz[];
-	v_full int[]; -- index of each full channel
-	v_place int;
-	v_due timestamptz;
-	v_opened boolean := false;
 begin
-	select array_agg(g.ready_at order by u.n),
-		array_agg(u.n::int order by u.n) filter (where g.inflight >= c.max_parallel)
-	into v_ready, v_full
-	from unnest(p_channel_ids) with ordinality u (channel_id, n)
+	with freed as (
+		update autopost.channel_gates g
+		set inflight = g.inflight - u.places, last_provider_message_id = u.post
+		from autopost.gate_changes(p_channel_ids, p_counts, null, p_posts, p_parallel) u
+		where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id
+		returning g.channel_id, g.ready_at, g.inflight + u.places >= u.parallel as was_full
+	)
+	select array_agg(f.channel_id order by f.channel_id), array_agg(f.ready_at order by f.channel_id) into v_full, v_ready
+	from freed f
+	join autopost.workspaces w on w.workspace_id = p_workspace_id
+	where f.was_full and f.ready_at > v_now;
+	if v_full is null then
+		return;
+	end if;
+	select array_agg(u.id order by u.n), array_agg(d.due_at order by u.n) into v_full, v_ready
+	from unnest(v_full, v_ready) with ordinality u (id, ready_at, n)
 	cross join lateral (
-		select c.max_parallel from autopost.channels c
-		where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c
-	cross join lateral (
-		select g.inflight, g.ready_at from autopost.channel_gates g
-		where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id limit 1
-		for no key update of g) g;
-	v_now := autopost.now_ts();
-	foreach v_place in array coalesce(v_full, '{}') loop
-		continue when v_ready[v_place] <= v_now;
-		v_due := autopost.next_due(p_workspace_id, p_channel_ids[v_place]);
-		continue when v_due >= v_ready[v_place];
-		v_ready[v_place] := v_due;
-		v_opened := true;
-	end loop;
-	update autopost.channel_gates g
-	set inflight = g.inflight - u.places, ready_at = u.ready_at, last_provider_message_id = u.post
-	from autopost.gate_changes(p_channel_ids, p_counts, v_ready, p_posts) u
-	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
-	if v_opened then
+		select d.due_at from autopost.deliveries d
+		where d.workspace_id = p_workspace_id and d.channel_id = u.id
+			and d.phase in ('active', 'retry') and d.status <> 'sending'
+		order by d.due_at
+		limit 1) d
+	where d.due_at < u.ready_at;
+	if v_full is not null then
+		update autopost.channel_gates g
+		set ready_at = u.ready_at
+		from autopost.gate_changes(v_full, null, v_ready, null) u
+		where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id;
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
 end
@@ -38753,6 +38871,19 @@ $$;
 
 
 --
+-- Name: sent_answers(integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.sent_answers(p_attempts integer[]) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: an array with sent_answer of each. One JSON text is much faster than an object for each row.
+select ('[{"applied": true, "status": "sent", "attempt": '
+	|| array_to_string(p_attempts, '}, {"applied": true, "status": "sent", "attempt": ') || '}]')::jsonb
+$$;
+
+
+--
 -- Name: sent_ids(jsonb, text, autopost.platforms); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -39137,6 +39268,7 @@ declare
 	v_salt text := gen_random_uuid();
 	v_answers jsonb;
 	v_freed record;
+	v_parallel int[];
 begin
 	select jsonb_object_agg(i.value ->> 'delivery_id', i.value || jsonb_build_object('place', i.ordinality)),
 		jsonb_object_agg(i.value ->> 'delivery_id', i.value -> 'claim_token'),
@@ -39170,7 +39302,7 @@ begin
 				from (select v_items -> d.delivery_id::text -> 'outcome' offset 0) o (outcome)),
 			settled = jsonb_set('{"token": null}', '{token}', v_tokens -> d.delivery_id::text)
 		from autopost.few(v_ids, null, null) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
 			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
@@ -39210,7 +39342,10 @@ begin
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;
 	v_answers := v_freed.answers;
 	perform autopost.speed_up(p_workspace_id, v_freed.channels, v_freed.places);
-	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts);
+	v_parallel := array(select c.max_parallel from unnest(v_freed.channels) with ordinality u (id, n)
+		cross join lateral (select c.max_parallel from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = u.id limit 1) c order by u.n);
+	perform autopost.release_capacity(p_workspace_id, v_freed.channels, v_freed.places, v_freed.posts, v_parallel);
 	return v_answers;
 end
 $$;
@@ -41271,6 +41406,19 @@ $$;
 
 
 --
+-- Name: start_meta(uuid, text, timestamp with time zone, uuid); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.start_meta(p_delivery_id uuid, p_run_id text, p_send_at timestamp with time zone, p_trace_id uuid) RETURNS jsonb
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the meta of a send_attempt. jsonb_object of texts is faster than jsonb_build_object.
+select jsonb_strip_nulls(jsonb_object(array['idempotency_key', p_delivery_id::text, 'run_id', p_run_id,
+	'send_at', to_jsonb(p_send_at) #>> '{}', 'trace_id', p_trace_id::text]))
+$$;
+
+
+--
 -- Name: start_obstacle(text, autopost.channels, autopost.platform_limits, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -41464,7 +41612,7 @@ begin
 		update autopost.deliveries d
 		set call_begun_at = v_begun_at, send_at = u.slot
 		from autopost.few(v_ids, v_tokens, v_places, v_slots) u
-		where d.workspace_id = p_workspace_id and d.delivery_id = u.id
+		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 		and d.status = 'sending' and d.claim_token = u.token and d.call_begun_at is null and d.sending_lease_until > v_now
 		and coalesce(u.slot >= v_before, true)
 		and u.id <> all (v_stopped)
@@ -41475,8 +41623,7 @@ begin
 		select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
 			b.channel_id,
 			v_begun_at, 'send_attempt', b.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('idempotency_key', b.delivery_id, 'run_id', b.claimed_by, 'send_at',
-				b.send_at, 'trace_id', b.trace_id))
+			autopost.start_meta(b.delivery_id, b.claimed_by, b.send_at, b.trace_id)
 		from begun b
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	)
@@ -43726,10 +43873,40 @@ $$;
 
 
 --
--- Name: update_gates(text, text[], integer[], integer[], timestamp with time zone[], jsonb, integer[], timestamp with time zone[], timestamp with time zone[], boolean[]); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: unlist_idle(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_inflight integer[], p_taken integer[], p_next timestamp with time zone[], p_windows jsonb, p_places integer[], p_waits timestamp with time zone[], p_allowed timestamp with time zone[], p_windowed boolean[]) RETURNS void
+CREATE FUNCTION autopost.unlist_idle(p_workspace_id text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+-- Purpose: removes channels with no call in flight from channels_in_flight.
+-- Locks:   channel_gates (skip locked).
+-- Writes:  channel_gates, channels_in_flight.
+declare
+	v_idle text[];
+begin
+	v_idle := array(
+		select g.channel_id from autopost.channel_gates g
+		where g.workspace_id = p_workspace_id and g.inflight = 0
+		and g.channel_id = any (array(
+			select f.channel_id from autopost.channels_in_flight f where f.workspace_id = p_workspace_id))
+		order by g.channel_id
+		for no key update of g skip locked);
+	if v_idle <> '{}' then
+		delete from autopost.channels_in_flight f
+		where f.workspace_id = p_workspace_id and f.channel_id = any (v_idle);
+		update autopost.channel_gates g set listed = false
+		where g.workspace_id = p_workspace_id and g.channel_id = any (v_idle);
+	end if;
+end
+$$;
+
+
+--
+-- Name: update_gates(text, text[], integer[], text[], integer[], timestamp with time zone[], jsonb, integer[], timestamp with time zone[], timestamp with time zone[], boolean[]); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_inflight integer[], p_unlisted text[], p_taken integer[], p_next timestamp with time zone[], p_windows jsonb, p_places integer[], p_waits timestamp with time zone[], p_allowed timestamp with time zone[], p_windowed boolean[]) RETURNS void
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -43741,10 +43918,10 @@ CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_i
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
 --          no credential or slots, is visited when that ends; any other when its next row is due. No
 --          visit is before the posting window opens. p_inflight, p_taken: the count before the claim
---          and the rows taken of each channel of p_visited; p_next: the next slot of its group if that
+--          and the rows taken of each channel of p_visited; p_unlisted: claim_from_group; p_next: the next slot of its group if that
 --          has a limit; p_windows: windows_of; p_places, p_waits, p_allowed, p_windowed: claimed_channels.
 -- Reads:   channels, deliveries.
--- Writes:  channel_gates.
+-- Writes:  channel_gates, channels_in_flight.
 declare
 	v_now timestamptz := autopost.now_ts();
 	v_ahead interval := autopost.slot_horizon();
@@ -43775,10 +43952,15 @@ begin
 		where u.windowed and not u.full_or_disabled and w.wish < 'infinity'
 			and (p_windows ? u.channel_id or w.wish > v_now + v_ahead)
 			and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true;
+	if p_unlisted <> '{}' then
+		p_unlisted := array(select u.channel_id from unnest(p_visited, p_taken) u (channel_id, taken)
+			where u.taken > 0 and u.channel_id = any (p_unlisted));
+		perform autopost.list_in_flight(p_workspace_id, p_unlisted) where p_unlisted <> '{}';
+	end if;
 	update autopost.channel_gates g
-	set inflight = g.inflight + u.places, ready_at = u.ready_at
+	set inflight = g.inflight + u.places, ready_at = u.ready_at, listed = g.listed or u.places > 0
 	from autopost.gate_changes(p_visited, p_taken, v_ready, null) u
-	where g.workspace_id = p_workspace_id and g.channel_id = u.channel_id;
+	where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id;
 end
 $$;
 
@@ -44640,7 +44822,8 @@ CREATE FUNCTION autopost.verify_i10(p_workspace_id text) RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
     AS $$
 -- Purpose: finds violations of I10. Claims before the last change of the channel's row count for
---          the counter, not for max_parallel, which may have been higher.
+--          the counter, not for max_parallel, which may have been higher. Also finds gates whose mark
+--          does not match channels_in_flight: leases of such a channel would not be recovered.
 begin
 	return query
 	with flight as (
@@ -44656,7 +44839,12 @@ begin
 	join autopost.channel_gates g on g.workspace_id = p_workspace_id and g.channel_id = c.channel_id
 	left join flight f on f.channel_id = c.channel_id
 	where c.workspace_id = p_workspace_id
-	and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel);
+	and (coalesce(f.sending, 0) <> g.inflight or f.under_ceiling > c.max_parallel)
+	union all
+	select jsonb_build_object('channel_id', g.channel_id, 'inflight', g.inflight, 'listed', g.listed)
+	from autopost.channel_gates g
+	left join autopost.channels_in_flight l on l.workspace_id = p_workspace_id and l.channel_id = g.channel_id
+	where g.workspace_id = p_workspace_id and g.listed <> (l.channel_id is not null);
 end
 $$;
 
@@ -47567,8 +47755,17 @@ CREATE FUNCTION autopost.with_progress(p_render_meta jsonb, p_steps jsonb) RETUR
     AS $$
 -- Purpose: the render_meta of a delivery after acknowledged steps. p_steps: step -> the platform's
 --          ids. A recorded step does not change. sent_items and provider_message_ids follow from
---          the plan of steps, in its order. An aside makes no message.
+--          the plan of steps, in its order. An aside makes no message. The acknowledgement of a single
+--          step needs no query.
+declare
+	v_only jsonb := p_render_meta #> '{steps,0}'; -- the step, if there is one
+	v_ids jsonb := p_steps -> (v_only ->> 'step');
 begin
+	if jsonb_array_length(p_render_meta -> 'steps') = 1 and not p_render_meta ? 'series_progress'
+		and not v_only ? 'aside' and jsonb_typeof(v_ids) = 'array' and p_steps - (v_only ->> 'step') = '{}' then
+		return p_render_meta || jsonb_build_object('series_progress', jsonb_build_object('steps', p_steps,
+			'sent_items', coalesce(v_only -> 'items', '[]'), 'provider_message_ids', v_ids));
+	end if;
 	return (
 		select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
 			'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),
@@ -49312,6 +49509,14 @@ ALTER TABLE ONLY autopost.channel_gates
 
 
 --
+-- Name: channels_in_flight channels_in_flight_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.channels_in_flight
+    ADD CONSTRAINT channels_in_flight_pkey PRIMARY KEY (workspace_id, channel_id);
+
+
+--
 -- Name: channels channels_pkey; Type: CONSTRAINT; Schema: autopost; Owner: -
 --
 
@@ -50152,13 +50357,6 @@ CREATE INDEX channel_gates_armed ON autopost.channel_gates USING btree (workspac
 
 
 --
--- Name: channel_gates_flying; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX channel_gates_flying ON autopost.channel_gates USING btree (workspace_id, channel_id) WHERE (inflight > 0);
-
-
---
 -- Name: channel_gates_late; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -50316,7 +50514,7 @@ CREATE UNIQUE INDEX deliveries_inflight ON autopost.deliveries USING btree (work
 -- Name: deliveries_message; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_message ON autopost.deliveries USING btree (workspace_id, message_id);
+CREATE INDEX deliveries_message ON autopost.deliveries USING btree (message_id);
 
 
 --
@@ -50390,6 +50588,20 @@ CREATE INDEX event_hashes_expiry ON autopost.event_hashes USING btree (workspace
 
 
 --
+-- Name: events_delivery; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX events_delivery ON ONLY autopost.events USING btree (delivery_id, ts) WHERE (delivery_id IS NOT NULL);
+
+
+--
+-- Name: events_default_delivery_id_ts_idx; Type: INDEX; Schema: autopost; Owner: -
+--
+
+CREATE INDEX events_default_delivery_id_ts_idx ON autopost.events_default USING btree (delivery_id, ts) WHERE (delivery_id IS NOT NULL);
+
+
+--
 -- Name: events_ts; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -50401,20 +50613,6 @@ CREATE INDEX events_ts ON ONLY autopost.events USING brin (ts);
 --
 
 CREATE INDEX events_default_ts_idx ON autopost.events_default USING brin (ts);
-
-
---
--- Name: events_delivery; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX events_delivery ON ONLY autopost.events USING btree (workspace_id, delivery_id, ts) WHERE (delivery_id IS NOT NULL);
-
-
---
--- Name: events_default_workspace_id_delivery_id_ts_idx; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX events_default_workspace_id_delivery_id_ts_idx ON autopost.events_default USING btree (workspace_id, delivery_id, ts) WHERE (delivery_id IS NOT NULL);
 
 
 --
@@ -50915,6 +51113,13 @@ CREATE UNIQUE INDEX workspace_endpoints_source ON autopost.workspace_endpoints U
 
 
 --
+-- Name: events_default_delivery_id_ts_idx; Type: INDEX ATTACH; Schema: autopost; Owner: -
+--
+
+ALTER INDEX autopost.events_delivery ATTACH PARTITION autopost.events_default_delivery_id_ts_idx;
+
+
+--
 -- Name: events_default_pkey; Type: INDEX ATTACH; Schema: autopost; Owner: -
 --
 
@@ -50926,13 +51131,6 @@ ALTER INDEX autopost.events_pkey ATTACH PARTITION autopost.events_default_pkey;
 --
 
 ALTER INDEX autopost.events_ts ATTACH PARTITION autopost.events_default_ts_idx;
-
-
---
--- Name: events_default_workspace_id_delivery_id_ts_idx; Type: INDEX ATTACH; Schema: autopost; Owner: -
---
-
-ALTER INDEX autopost.events_delivery ATTACH PARTITION autopost.events_default_workspace_id_delivery_id_ts_idx;
 
 
 --
@@ -51303,6 +51501,14 @@ ALTER TABLE ONLY autopost.channel_auth
 
 ALTER TABLE ONLY autopost.channel_gates
     ADD CONSTRAINT channel_gates_workspace_id_channel_id_fkey FOREIGN KEY (workspace_id, channel_id) REFERENCES autopost.channels(workspace_id, channel_id) ON DELETE CASCADE;
+
+
+--
+-- Name: channels_in_flight channels_in_flight_workspace_id_channel_id_fkey; Type: FK CONSTRAINT; Schema: autopost; Owner: -
+--
+
+ALTER TABLE ONLY autopost.channels_in_flight
+    ADD CONSTRAINT channels_in_flight_workspace_id_channel_id_fkey FOREIGN KEY (workspace_id, channel_id) REFERENCES autopost.channel_gates(workspace_id, channel_id) ON DELETE CASCADE;
 
 
 --
@@ -51936,6 +52142,12 @@ ALTER TABLE autopost.channel_gates ENABLE ROW LEVEL SECURITY;
 ALTER TABLE autopost.channels ENABLE ROW LEVEL SECURITY;
 
 --
+-- Name: channels_in_flight; Type: ROW SECURITY; Schema: autopost; Owner: -
+--
+
+ALTER TABLE autopost.channels_in_flight ENABLE ROW LEVEL SECURITY;
+
+--
 -- Name: charges; Type: ROW SECURITY; Schema: autopost; Owner: -
 --
 
@@ -52260,6 +52472,13 @@ CREATE POLICY owner_session ON autopost.channel_gates TO autopost_owner USING ((
 --
 
 CREATE POLICY owner_session ON autopost.channels TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
+
+
+--
+-- Name: channels_in_flight owner_session; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY owner_session ON autopost.channels_in_flight TO autopost_owner USING ((COALESCE(current_setting('autopost.workspace_id'::text, true), ''::text) = ''::text));
 
 
 --
@@ -52892,6 +53111,13 @@ CREATE POLICY workspace ON autopost.channel_gates USING ((workspace_id = current
 --
 
 CREATE POLICY workspace ON autopost.channels USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
+
+
+--
+-- Name: channels_in_flight workspace; Type: POLICY; Schema: autopost; Owner: -
+--
+
+CREATE POLICY workspace ON autopost.channels_in_flight USING ((workspace_id = current_setting('autopost.workspace_id'::text, true)));
 
 
 --
