@@ -9120,9 +9120,10 @@ begin
 				b.channel_id,
 				v_now, 'send_attempt', b.attempt, 'ok',
 				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
-			from claimed b
-			join autopost.workspaces w on w.workspace_id = p_workspace_id
-			where b.place is not null
+			from autopost.workspaces w
+			-- The workspace is read once: its column fixes the order of the join.
+			cross join lateral (select x.* from claimed x where x.place is not null and w.workspace_id <> '' offset 0) b
+			where w.workspace_id = p_workspace_id
 		)
 		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
 			c.auth_ref, c.rate_group,
@@ -10159,12 +10160,15 @@ begin
 			jsonb_strip_nulls(jsonb_object(array['provider_message_id', d.post, 'trace_id', d.trace_id::text])
 				|| case when d.raw is null then '{"raw": {}}'
 					else jsonb_build_object('raw', autopost.logged_answer(d.raw, d.post, d.step)) end)
-		from done d
-		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		from autopost.workspaces w
+		-- The workspace is read once: its column fixes the order of the join.
+		cross join lateral (select x.* from done x where w.workspace_id <> '' offset 0) d
+		where w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places, (array_agg(d.post order by d.place desc))[1] as post
-		from done d
-		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		from autopost.workspaces w
+		cross join lateral (select x.* from done x where w.workspace_id <> '' offset 0) d
+		where w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
 	select array_agg(f.channel_id order by f.channel_id) as channels,
@@ -15604,9 +15608,9 @@ CREATE FUNCTION autopost.few(p_ids uuid[], p_tokens text[], p_places integer[], 
     LANGUAGE plpgsql IMMUTABLE ROWS 1 PARALLEL SAFE
     AS $$
 -- Purpose: the rows of these arrays for an UPDATE by key. The planner expects one row, so it probes
---          the primary key for each, whatever it believes about the table (db/functions/monitor/keep_plans.sql); by
---          "between id and id", because it counts "= id" twice. With the true number it
---          reads all deliveries of a workspace that it takes for small, and keeps that plan.
+--          the primary key for each, whatever it believes about the table. With the true number it
+--          reads all deliveries of a workspace that it takes for small, and keeps that plan. The UPDATE
+--          says "between id and id": of "= id" on a unique key the planner counts the cost twice.
 begin
 	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws) u;
 end
@@ -41624,8 +41628,10 @@ begin
 			b.channel_id,
 			v_begun_at, 'send_attempt', b.attempt, 'ok',
 			autopost.start_meta(b.delivery_id, b.claimed_by, b.send_at, b.trace_id)
-		from begun b
-		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		from autopost.workspaces w
+		-- The workspace is read once: its column fixes the order of the join.
+		cross join lateral (select x.* from begun x where w.workspace_id <> '' offset 0) b
+		where w.workspace_id = p_workspace_id
 	)
 	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place),
 		array_agg(b.place order by b.place)
@@ -49609,7 +49615,7 @@ ALTER TABLE ONLY autopost.data_keys
 --
 
 ALTER TABLE ONLY autopost.deliveries
-    ADD CONSTRAINT deliveries_pkey PRIMARY KEY (workspace_id, delivery_id);
+    ADD CONSTRAINT deliveries_pkey PRIMARY KEY (workspace_id, delivery_id) WITH (fillfactor='50');
 
 
 --
@@ -50469,13 +50475,6 @@ CREATE INDEX deliveries_again ON autopost.deliveries USING btree (workspace_id, 
 
 
 --
--- Name: deliveries_batch; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE UNIQUE INDEX deliveries_batch ON autopost.deliveries USING btree (workspace_id, enqueue_batch_id, channel_id, hash_version, content_hash) WHERE (enqueue_batch_id IS NOT NULL);
-
-
---
 -- Name: deliveries_claimed; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -50500,7 +50499,7 @@ CREATE INDEX deliveries_due ON autopost.deliveries USING btree (workspace_id, ch
 -- Name: deliveries_ended; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_ended ON autopost.deliveries USING btree (workspace_id, channel_id, delivery_id) WHERE (phase = ANY (ARRAY['sent'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]));
+CREATE INDEX deliveries_ended ON autopost.deliveries USING btree (workspace_id, channel_id, delivery_id) WITH (deduplicate_items=off) WHERE (phase = ANY (ARRAY['sent'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]));
 
 
 --
@@ -50514,7 +50513,11 @@ CREATE UNIQUE INDEX deliveries_inflight ON autopost.deliveries USING btree (work
 -- Name: deliveries_message; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_message ON autopost.deliveries USING btree (message_id);
+CREATE UNIQUE INDEX deliveries_message ON autopost.deliveries USING btree (message_id, enqueue_batch_id, (
+CASE
+    WHEN (enqueue_batch_id IS NOT NULL) THEN channel_id
+    ELSE NULL::text
+END), workspace_id) WITH (fillfactor='50', deduplicate_items=off);
 
 
 --
@@ -50528,14 +50531,14 @@ CREATE INDEX deliveries_retry ON autopost.deliveries USING btree (workspace_id, 
 -- Name: deliveries_sent; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_sent ON autopost.deliveries USING btree (workspace_id, content_hash, channel_id, hash_version, sent_at) WHERE (phase = 'sent'::text);
+CREATE INDEX deliveries_sent ON autopost.deliveries USING btree (workspace_id, content_hash, channel_id, hash_version, sent_at) WITH (deduplicate_items=off) WHERE (phase = 'sent'::text);
 
 
 --
 -- Name: deliveries_sent_at; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_sent_at ON autopost.deliveries USING btree (workspace_id, channel_id, sent_at) WHERE (phase = 'sent'::text);
+CREATE INDEX deliveries_sent_at ON autopost.deliveries USING btree (workspace_id, channel_id, sent_at) WITH (deduplicate_items=off) WHERE (phase = 'sent'::text);
 
 
 --

@@ -48,7 +48,7 @@ create table autopost.deliveries (
 	updated_at          timestamptz not null default now(),
 	provider_message_id text,
 	settled             jsonb, -- token and answer of the last commit, for a repeated commit
-	primary key (workspace_id, delivery_id),
+	primary key (workspace_id, delivery_id) with (fillfactor = 50), -- a delivery has a second entry once it is committed
 	foreign key (workspace_id, channel_id) references autopost.channels (workspace_id, channel_id),
 	foreign key (workspace_id, message_id) references autopost.messages (workspace_id, message_id),
 	check ((status = 'sent') = (sent_at is not null)),
@@ -62,6 +62,9 @@ alter table autopost.deliveries alter column workspace_id set statistics 0; -- a
 -- A claim of a queued delivery, its start and its lease are updates in place (HOT). So no index mentions status,
 -- attempt, updated_at, claimed_at or another column that they change, also not in a condition: see phase. Deliveries in
 -- flight are found by channel_gates.inflight (in_flight).
+
+-- A commit adds entries to five indexes. Free space in those whose key it does not change, and no search for equal entries
+-- where there are none, keep PostgreSQL from clearing full pages: that took a fifth of a delivery.
 
 -- Claim and gates: the next due delivery of a channel. Those in flight stay in it until they end.
 create index deliveries_due on autopost.deliveries (workspace_id, channel_id, due_at, delivery_id)
@@ -78,7 +81,7 @@ create unique index deliveries_inflight on autopost.deliveries (workspace_id, co
 	where phase in ('active', 'claimed', 'retry');
 -- Dedup window: when the channel last got this content.
 create index deliveries_sent on autopost.deliveries (workspace_id, content_hash, channel_id, hash_version, sent_at)
-	where phase = 'sent';
+	with (deduplicate_items = off) where phase = 'sent';
 -- Alerts and lists: failures, unknown outcomes, deliveries that wait for a person.
 create index deliveries_troubled on autopost.deliveries (workspace_id, phase, finished_at)
 	where phase in ('dead', 'failed_permanent');
@@ -88,17 +91,17 @@ create index deliveries_unknown on autopost.deliveries (workspace_id, finished_a
 	where phase = 'failed_permanent' and outcome_unknown_at is not null;
 -- Lists of finished deliveries, newest first.
 create index deliveries_ended on autopost.deliveries (workspace_id, channel_id, delivery_id)
-	where phase in ('sent', 'deduped', 'failed_permanent', 'dead');
+	with (deduplicate_items = off) where phase in ('sent', 'deduped', 'failed_permanent', 'dead');
 create index deliveries_unsent on autopost.deliveries (workspace_id, phase, delivery_id)
 	where phase in ('deduped', 'failed_permanent', 'dead');
 -- Calendar and free slots: when a channel got its posts.
-create index deliveries_sent_at on autopost.deliveries (workspace_id, channel_id, sent_at) where phase = 'sent';
--- All deliveries of a message. Led by its id, as events_delivery.
-create index deliveries_message on autopost.deliveries (message_id);
--- Fan-out: a range that is repeated after a crash enqueues nothing twice.
-create unique index deliveries_batch on autopost.deliveries
-	(workspace_id, enqueue_batch_id, channel_id, hash_version, content_hash)
-	where enqueue_batch_id is not null;
+create index deliveries_sent_at on autopost.deliveries (workspace_id, channel_id, sent_at)
+	with (deduplicate_items = off) where phase = 'sent';
+-- All deliveries of a message. Fan-out: a range that is repeated after a crash enqueues nothing twice; the message stands
+-- for hash_version and content_hash. Led by the id, as events_delivery.
+create unique index deliveries_message on autopost.deliveries (message_id, enqueue_batch_id,
+	(case when enqueue_batch_id is not null then channel_id end), workspace_id)
+	with (fillfactor = 50, deduplicate_items = off);
 
 -- Row of claim_deliveries. Attributes may be appended, never changed.
 create type autopost.claimed_delivery as (

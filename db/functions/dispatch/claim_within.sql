@@ -242,9 +242,10 @@ begin
 				b.channel_id,
 				v_now, 'send_attempt', b.attempt, 'ok',
 				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
-			from claimed b
-			join autopost.workspaces w on w.workspace_id = p_workspace_id
-			where b.place is not null
+			from autopost.workspaces w
+			-- The workspace is read once: its column fixes the order of the join.
+			cross join lateral (select x.* from claimed x where x.place is not null and w.workspace_id <> '' offset 0) b
+			where w.workspace_id = p_workspace_id
 		)
 		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
 			c.auth_ref, c.rate_group,

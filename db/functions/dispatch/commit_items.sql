@@ -443,12 +443,15 @@ begin
 			jsonb_strip_nulls(jsonb_object(array['provider_message_id', d.post, 'trace_id', d.trace_id::text])
 				|| case when d.raw is null then '{"raw": {}}'
 					else jsonb_build_object('raw', autopost.logged_answer(d.raw, d.post, d.step)) end)
-		from done d
-		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		from autopost.workspaces w
+		-- The workspace is read once: its column fixes the order of the join.
+		cross join lateral (select x.* from done x where w.workspace_id <> '' offset 0) d
+		where w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places, (array_agg(d.post order by d.place desc))[1] as post
-		from done d
-		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		from autopost.workspaces w
+		cross join lateral (select x.* from done x where w.workspace_id <> '' offset 0) d
+		where w.workspace_id = p_workspace_id
 		group by d.channel_id
 	)
 	select array_agg(f.channel_id order by f.channel_id) as channels,

@@ -103,9 +103,9 @@ create or replace function autopost.few(p_ids uuid[], p_tokens text[], p_places 
 language plpgsql immutable parallel safe rows 1
 as $$
 -- Purpose: the rows of these arrays for an UPDATE by key. The planner expects one row, so it probes
---          the primary key for each, whatever it believes about the table (db/functions/monitor/keep_plans.sql); by
---          "between id and id", because it counts "= id" twice. With the true number it
---          reads all deliveries of a workspace that it takes for small, and keeps that plan.
+--          the primary key for each, whatever it believes about the table. With the true number it
+--          reads all deliveries of a workspace that it takes for small, and keeps that plan. The UPDATE
+--          says "between id and id": of "= id" on a unique key the planner counts the cost twice.
 begin
 	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws) u;
 end
@@ -217,8 +217,10 @@ begin
 			b.channel_id,
 			v_begun_at, 'send_attempt', b.attempt, 'ok',
 			autopost.start_meta(b.delivery_id, b.claimed_by, b.send_at, b.trace_id)
-		from begun b
-		join autopost.workspaces w on w.workspace_id = p_workspace_id
+		from autopost.workspaces w
+		-- The workspace is read once: its column fixes the order of the join.
+		cross join lateral (select x.* from begun x where w.workspace_id <> '' offset 0) b
+		where w.workspace_id = p_workspace_id
 	)
 	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place),
 		array_agg(b.place order by b.place)
