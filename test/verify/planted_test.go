@@ -75,7 +75,7 @@ var inStates = []planted{
 		h.all(`select test.say('plain', 'one')`, `select test.say('plain', 'two')`, `select test.say('plain', 'three')`, `select test.claim()`)
 	}},
 	{invariant: "I18", bug: "an enqueue does not open the gate", plant: func(h *fixture) {
-		h.breaks("arm_gates", "set ready_at = p_due", "set ready_at = g.ready_at")
+		h.breaks("arm_gates", "least(g.ready_at, p_due)", "g.ready_at")
 		h.do(`select test.say('plain', 'unheard')`)
 		h.ahead("3 minutes")
 	}},
