@@ -301,3 +301,16 @@ func TestACommitWithTheIdsOfItsStepIsOneStatement(t *testing.T) {
 	progress := pgtest.Column[string](base, `select distinct (d.render_meta -> 'series_progress')::text from autopost.deliveries d where d.render_meta ? 'series_progress'`)
 	require.Equal(t, []string{`{"steps": {"text": ["7"]}, "sent_items": [], "provider_message_ids": ["7"]}`}, progress)
 }
+
+// The last channel of a workspace that has no statistics is the end of an index.
+func TestLastChannelIsProbed(t *testing.T) {
+	t.Parallel()
+	base := pgtest.New(t)
+	base.Exec(`alter table autopost.channels set (autovacuum_enabled = off)`)
+	posttest.Workspace(base, "w")
+	base.Exec(`insert into autopost.channels (workspace_id, channel_id, platform, target_id, auth_ref, rate_group)
+		select 'w', 'c' || n, 'telegram', '@' || n, 'bot', 'bot' from generate_series(1, 3000) n`)
+	look := base.Session("look", "")
+	pages(look, `select autopost.last_channel('w')`) // fills the caches of the session
+	require.Less(t, pages(look, `select autopost.last_channel('w')`), 20.)
+}

@@ -42,6 +42,20 @@ begin
 end
 $$;
 
+create or replace function autopost.last_channel(p_workspace_id text) returns text
+language plpgsql stable set enable_sort = off
+as $$
+-- Purpose: the last channel of a workspace; null if none. Sorts are off, as in next_due: for a workspace that is new
+--          since ANALYZE, the planner would read and sort all channels.
+-- Reads:   channels.
+begin
+	return (
+		select c.channel_id from autopost.channels c
+		where c.workspace_id = p_workspace_id
+		order by c.channel_id desc limit 1);
+end
+$$;
+
 create or replace function autopost.route_post(
 	p_workspace_id text, p_post jsonb, p_after text, p_limit int,
 	out ids text[], out ttls int[], out choices int[], out renderings jsonb
@@ -50,7 +64,8 @@ language plpgsql stable
 as $$
 -- Purpose: the channels after p_after that get a post, in their order, at most p_limit: ids, dedup
 --          windows in hours, and for each channel the index of its rendering, from 1. It reads
---          ranges of the primary key, so that no plan reads all channels for a few.
+--          ranges of the primary key, so that no plan reads all channels for a few. Channels with
+--          equal columns form a kind, which is rendered as its first channel: most posts have few.
 -- Reads:   channels.
 declare
 	v_payload jsonb := p_post -> 'payload';
@@ -61,30 +76,44 @@ declare
 	v_last text := (select max(i.channel_id) from unnest(v_include) i (channel_id));
 	v_decided boolean := coalesce(p_post -> 'decided' = 'true', false);
 	v_fixed boolean := p_post ? 'fixed';
+	-- true if a rendering depends on more than the columns of a kind
+	v_apart boolean := v_payload ? 'variants' or coalesce(v_payload -> 'media' @? '$[*].auth_ref', false);
 begin
-	v_last := coalesce(v_last, (select c.channel_id from autopost.channels c where c.workspace_id = p_workspace_id
-		order by c.channel_id desc limit 1));
-	with routed as materialized (
-		select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl,
-			autopost.rendering_of(v_payload, row(c.*)::autopost.channels) as rendering
-		from autopost.channels c
-		where c.workspace_id = p_workspace_id
-		and c.channel_id > p_after
-		and c.channel_id between coalesce(v_first, '') and v_last
-		and case when v_fixed then c.channel_id = any (v_include)
-			else autopost.is_routed(row(c.*)::autopost.channels, v_tags, v_include, v_exclude) end
-		and (v_decided or not c.moderated)
-		order by c.channel_id
-		limit p_limit
+	v_last := coalesce(v_last, autopost.last_channel(p_workspace_id));
+	with kinds as materialized (
+		select array_agg(r.channel_id) as ids, array_agg(r.ttl) as ttls
+		from (
+			select c.channel_id, coalesce(c.dedup_ttl_hours, 168) as ttl, c.platform, c.send_mode, c.template_ref,
+				c.settings, case when v_apart then c.channel_id end as apart
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id
+			and c.channel_id > p_after
+			and c.channel_id between coalesce(v_first, '') and v_last
+			and case when v_fixed then c.channel_id = any (v_include)
+				else autopost.is_routed(row(c.*)::autopost.channels, v_tags, v_include, v_exclude) end
+			and (v_decided or not c.moderated)
+			order by c.channel_id
+			limit p_limit) r
+		group by r.platform, r.send_mode, r.template_ref, r.settings, r.apart
+	), shown as materialized (
+		select k.ids, k.ttls, f.rendering
+		from kinds k
+		cross join lateral (
+			select autopost.rendering_of(v_payload, row(c.*)::autopost.channels) as rendering
+			from autopost.channels c
+			where c.workspace_id = p_workspace_id and c.channel_id = k.ids[1] limit 1) f
 	), ways as materialized (
-		select d.rendering, row_number() over ()::int as n from (select distinct r.rendering from routed r) d
+		select d.rendering, row_number() over ()::int as n from (select distinct s.rendering from shown s) d
 	)
-	select array_agg(r.channel_id order by r.channel_id), array_agg(r.ttl order by r.channel_id),
-		array_agg(w.n order by r.channel_id),
+	select array_agg(r.channel_id), array_agg(r.ttl), array_agg(r.n),
 		(select jsonb_agg(autopost.rendering_choice(k.rendering) order by k.n) from ways k)
 	into ids, ttls, choices, renderings
-	from routed r
-	full join ways w using (rendering); -- full, though each row matches: the planner never uses a nested loop for it
+	from (
+		select u.channel_id, u.ttl, w.n
+		from shown s
+		full join ways w using (rendering) -- full, though each row matches: the planner never uses a nested loop for it
+		cross join lateral unnest(s.ids, s.ttls) u (channel_id, ttl)
+		order by u.channel_id) r;
 end
 $$;
 
