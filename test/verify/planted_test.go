@@ -144,7 +144,7 @@ var inHistory = []planted{
 		h.all(`select test.start('flying')`)
 	}, also: []string{"I1"}, because: "a call cannot follow the call of the same claim"},
 	{invariant: "I2", bug: "a claim starts a call without its record", plant: func(h *fixture) {
-		h.breaks("claim_rows", "where b.place is not null", "where false")
+		h.breaks("claim_rows", "where x.place is not null", "where false")
 		h.do(`select test.say('plain', 'at once')`)
 		h.do(`select autopost.claim_and_start('w', 'run-1', 100, '[]', (select array_agg(distinct c.auth_ref) from autopost.channels c where c.workspace_id = 'w'))`)
 	}},
@@ -153,7 +153,7 @@ var inHistory = []planted{
 		(select d.message_id from autopost.deliveries d where d.channel_id = 'crash')`)},
 	{invariant: "I24", bug: "an attempt is granted and nobody says so", plant: edit(`update autopost.deliveries set granted_attempts = granted_attempts + 1 where channel_id = 'plain'`)},
 	{invariant: "I24", bug: "a commit forgets its event", plant: func(h *fixture) {
-		h.breaks("commit_together", "= p_workspace_id\n\t), freed", "= p_workspace_id where false\n\t), freed")
+		h.breaks("commit_together", "= p_workspace_id\n\t), freed", "= p_workspace_id and false\n\t), freed")
 		h.deliver("plain", "quietly")
 	}, also: []string{"I1"}, because: "the events end at the call"},
 	{invariant: "I25", bug: "an event has the next attempt", plant: edit(`update autopost.events e set attempt = attempt + 1

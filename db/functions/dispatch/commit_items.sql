@@ -327,20 +327,19 @@ begin
 end
 $$;
 
-create or replace function autopost.logged_answer(p_answer jsonb, p_post text, p_step text) returns jsonb
+create or replace function autopost.logged_answer(p_raw jsonb, p_sent_at jsonb, p_post text, p_step text) returns jsonb
 language plpgsql immutable parallel safe
 as $$
--- Purpose: the answer of a platform, {"sent_at", "raw"}, as its event keeps it: redacted. An answer
---          with nothing but the id of the only step needs no search, because the event has this id
---          as it is.
-declare
-	v_ids jsonb := jsonb_build_array(p_post);
+-- Purpose: the answer of a platform as the event of a sent post keeps it: {"raw": {"sent_at", "raw"}},
+--          redacted. An answer with nothing but a time and the id of the only step needs no search for
+--          secrets, because the event has this id as it is.
 begin
-	if p_answer -> 'raw' = jsonb_build_object('ids', v_ids, 'steps', jsonb_build_object(p_step, v_ids))
-		and coalesce(p_answer ->> 'sent_at' like '____-__-__T__:__:__%' and length(p_answer ->> 'sent_at') <= 35, true) then
-		return p_answer;
+	if p_raw::text = '{"ids": ["' || p_post || '"], "steps": {"' || p_step || '": ["' || p_post || '"]}}'
+		and coalesce(p_sent_at #>> '{}' like '____-__-__T__:__:__%' and length(p_sent_at::text) <= 37, true) then
+		return ('{"raw": {"raw": ' || p_raw::text || coalesce(', "sent_at": ' || nullif(p_sent_at, 'null')::text, '') || '}}')::jsonb;
 	end if;
-	return autopost.redact(p_answer);
+	return jsonb_build_object('raw',
+		autopost.redact(jsonb_strip_nulls(jsonb_build_object('sent_at', p_sent_at, 'raw', p_raw))));
 end
 $$;
 
@@ -362,6 +361,7 @@ declare
 	v_tokens text[];
 	v_posts text[];
 	v_raws jsonb[]; -- what the platform said beside the id
+	v_sent_ats jsonb[]; -- the time of each by the platform
 	v_places int[];
 	v_channels text[];
 	v_plain boolean;
@@ -377,22 +377,21 @@ declare
 begin
 	select count(*), array_agg((i.value ->> 'delivery_id')::uuid), array_agg(i.value ->> 'claim_token'),
 		array_agg(i.value -> 'outcome' ->> 'provider_message_id'),
-		array_agg(case when i.value -> 'outcome' ?| '{raw,sent_at}' then jsonb_build_object(
-			'sent_at', i.value -> 'outcome' -> 'sent_at', 'raw', i.value -> 'outcome' -> 'raw') end),
+		array_agg(i.value -> 'outcome' -> 'raw'), array_agg(i.value -> 'outcome' -> 'sent_at'),
 		bool_and(coalesce(i.value -> 'outcome' -> 'ok' = 'true' and i.value ->> 'claim_token' <> ''
 			and i.value -> 'outcome' ->> 'provider_message_id' <> ''
 			and not coalesce(i.value -> 'outcome' -> 'raw' ? 'reconciled', false), false))
-	into v_size, v_ids, v_tokens, v_posts, v_raws, v_plain
+	into v_size, v_ids, v_tokens, v_posts, v_raws, v_sent_ats, v_plain
 	from jsonb_array_elements(p_items) i;
 	if v_plain is distinct from true or autopost.groups_are_failing(p_workspace_id) then
 		return null;
 	end if;
-	select array_agg(r.id), array_agg(r.token), array_agg(r.post), array_agg(r.raw), array_agg(r.place),
-		array_agg(distinct r.channel_id), count(distinct r.id) = v_size
-	into v_ids, v_tokens, v_posts, v_raws, v_places, v_channels, v_plain
+	select array_agg(r.id), array_agg(r.token), array_agg(r.post), array_agg(r.raw),
+		array_agg(r.sent_at), array_agg(r.place), array_agg(distinct r.channel_id), count(distinct r.id) = v_size
+	into v_ids, v_tokens, v_posts, v_raws, v_sent_ats, v_places, v_channels, v_plain
 	from (
-		select u.id, u.token, u.post, u.raw, u.place::int, d.channel_id
-		from unnest(v_ids, v_tokens, v_posts, v_raws) with ordinality u (id, token, post, raw, place)
+		select u.id, u.token, u.post, u.raw, u.sent_at, u.place::int, d.channel_id
+		from unnest(v_ids, v_tokens, v_posts, v_raws, v_sent_ats) with ordinality u (id, token, post, raw, sent_at, place)
 		cross join lateral (
 			select d.channel_id, d.status, d.claim_token, d.quota_held, d.render_meta from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
@@ -418,14 +417,14 @@ begin
 				sending_lease_until = null, send_at = null,
 			next_retry_at = null, sent_at = v_now, finished_at = v_now, updated_at = v_now,
 			last_call_at = coalesce(d.call_begun_at, d.claimed_at), provider_message_id = u.post,
-			render_meta = case when jsonb_typeof(u.raw #> '{raw,steps}') = 'object'
-				then autopost.with_progress(d.render_meta, u.raw #> '{raw,steps}') else d.render_meta end,
+			render_meta = case when jsonb_typeof(u.raw -> 'steps') = 'object'
+				then autopost.with_progress(d.render_meta, u.raw -> 'steps') else d.render_meta end,
 			settled = ('{"token": "' || u.token || '"}')::jsonb -- immutable; a token is hexadecimal
-		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws) u
+		from autopost.few(v_ids, v_tokens, v_places, null, v_posts, v_raws, v_sent_ats) u
 		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id and d.status = 'sending'
 			and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			u.post, u.raw, d.render_meta #>> '{steps,0,step}' as step, u.place
+			u.post, u.raw, u.sent_at, d.render_meta #>> '{steps,0,step}' as step, u.place
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -440,9 +439,9 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_object(array['provider_message_id', d.post, 'trace_id', d.trace_id::text])
-				|| case when d.raw is null then '{"raw": {}}'
-					else jsonb_build_object('raw', autopost.logged_answer(d.raw, d.post, d.step)) end)
+			jsonb_strip_nulls(jsonb_object(array['provider_message_id', d.post, 'trace_id', d.trace_id::text]))
+				|| case when coalesce(d.raw, d.sent_at) is null then '{"raw": {}}'
+					else autopost.logged_answer(d.raw, d.sent_at, d.post, d.step) end
 		from autopost.workspaces w
 		-- The workspace is read once: its column fixes the order of the join.
 		cross join lateral (select x.* from done x where w.workspace_id <> '' offset 0) d
