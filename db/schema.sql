@@ -9943,7 +9943,7 @@ CREATE FUNCTION autopost.commit_items(p_workspace_id text, p_items jsonb) RETURN
 -- Raises:  AP001 for a malformed item.
 -- Locks:   as commit_together or commit_each.
 begin
-	perform autopost.require_array('items', p_items), autopost.uuids_of(p_items, 'delivery_id');
+	perform autopost.require_array('items', p_items);
 	return coalesce(autopost.commit_together(p_workspace_id, p_items), autopost.commit_each(p_workspace_id, p_items));
 end
 $$;
@@ -10106,14 +10106,20 @@ declare
 	v_marked boolean; -- some channels are slow, or their last calls failed
 	v_parallel int[]; -- max_parallel of v_channels
 begin
-	select count(*), array_agg((i.value ->> 'delivery_id')::uuid), array_agg(i.value ->> 'claim_token'),
-		array_agg(i.value -> 'outcome' ->> 'provider_message_id'),
-		array_agg(i.value -> 'outcome' -> 'raw'), array_agg(i.value -> 'outcome' -> 'sent_at'),
-		bool_and(coalesce(i.value -> 'outcome' -> 'ok' = 'true' and i.value ->> 'claim_token' <> ''
-			and i.value -> 'outcome' ->> 'provider_message_id' <> ''
-			and not coalesce(i.value -> 'outcome' -> 'raw' ? 'reconciled', false), false))
-	into v_size, v_ids, v_tokens, v_posts, v_raws, v_sent_ats, v_plain
-	from jsonb_array_elements(p_items) i;
+	begin
+		select count(*), array_agg(i.id::uuid), array_agg(i.token), array_agg(i.post), array_agg(i.raw),
+			array_agg(i.outcome -> 'sent_at'), bool_and(coalesce(i.outcome -> 'ok' = 'true' and i.token <> '' and i.post <> ''
+				and not coalesce(i.raw ? 'reconciled', false), false))
+		into v_size, v_ids, v_tokens, v_posts, v_raws, v_sent_ats, v_plain
+		from (
+			select i.id, i.token, i.outcome, i.outcome ->> 'provider_message_id' as post, i.outcome -> 'raw' as raw
+			from (
+				select i.value ->> 'delivery_id' as id, i.value ->> 'claim_token' as token, i.value -> 'outcome' as outcome
+				from jsonb_array_elements(p_items) i offset 0) i -- each value is taken out once
+			offset 0) i;
+	exception when invalid_text_representation then
+		return null; -- commit_each names the argument
+	end;
 	if v_plain is distinct from true or autopost.groups_are_failing(p_workspace_id) then
 		return null;
 	end if;
@@ -10170,7 +10176,8 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_object(array['provider_message_id', d.post, 'trace_id', d.trace_id::text]))
+			jsonb_object(case when d.trace_id is null then array['provider_message_id', d.post]
+					else array['provider_message_id', d.post, 'trace_id', d.trace_id::text] end)
 				|| case when coalesce(d.raw, d.sent_at) is null then '{"raw": {}}'
 					else autopost.logged_answer(d.raw, d.sent_at, d.post, d.step) end
 		from autopost.workspaces w
@@ -41464,8 +41471,9 @@ CREATE FUNCTION autopost.start_meta(p_delivery_id uuid, p_run_id text, p_send_at
     LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
 -- Purpose: the meta of a send_attempt. jsonb_object of texts is faster than jsonb_build_object.
-select jsonb_strip_nulls(jsonb_object(array['idempotency_key', p_delivery_id::text, 'run_id', p_run_id,
-	'send_at', to_jsonb(p_send_at) #>> '{}', 'trace_id', p_trace_id::text]))
+select case when p_trace_id is null then jsonb_object(array['idempotency_key', p_delivery_id::text, 'run_id', p_run_id])
+	else jsonb_object(array['idempotency_key', p_delivery_id::text, 'run_id', p_run_id, 'trace_id', p_trace_id::text]) end
+	|| case when p_send_at is null then '{}' else jsonb_object(array['send_at', to_jsonb(p_send_at) #>> '{}']) end
 $$;
 
 

@@ -193,8 +193,7 @@ func explainClaim(ctx context.Context, q *queue, batch int, fused bool) (claim, 
 	}
 	items := func(which string) (json.RawMessage, error) {
 		return value[json.RawMessage](ctx, q.base, `select coalesce(jsonb_agg(jsonb_build_object('delivery_id', d.delivery_id,
-				'claim_token', d.claim_token, 'outcome', jsonb_build_object('ok', true, 'provider_message_id', d.channel_id, 'sent_at', date_trunc('second', now()),
-					'raw', jsonb_build_object('ids', jsonb_build_array(d.channel_id), 'steps', jsonb_build_object('text', jsonb_build_array(d.channel_id)))))), '[]')
+				'claim_token', d.claim_token, 'outcome', jsonb_build_object('ok', true, 'provider_message_id', d.channel_id))), '[]')
 			from autopost.deliveries d where d.workspace_id = $1 and d.status = 'sending' and d.claimed_by = $2 and `+which, q.workspace, run)
 	}
 	unstarted, err := items(`d.call_begun_at is null`)

@@ -38,6 +38,8 @@ type drain struct {
 	// accounts are the credentials of a daemon that knows its secrets: claims start the calls. Without them each call
 	// is started by start_call_batch, as by n8n.
 	accounts []string
+	// ids means that outcomes have the ids of their step, as those of a daemon.
+	ids bool
 
 	sent, refused, empty atomic.Int64
 	claim, start, commit step
@@ -65,9 +67,13 @@ type settled struct {
 	Outcome autopost.Outcome `json:"outcome"`
 }
 
-// sentText is the n-th item of a batch, with the outcome of a daemon whose platform accepted a text.
-func sentText(item claimed, n int) settled {
+// sentText is the n-th item of a batch: a text that the platform accepted. With ids it is what an adapter returns. The
+// floor and River write nothing like these ids.
+func sentText(item claimed, n int, ids bool) settled {
 	id := strconv.Itoa(n)
+	if !ids {
+		return settled{item, autopost.Sent(id, time.Time{}, nil)}
+	}
 	raw := json.RawMessage(`{"ids":["` + id + `"],"steps":{"text":["` + id + `"]}}`)
 	return settled{item, autopost.Sent(id, time.Now().UTC().Truncate(time.Second), raw)}
 }
@@ -139,7 +145,7 @@ func (d *drain) begun(items []claimed) (begun []settled, rest []claimed) {
 			rest = append(rest, item)
 			continue
 		}
-		begun = append(begun, sentText(item, len(begun)+1))
+		begun = append(begun, sentText(item, len(begun)+1, d.ids))
 	}
 	return begun, rest
 }
@@ -178,7 +184,7 @@ func (d *drain) startAll(ctx context.Context, conn *pgxpool.Conn, items []claime
 	for i, answer := range answers {
 		switch {
 		case answer.Applied:
-			begun = append(begun, sentText(items[i], i+1))
+			begun = append(begun, sentText(items[i], i+1, d.ids))
 		case answer.Reason == "stale":
 			return nil, errors.New("a new claim was stale")
 		default:
@@ -309,7 +315,7 @@ func (b *bench) drainByDaemons(ctx context.Context) (result Result, err error) {
 				return 0, err
 			}
 			d := b.drainer(q, made)
-			d.batch = min(b.batch, daemonBatch)
+			d.batch, d.ids = min(b.batch, daemonBatch), true
 			rate := 0.0
 			err = w.measureSpent(ctx, nil, &bySQL, float64(made), func() (err error) {
 				rate, err = perSecond(d.total)(d.run(ctx))

@@ -76,6 +76,15 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 		rate, err := perSecond(d.total)(d.run(ctx))
 		ownRate = append(ownRate, rate)
 		return d.perRow(), err
+	}}, {"with ids", "µs/row", func(ctx context.Context) (float64, error) {
+		made, err := q.fill(ctx, b.drain)
+		if err != nil {
+			return 0, err
+		}
+		long := b.drainer(q, made)
+		long.ids = true
+		_, err = long.run(ctx)
+		return long.perRow(), err
 	}}}
 	if other != nil {
 		subjects = append(subjects, subject{"River", "µs/job", func(ctx context.Context) (float64, error) {
@@ -102,6 +111,7 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 	result.Figures = []Figure{
 		figure("autopost drains with all limits: processor time of the database", "µs/row", samples["autopost"]...),
 		figure("  wall clock", "rows/s", ownRate...),
+		figure("  the same with the ids of an adapter in each outcome", "µs/row", samples["with ids"]...),
 	}
 	if other == nil {
 		result.Notes = []string{noPeer}

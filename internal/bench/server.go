@@ -205,6 +205,10 @@ func (b *base) settle(ctx context.Context) error {
 	if err := b.exec(ctx, `analyze autopost.channels, autopost.channel_gates, autopost.messages, autopost.deliveries, autopost.events`); err != nil {
 		return err
 	}
+	// As the monitor of each daemon does within 15 seconds.
+	if err := b.exec(ctx, `select autopost.refresh_statistics()`); err != nil {
+		return err
+	}
 	return b.checkpoint(ctx)
 }
 

@@ -126,7 +126,7 @@ func (b *base) copies(ctx context.Context, workspace, pattern string, posts int,
 	}
 	all := map[string]string{
 		"delivery_id": `autopost.uuid_v7_of(now(), m.message_id || t.channel_id)`, "message_id": `m.message_id`, "content_hash": `m.content_hash`,
-		"status": `'queued'`, "attempt": `0`, "not_before": `now()`, "created_at": `now()`, "updated_at": `now()`,
+		"render_meta": `t.render_meta - 'series_progress'`, "status": `'queued'`, "attempt": `0`, "not_before": `now()`, "created_at": `now()`, "updated_at": `now()`,
 		"sent_at": `null`, "finished_at": `null`, "provider_message_id": `null`, "last_call_at": `null`, "settled": `null`,
 		"claimed_at": `null`, "claimed_by": `null`, "claim_token": `null`, "sending_started_at": `null`, "sending_lease_until": `null`, "send_at": `null`,
 	}

@@ -144,8 +144,9 @@ create or replace function autopost.start_meta(p_delivery_id uuid, p_run_id text
 language sql stable parallel safe -- immutable would not be inlined
 as $$
 -- Purpose: the meta of a send_attempt. jsonb_object of texts is faster than jsonb_build_object.
-select jsonb_strip_nulls(jsonb_object(array['idempotency_key', p_delivery_id::text, 'run_id', p_run_id,
-	'send_at', to_jsonb(p_send_at) #>> '{}', 'trace_id', p_trace_id::text]))
+select case when p_trace_id is null then jsonb_object(array['idempotency_key', p_delivery_id::text, 'run_id', p_run_id])
+	else jsonb_object(array['idempotency_key', p_delivery_id::text, 'run_id', p_run_id, 'trace_id', p_trace_id::text]) end
+	|| case when p_send_at is null then '{}' else jsonb_object(array['send_at', to_jsonb(p_send_at) #>> '{}']) end
 $$;
 
 create or replace function autopost.stale_commit(p_workspace_id text, p_delivery autopost.deliveries,
