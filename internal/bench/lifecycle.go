@@ -72,19 +72,29 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 	}
 	var d *drain
 	var ownRate, peerRate, peerInsert []float64
-	subjects := []subject{{"autopost", "µs/row", func(ctx context.Context) (float64, error) {
-		rate, err := perSecond(d.total)(d.run(ctx))
-		ownRate = append(ownRate, rate)
-		return d.perRow(), err
-	}}, {"with ids", "µs/row", func(ctx context.Context) (float64, error) {
+	filled := func(ctx context.Context, ids bool) (*drain, float64, error) {
 		made, err := q.fill(ctx, b.drain)
+		if err != nil {
+			return nil, 0, err
+		}
+		one := b.drainer(q, made)
+		one.ids = ids
+		rate, err := perSecond(one.total)(one.run(ctx))
+		return one, rate, err
+	}
+	subjects := []subject{{"autopost", "µs/row", func(ctx context.Context) (float64, error) {
+		one, rate, err := filled(ctx, false)
 		if err != nil {
 			return 0, err
 		}
-		long := b.drainer(q, made)
-		long.ids = true
-		_, err = long.run(ctx)
-		return long.perRow(), err
+		d, ownRate = one, append(ownRate, rate)
+		return d.perRow(), nil
+	}}, {"with ids", "µs/row", func(ctx context.Context) (float64, error) {
+		one, _, err := filled(ctx, true)
+		if err != nil {
+			return 0, err
+		}
+		return one.perRow(), nil
 	}}}
 	if other != nil {
 		subjects = append(subjects, subject{"River", "µs/job", func(ctx context.Context) (float64, error) {
@@ -94,16 +104,15 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 		}})
 	}
 	samples, err := b.interleave(ctx, func(ctx context.Context) error {
-		if other != nil {
-			took, err := other.insert(ctx, b.drain)
-			if err != nil {
-				return err
-			}
-			peerInsert = append(peerInsert, micros(took.processor, b.drain))
+		if other == nil {
+			return nil
 		}
-		made, err := q.fill(ctx, b.drain)
-		d = b.drainer(q, made)
-		return err
+		took, err := other.insert(ctx, b.drain)
+		if err != nil {
+			return err
+		}
+		peerInsert = append(peerInsert, micros(took.processor, b.drain))
+		return nil
 	}, subjects...)
 	if err != nil {
 		return result, err
