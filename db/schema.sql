@@ -8550,11 +8550,12 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 --          with a limit, because a plain join may read all channels of a workspace for each row.
 --          p_before: how many channels the claim visited before. io_hours: posting windows (hours_key)
 --          found open until two slot_horizon after p_began; the function adds to them.
--- Returns: o_ids; o_places, p_before and the index in o_visited of the channel of each; o_slots, the slot of each or
---          null; o_visited, the channels of all visited gates; o_inflight, o_posts, the count in flight
---          and the newest post of each; o_unlisted, those that are not in channels_in_flight; o_taken, the
---          rows picked from each; o_next, the next slot of a limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
---          spends after the claim; o_denied, the posts of the first row that the group's quota denies;
+-- Returns: o_ids; o_places, p_before and the index in o_visited of the channel of each; o_slots, the
+--          slot of each or null; o_visited, the channels of all visited gates; o_inflight, o_posts, the
+--          count in flight and the newest post of each; o_unlisted, those that are not in
+--          channels_in_flight; o_taken, the rows picked from each; o_next, the next slot of a limited
+--          group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller spends
+--          after the claim; o_denied, the posts of the first row that the group's quota denies;
 --          o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
@@ -20095,12 +20096,13 @@ $$;
 CREATE FUNCTION autopost.keep_plans() RETURNS void
     LANGUAGE plpgsql
     AS $$
--- Purpose: sets that the functions of each claim, start and commit keep one plan for each statement. PostgreSQL
---          otherwise plans a statement with an array again for each call: it expects ten elements, so the general
---          plan looks dearer than one for the few rows of a small batch, and planning takes longer than the call.
---          The probes of a claim have one good plan, whatever the sizes are. The others update rows by an array:
---          their plan is right once the statistics know a thousand deliveries. A plan that a new table gets would
---          read all of it for each batch. A Citus cluster cannot plan without the workspace, so it keeps none.
+-- Purpose: sets that the functions of each claim, start and commit keep one plan for each statement.
+--          PostgreSQL otherwise plans a statement with an array again for each call: it expects ten
+--          elements, so the general plan looks dearer than one for the few rows of a small batch, and
+--          planning takes longer than the call. The probes of a claim have one good plan, whatever the
+--          sizes are. The others update rows by an array: their plan is right once the statistics know
+--          a thousand deliveries. A plan that a new table gets would read all of it for each batch. A
+--          Citus cluster cannot plan without the workspace, so it keeps none.
 -- Writes:  settings of functions.
 declare
 	v_function regprocedure;
@@ -33366,8 +33368,8 @@ begin
 		v_late := not v_gate.held and coalesce(v_next <= v_late_before, false);
 		if v_wrong or v_late <> v_gate.late then
 			update autopost.channel_gates g
-			set inflight = v_inflight, listed = g.listed or v_inflight > 0, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end,
-				late = v_late
+			set inflight = v_inflight, listed = g.listed or v_inflight > 0,
+				ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end, late = v_late
 			where g.workspace_id = p_workspace_id and g.channel_id = v_gate.channel_id;
 			perform autopost.list_in_flight(p_workspace_id, array[v_gate.channel_id]) where v_inflight > 0;
 			v_count := v_count + v_wrong::int;
@@ -43979,8 +43981,9 @@ CREATE FUNCTION autopost.update_gates(p_workspace_id text, p_visited text[], p_i
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
 --          no credential or slots, is visited when that ends; any other when its next row is due. No
 --          visit is before the posting window opens. p_inflight, p_taken: the count before the claim
---          and the rows taken of each channel of p_visited; p_unlisted: claim_from_group; p_next: the next slot of its group if that
---          has a limit; p_windows: windows_of; p_places, p_waits, p_allowed, p_windowed: claimed_channels.
+--          and the rows taken of each channel of p_visited; p_unlisted: claim_from_group; p_next: the
+--          next slot of its group if that has a limit; p_windows: windows_of; p_places, p_waits,
+--          p_allowed, p_windowed: claimed_channels.
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates, channels_in_flight.
 declare

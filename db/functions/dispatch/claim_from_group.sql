@@ -17,11 +17,12 @@ as $$
 --          with a limit, because a plain join may read all channels of a workspace for each row.
 --          p_before: how many channels the claim visited before. io_hours: posting windows (hours_key)
 --          found open until two slot_horizon after p_began; the function adds to them.
--- Returns: o_ids; o_places, p_before and the index in o_visited of the channel of each; o_slots, the slot of each or
---          null; o_visited, the channels of all visited gates; o_inflight, o_posts, the count in flight
---          and the newest post of each; o_unlisted, those that are not in channels_in_flight; o_taken, the
---          rows picked from each; o_next, the next slot of a limited group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller
---          spends after the claim; o_denied, the posts of the first row that the group's quota denies;
+-- Returns: o_ids; o_places, p_before and the index in o_visited of the channel of each; o_slots, the
+--          slot of each or null; o_visited, the channels of all visited gates; o_inflight, o_posts, the
+--          count in flight and the newest post of each; o_unlisted, those that are not in
+--          channels_in_flight; o_taken, the rows picked from each; o_next, the next slot of a limited
+--          group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller spends
+--          after the claim; o_denied, the posts of the first row that the group's quota denies;
 --          o_unpaid, the channels with no money for their next row.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
@@ -284,8 +285,8 @@ end
 $$;
 
 create or replace function autopost.update_gates(p_workspace_id text, p_visited text[], p_inflight int[],
-	p_unlisted text[], p_taken int[], p_next timestamptz[], p_windows jsonb, p_places int[], p_waits timestamptz[], p_allowed timestamptz[],
-	p_windowed boolean[]) returns void
+	p_unlisted text[], p_taken int[], p_next timestamptz[], p_windows jsonb, p_places int[], p_waits timestamptz[],
+	p_allowed timestamptz[], p_windowed boolean[]) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 -- Purpose: moves the gates that a claim holds after its rows are in status sending. It adds the
@@ -293,8 +294,9 @@ as $$
 --          visited until a commit or an edit opens it. A channel that is paused or cooling, or has
 --          no credential or slots, is visited when that ends; any other when its next row is due. No
 --          visit is before the posting window opens. p_inflight, p_taken: the count before the claim
---          and the rows taken of each channel of p_visited; p_unlisted: claim_from_group; p_next: the next slot of its group if that
---          has a limit; p_windows: windows_of; p_places, p_waits, p_allowed, p_windowed: claimed_channels.
+--          and the rows taken of each channel of p_visited; p_unlisted: claim_from_group; p_next: the
+--          next slot of its group if that has a limit; p_windows: windows_of; p_places, p_waits,
+--          p_allowed, p_windowed: claimed_channels.
 -- Reads:   channels, deliveries.
 -- Writes:  channel_gates, channels_in_flight.
 declare

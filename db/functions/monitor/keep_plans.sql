@@ -1,12 +1,13 @@
 create or replace function autopost.keep_plans() returns void
 language plpgsql
 as $$
--- Purpose: sets that the functions of each claim, start and commit keep one plan for each statement. PostgreSQL
---          otherwise plans a statement with an array again for each call: it expects ten elements, so the general
---          plan looks dearer than one for the few rows of a small batch, and planning takes longer than the call.
---          The probes of a claim have one good plan, whatever the sizes are. The others update rows by an array:
---          their plan is right once the statistics know a thousand deliveries. A plan that a new table gets would
---          read all of it for each batch. A Citus cluster cannot plan without the workspace, so it keeps none.
+-- Purpose: sets that the functions of each claim, start and commit keep one plan for each statement.
+--          PostgreSQL otherwise plans a statement with an array again for each call: it expects ten
+--          elements, so the general plan looks dearer than one for the few rows of a small batch, and
+--          planning takes longer than the call. The probes of a claim have one good plan, whatever the
+--          sizes are. The others update rows by an array: their plan is right once the statistics know
+--          a thousand deliveries. A plan that a new table gets would read all of it for each batch. A
+--          Citus cluster cannot plan without the workspace, so it keeps none.
 -- Writes:  settings of functions.
 declare
 	v_function regprocedure;

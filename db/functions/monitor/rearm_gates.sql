@@ -78,8 +78,8 @@ begin
 		v_late := not v_gate.held and coalesce(v_next <= v_late_before, false);
 		if v_wrong or v_late <> v_gate.late then
 			update autopost.channel_gates g
-			set inflight = v_inflight, listed = g.listed or v_inflight > 0, ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end,
-				late = v_late
+			set inflight = v_inflight, listed = g.listed or v_inflight > 0,
+				ready_at = case when v_wrong then least(g.ready_at, v_due) else g.ready_at end, late = v_late
 			where g.workspace_id = p_workspace_id and g.channel_id = v_gate.channel_id;
 			perform autopost.list_in_flight(p_workspace_id, array[v_gate.channel_id]) where v_inflight > 0;
 			v_count := v_count + v_wrong::int;
