@@ -72,29 +72,13 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 	}
 	var d *drain
 	var ownRate, peerRate, peerInsert []float64
-	filled := func(ctx context.Context, ids bool) (*drain, float64, error) {
-		made, err := q.fill(ctx, b.drain)
-		if err != nil {
-			return nil, 0, err
-		}
-		one := b.drainer(q, made)
-		one.ids = ids
-		rate, err := perSecond(one.total)(one.run(ctx))
-		return one, rate, err
-	}
 	subjects := []subject{{"autopost", "µs/row", func(ctx context.Context) (float64, error) {
-		one, rate, err := filled(ctx, false)
-		if err != nil {
-			return 0, err
-		}
+		one, rate, err := b.filledAndDrained(ctx, q, false)
 		d, ownRate = one, append(ownRate, rate)
-		return d.perRow(), nil
+		return one.perRow(), err
 	}}, {"with ids", "µs/row", func(ctx context.Context) (float64, error) {
-		one, _, err := filled(ctx, true)
-		if err != nil {
-			return 0, err
-		}
-		return one.perRow(), nil
+		one, _, err := b.filledAndDrained(ctx, q, true)
+		return one.perRow(), err
 	}}}
 	if other != nil {
 		subjects = append(subjects, subject{"River", "µs/job", func(ctx context.Context) (float64, error) {
@@ -108,11 +92,8 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 			return nil
 		}
 		took, err := other.insert(ctx, b.drain)
-		if err != nil {
-			return err
-		}
 		peerInsert = append(peerInsert, micros(took.processor, b.drain))
-		return nil
+		return err
 	}, subjects...)
 	if err != nil {
 		return result, err
@@ -141,6 +122,18 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 		return result, err
 	}
 	return result, nil
+}
+
+// filledAndDrained fills a queue and drains it. It returns the drain and its rate in rows per second.
+func (b *bench) filledAndDrained(ctx context.Context, q *queue, ids bool) (*drain, float64, error) {
+	made, err := q.fill(ctx, b.drain)
+	d := b.drainer(q, made)
+	d.ids = ids
+	if err != nil {
+		return d, 0, err
+	}
+	rate, err := perSecond(d.total)(d.run(ctx))
+	return d, rate, err
 }
 
 // drainAgainstFloor is P4. Both sides use one connection.
