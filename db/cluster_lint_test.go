@@ -88,9 +88,10 @@ func newClusterLint(base *pgtest.DB) *clusterLint {
 	l.kept = pgtest.Value[string](base, `select prosrc from pg_proc where oid = 'autopost.keep_plans'::regproc`)
 	var relations []string
 	for _, r := range pgtest.Column[[]string](base, `
-		select array[c.relname::text, c.relkind::text, coalesce(a.attnum = 1, false)::text]
+		select array[c.relname::text, c.relkind::text, coalesce(a.attnum = i.indkey[0], false)::text]
 		from pg_class c
 		left join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id'
+		left join pg_index i on i.indrelid = c.oid and i.indisprimary
 		where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p', 'v')`) {
 		relations = append(relations, r[0])
 		if r[1] == "v" {

@@ -1,7 +1,7 @@
 -- Brings a migrated database onto Citus, and up to date there after each later migration. autopost migrate
 -- runs it on a cluster. It is repeatable and follows the catalogue. It runs on the coordinator with all nodes up:
 --   psql -X -v ON_ERROR_STOP=1 -d DATABASE -f distribute.sql
--- A table whose first column is workspace_id is distributed by it, next to autopost.workspaces. The tables that
+-- A table whose primary key starts with workspace_id is distributed by it, next to autopost.workspaces. The tables that
 -- each node writes for itself exist on each node. Every other table is a reference table. A public function whose
 -- first argument is p_workspace_id runs on the node of its workspace.
 -- A statement that ends with \gexec returns statements, which are run.
@@ -30,7 +30,7 @@ $$;
 
 create temporary table kinds as
 select c.oid::regclass as rel, c.relname as name,
-	case when a.attnum = 1 then 'distributed'
+	case when a.attnum = i.indkey[0] then 'distributed'
 		when c.relname in ('dispatch_runs', 'dispatch_cursor', 'monitor_duties', 'clock_observers', 'clock_jumps',
 			'cluster_identity', 'turns') then 'node'
 		when c.relname = 'schema_migrations' then 'coordinator'
@@ -39,6 +39,7 @@ select c.oid::regclass as rel, c.relname as name,
 	p.logicalrelid is not null as done
 from pg_catalog.pg_class c
 left join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' and not a.attisdropped
+left join pg_catalog.pg_index i on i.indrelid = c.oid and i.indisprimary
 left join pg_catalog.pg_dist_partition p on p.logicalrelid = c.oid
 where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition;
 

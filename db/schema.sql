@@ -278,32 +278,32 @@ SET default_table_access_method = heap;
 --
 
 CREATE TABLE autopost.deliveries (
-    workspace_id text NOT NULL,
     delivery_id uuid NOT NULL,
     message_id uuid NOT NULL,
-    trace_id uuid,
-    ingest_run_id uuid,
-    enqueue_batch_id uuid,
-    channel_id text NOT NULL,
-    hash_version integer NOT NULL,
-    content_hash text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     not_before timestamp with time zone DEFAULT now() NOT NULL,
-    scheduled_for timestamp with time zone,
-    unknown_outcomes integer DEFAULT 0 NOT NULL,
-    unknown_allowance integer DEFAULT 1 NOT NULL,
-    outcome_unknown_at timestamp with time zone,
-    template_version text,
-    rendered_text text DEFAULT ''::text NOT NULL,
-    render_meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    granted_attempts integer DEFAULT 0 NOT NULL,
-    last_error jsonb,
-    next_retry_at timestamp with time zone,
     due_at timestamp with time zone GENERATED ALWAYS AS (
 CASE
     WHEN (status = 'retry'::text) THEN GREATEST(not_before, scheduled_for, next_retry_at)
     ELSE GREATEST(not_before, scheduled_for)
 END) STORED NOT NULL,
+    hash_version integer NOT NULL,
+    unknown_outcomes integer DEFAULT 0 NOT NULL,
+    unknown_allowance integer DEFAULT 1 NOT NULL,
+    granted_attempts integer DEFAULT 0 NOT NULL,
+    workspace_id text NOT NULL,
+    channel_id text NOT NULL,
+    content_hash text NOT NULL,
+    enqueue_batch_id uuid,
+    scheduled_for timestamp with time zone,
+    outcome_unknown_at timestamp with time zone,
+    trace_id uuid,
+    ingest_run_id uuid,
+    template_version text,
+    rendered_text text DEFAULT ''::text NOT NULL,
+    render_meta jsonb DEFAULT '{}'::jsonb NOT NULL,
+    last_error jsonb,
+    next_retry_at timestamp with time zone,
     status text DEFAULT 'queued'::text NOT NULL,
     phase text GENERATED ALWAYS AS (
 CASE
@@ -8284,6 +8284,8 @@ $$;
 CREATE FUNCTION autopost.claim_and_start(p_workspace_id text, p_run_id text, p_limit integer, p_capacity jsonb, p_auth_refs text[]) RETURNS SETOF autopost.claimed_delivery
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'autopost', 'pg_temp'
+    SET lock_timeout TO '100ms'
+    SET enable_bitmapscan TO 'off'
     AS $$
 -- Purpose: claim_within and start_call in one transaction, for a caller that calls at once. Each claim
 --          whose slot is due is started if its channel passes the checks of start_call and its
@@ -8292,13 +8294,221 @@ CREATE FUNCTION autopost.claim_and_start(p_workspace_id text, p_run_id text, p_l
 -- Returns: as claim_within. call_begun_at is set if the call is started; its deadline then is the time
 --          by which it must end, and send_at its slot.
 -- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
--- Locks:   as claim_rows.
--- Writes:  as claim_rows.
+-- It commits without waiting for the disk, together with the rest of its transaction, unless it
+-- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
+-- disk, and its commit comes after the claim.
+-- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
+-- Parts of a statement join workspaces, so that a cluster runs all of it on the node of the workspace: what reads
+-- no table would be sent to every node.
+-- Bitmap scans are off: the planner expects few rows because of row-level security and the three
+-- conditions, and would read and sort the whole queue of a channel for its first rows.
+-- Locks:   only with SKIP LOCKED; see claim_from_group and claimed_channels. PostgreSQL still waits for a row
+--          that changes while it is being locked. A group with a long wait is left to the next claim,
+--          so no deadlock can arise.
+-- Reads:   messages, channels, cluster_identity.
+-- Writes:  deliveries, channels, platform_limits, channel_gates, channels_in_flight, quota_uses, charges,
+--          events (send_attempt).
+declare
+	v_durable text := current_setting('synchronous_commit');
+	v_began timestamptz := autopost.now_ts();
+	v_now timestamptz := v_began;
+	v_secret text := left(replace(gen_random_uuid()::text, '-', ''), 24); -- the tokens of this claim start with it
+	v_ids uuid[] := '{}';
+	v_places int[] := '{}'; -- the index in v_visited of the channel of each row
+	v_slots timestamptz[] := '{}';
+	v_visited text[] := '{}';
+	v_taken int[] := '{}';
+	v_inflight int[] := '{}';
+	v_posts text[] := '{}'; -- the newest known post of each channel
+	v_unlisted text[] := '{}';
+	v_next timestamptz[] := '{}';
+	v_windows jsonb := '{}';
+	v_hours text[] := '{}'; -- as io_hours of claim_from_group
+	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
+	v_unpaid text[] := '{}'; -- channels with no money for their next row
+	v_lease timestamptz;
+	v_of_group int[] := '{}'; -- the index in v_platforms and v_rate_groups of the group of each channel
+	v_platforms text[] := '{}';
+	v_rate_groups text[] := '{}';
+	v_read record;
+	v_can_start_at timestamptz; -- from here to v_windowed: claimed_channels of v_visited
+	v_open boolean[];
+	v_targets text[];
+	v_auth_refs text[];
+	v_settings jsonb; -- an array
+	v_on_unknown text[];
+	v_at_once int[];
+	v_waits timestamptz[];
+	v_allowed timestamptz[];
+	v_windowed boolean[];
+	v_ranks bigint[]; -- the rank of each channel by its id
+	v_numbers int[]; -- the number of each row, negative if its call does not start
+	v_deadline timestamptz;
+	v_prefix text;
+	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
+	v_group record;
+	v_room int;
+	v_picked record;
+	v_fault text; -- the first group that failed, and its error
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('auth_refs', p_auth_refs is not null
 		and array_position(p_auth_refs, null) is null);
-	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, p_auth_refs) c;
+	perform autopost.require_argument('run_id', p_run_id <> '');
+	if coalesce(p_limit not between 1 and 1000, true) then
+		perform autopost.raise_argument('limit',
+			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
+			'pass a limit from 1 to 1000');
+	end if;
+	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
+	if autopost.is_restored() or not exists (
+		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active') then
+		return;
+	end if;
+	perform set_config('synchronous_commit', 'off', true);
+	for v_group in
+		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
+		where g.ready_at <= v_now
+		order by g.ready_at
+	loop
+		v_room := least(p_limit - cardinality(v_ids), case when p_capacity <> '[]' then
+			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group) end);
+		continue when v_room <= 0;
+		begin
+			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group,
+				cardinality(v_visited), v_began, v_hours);
+		exception
+			when lock_not_available then
+				continue;
+			when others then -- a failing group must not stop the others
+				v_fault := coalesce(v_fault, format('%s/%s: %s', v_group.platform, v_group.rate_group, sqlerrm));
+				continue;
+		end;
+		v_ids := v_ids || v_picked.o_ids;
+		v_slots := v_slots || v_picked.o_slots;
+		v_places := v_places || v_picked.o_places;
+		v_hours := v_picked.io_hours;
+		v_platforms := v_platforms || v_group.platform;
+		v_rate_groups := v_rate_groups || v_group.rate_group;
+		v_visited := v_visited || v_picked.o_visited;
+		v_of_group := v_of_group || array_fill(cardinality(v_platforms), array[cardinality(v_picked.o_visited)]);
+		v_taken := v_taken || v_picked.o_taken;
+		v_inflight := v_inflight || v_picked.o_inflight;
+		v_posts := v_posts || v_picked.o_posts;
+		v_unlisted := v_unlisted || v_picked.o_unlisted;
+		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
+		v_windows := v_windows || v_picked.o_windows;
+		v_unpaid := v_unpaid || v_picked.o_unpaid;
+		if v_picked.o_quotas is not null then
+			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group,
+				'picked', to_jsonb(v_picked));
+		end if;
+		exit when cardinality(v_ids) >= p_limit;
+	end loop;
+	if v_fault is not null then
+		if v_ids = '{}' then
+			raise exception 'claim of the group %', v_fault;
+		end if;
+		raise warning 'claim of the group %', v_fault;
+	end if;
+	if v_visited <> '{}' then
+		v_read := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
+			p_auth_refs, v_windows, v_began);
+		v_can_start_at := v_read.o_now;
+		v_open := v_read.o_open;
+		v_targets := v_read.o_targets;
+		v_auth_refs := v_read.o_auth_refs;
+		v_settings := v_read.o_settings;
+		v_on_unknown := v_read.o_on_unknown;
+		v_at_once := v_read.o_places;
+		v_waits := v_read.o_waits;
+		v_allowed := v_read.o_allowed;
+		v_windowed := v_read.o_windowed;
+		perform set_config('lock_timeout', '0', true); -- the rest waits only while a table gets longer
+	end if;
+	if v_ids <> '{}' then
+		v_now := v_can_start_at;
+		-- The answer is in this order: by slot, then channel by channel. Here a row is a few bytes.
+		v_ranks := array(select r.rank
+			from (select u.n, row_number() over (order by u.id) as rank from unnest(v_visited) with ordinality u (id, n)) r
+			order by r.n);
+		select array_agg(r.id), array_agg(r.place), array_agg(r.slot) into v_ids, v_places, v_slots
+		from (
+			select u.id, u.place, u.slot from unnest(v_ids, v_places, v_slots) with ordinality u (id, place, slot, n)
+			order by u.slot nulls first, v_ranks[u.place], u.n) r;
+		v_numbers := array(select case when v_open[u.place]
+				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true)
+					then u.n else -u.n end
+			from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
+		v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
+		v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
+		v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+		if 0 < any (v_numbers) then
+			perform set_config('synchronous_commit', v_durable, true);
+		end if;
+		return query
+		with claimed as (
+			update autopost.deliveries d
+			set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
+				claim_token = v_secret || to_hex(2147483648 + abs(u.place)),
+				sending_started_at = v_now, sending_lease_until = v_lease,
+				call_begun_at = case when u.place > 0 then v_now end, send_at = u.slot, updated_at = v_now
+			from autopost.few(v_ids, null, v_numbers, v_slots, p_channels => v_places) u
+			where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
+			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
+				d.send_at,
+				d.rendered_text, d.render_meta,
+				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place, u.channel
+		), logged as (
+			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt,
+				result,
+				meta)
+			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
+				b.channel_id,
+				v_now, 'send_attempt', b.attempt, 'ok',
+				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
+			from autopost.workspaces w
+			-- The workspace is read once: its column fixes the order of the join.
+			cross join lateral (select x.* from claimed x where x.place > 0 and w.workspace_id <> '' offset 0) b
+			where w.workspace_id = p_workspace_id
+		), contents as materialized ( -- each message is read once
+			select m.message_id, m.payload
+			from (select distinct x.message_id from claimed x) u
+			cross join lateral (
+				select m.message_id, m.payload from autopost.messages m
+				where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m
+		)
+		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, v_platforms[v_of_group[d.channel]],
+			v_targets[d.channel], v_auth_refs[d.channel], v_rate_groups[v_of_group[d.channel]], d.attempt, d.claim_token,
+			d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, d.payload, v_settings -> (d.channel - 1),
+			d.trace_id, v_on_unknown[d.channel], d.unknown_outcomes, d.last_call_at, v_posts[d.channel],
+			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
+				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place > 0 then v_deadline end
+		from autopost.workspaces w
+		cross join lateral (
+			select x.*, m.payload
+			from claimed x
+			-- It has no unmatched row; it is never a nested loop.
+			full join contents m on m.message_id = x.message_id
+			where w.workspace_id <> '' offset 0) d
+		where w.workspace_id = p_workspace_id
+		order by abs(d.place);
+	end if;
+	if v_visited <> '{}' then
+		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_unlisted, v_taken, v_next, v_windows,
+			v_at_once, v_waits, v_allowed, v_windowed);
+	end if;
+	if v_unpaid <> '{}' then
+		perform autopost.leave_to_budget(p_workspace_id, v_unpaid);
+	end if;
+	if v_spent <> '[]' then
+		perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_visited')),
+				array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
+				(s.value -> 'picked' ->> 'o_denied')::int)
+		from jsonb_array_elements(v_spent) s;
+	end if;
 end
 $$;
 
@@ -8478,8 +8688,7 @@ CREATE FUNCTION autopost.claim_deliveries(p_workspace_id text, p_run_id text, p_
     AS $$
 -- Purpose: claim_within without a limit per rate group.
 begin
-	perform autopost.enter_workspace(p_workspace_id);
-	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, '[]', null) c;
+	return query select c.* from autopost.claim_and_start(p_workspace_id, p_run_id, p_limit, '[]', '{}') c;
 end
 $$;
 
@@ -8961,232 +9170,6 @@ $$;
 
 
 --
--- Name: claim_rows(text, text, integer, jsonb, text[]); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.claim_rows(p_workspace_id text, p_run_id text, p_limit integer, p_capacity jsonb, p_auth_refs text[]) RETURNS SETOF autopost.claimed_delivery
-    LANGUAGE plpgsql
-    SET lock_timeout TO '100ms'
-    SET enable_bitmapscan TO 'off'
-    AS $$
--- Purpose: claim_within. It also starts the calls of claims whose slot is due, if p_auth_refs has
---          their credential (claimed_channels). p_auth_refs: null or empty to start no call.
--- It commits without waiting for the disk, together with the rest of its transaction, unless it
--- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
--- disk, and its commit comes after the claim.
--- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
--- Parts of a statement join workspaces, so that a cluster runs all of it on the node of the workspace: what reads
--- no table would be sent to every node.
--- Bitmap scans are off: the planner expects few rows because of row-level security and the three
--- conditions, and would read and sort the whole queue of a channel for its first rows.
--- Locks:   only with SKIP LOCKED; see claim_from_group and claimed_channels. PostgreSQL still waits for a row
---          that changes while it is being locked. A group with a long wait is left to the next claim,
---          so no deadlock can arise.
--- Reads:   messages, channels, cluster_identity.
--- Writes:  deliveries, channels, platform_limits, channel_gates, channels_in_flight, quota_uses, charges,
---          events (send_attempt).
-declare
-	v_durable text := current_setting('synchronous_commit');
-	v_began timestamptz := autopost.now_ts();
-	v_now timestamptz := v_began;
-	v_salt text := gen_random_uuid();
-	v_ids uuid[] := '{}';
-	v_places int[] := '{}'; -- the index in v_visited of the channel of each row
-	v_slots timestamptz[] := '{}';
-	v_visited text[] := '{}';
-	v_taken int[] := '{}';
-	v_inflight int[] := '{}';
-	v_posts text[] := '{}'; -- the newest known post of each channel
-	v_unlisted text[] := '{}';
-	v_next timestamptz[] := '{}';
-	v_windows jsonb := '{}';
-	v_hours text[] := '{}'; -- as io_hours of claim_from_group
-	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
-	v_unpaid text[] := '{}'; -- channels with no money for their next row
-	v_lease timestamptz;
-	v_of_group int[] := '{}'; -- the index in v_platforms and v_rate_groups of the group of each channel
-	v_platforms text[] := '{}';
-	v_rate_groups text[] := '{}';
-	v_read record;
-	v_can_start_at timestamptz; -- from here to v_windowed: claimed_channels of v_visited
-	v_open boolean[];
-	v_targets text[];
-	v_auth_refs text[];
-	v_settings jsonb; -- an array
-	v_on_unknown text[];
-	v_at_once int[];
-	v_waits timestamptz[];
-	v_allowed timestamptz[];
-	v_windowed boolean[];
-	v_starts int[]; -- the number of each row whose call starts, else null
-	v_deadline timestamptz;
-	v_prefix text;
-	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
-	v_group record;
-	v_room int;
-	v_picked record;
-	v_fault text; -- the first group that failed, and its error
-begin
-	perform autopost.require_argument('run_id', p_run_id <> '');
-	if coalesce(p_limit not between 1 and 1000, true) then
-		perform autopost.raise_argument('limit',
-			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
-			'pass a limit from 1 to 1000');
-	end if;
-	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
-	if autopost.is_restored() or not exists (
-		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active') then
-		return;
-	end if;
-	perform set_config('synchronous_commit', 'off', true);
-	for v_group in
-		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
-		where g.ready_at <= v_now
-		order by g.ready_at
-	loop
-		v_room := least(p_limit - cardinality(v_ids), case when p_capacity <> '[]' then
-			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group) end);
-		continue when v_room <= 0;
-		begin
-			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group,
-				cardinality(v_visited), v_began, v_hours);
-		exception
-			when lock_not_available then
-				continue;
-			when others then -- a failing group must not stop the others
-				v_fault := coalesce(v_fault, format('%s/%s: %s', v_group.platform, v_group.rate_group, sqlerrm));
-				continue;
-		end;
-		v_ids := v_ids || v_picked.o_ids;
-		v_slots := v_slots || v_picked.o_slots;
-		v_places := v_places || v_picked.o_places;
-		v_hours := v_picked.io_hours;
-		v_platforms := v_platforms || v_group.platform;
-		v_rate_groups := v_rate_groups || v_group.rate_group;
-		v_visited := v_visited || v_picked.o_visited;
-		v_of_group := v_of_group || array_fill(cardinality(v_platforms), array[cardinality(v_picked.o_visited)]);
-		v_taken := v_taken || v_picked.o_taken;
-		v_inflight := v_inflight || v_picked.o_inflight;
-		v_posts := v_posts || v_picked.o_posts;
-		v_unlisted := v_unlisted || v_picked.o_unlisted;
-		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
-		v_windows := v_windows || v_picked.o_windows;
-		v_unpaid := v_unpaid || v_picked.o_unpaid;
-		if v_picked.o_quotas is not null then
-			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group,
-				'picked', to_jsonb(v_picked));
-		end if;
-		exit when cardinality(v_ids) >= p_limit;
-	end loop;
-	if v_fault is not null then
-		if v_ids = '{}' then
-			raise exception 'claim of the group %', v_fault;
-		end if;
-		raise warning 'claim of the group %', v_fault;
-	end if;
-	if v_visited <> '{}' then
-		v_read := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
-			p_auth_refs, v_windows, v_began);
-		v_can_start_at := v_read.o_now;
-		v_open := v_read.o_open;
-		v_targets := v_read.o_targets;
-		v_auth_refs := v_read.o_auth_refs;
-		v_settings := v_read.o_settings;
-		v_on_unknown := v_read.o_on_unknown;
-		v_at_once := v_read.o_places;
-		v_waits := v_read.o_waits;
-		v_allowed := v_read.o_allowed;
-		v_windowed := v_read.o_windowed;
-		perform set_config('lock_timeout', '0', true); -- the rest waits only while a table gets longer
-	end if;
-	if v_ids <> '{}' then
-		v_now := v_can_start_at;
-		if true = any (v_open) then
-			v_starts := array(select case when v_open[u.place]
-					and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true)
-						then u.n end
-				from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
-		end if;
-		v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
-		v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
-		v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-		if array_remove(v_starts, null) <> '{}' then
-			perform set_config('synchronous_commit', v_durable, true);
-		end if;
-		return query
-		with claimed as (
-			update autopost.deliveries d
-			set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
-				claim_token = md5(v_salt || d.delivery_id),
-				sending_started_at = v_now, sending_lease_until = v_lease,
-				call_begun_at = case when u.place is not null then v_now end, send_at = u.slot, updated_at = v_now
-			from autopost.few(v_ids, null, v_starts, v_slots) u
-			where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
-			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
-				d.send_at,
-				d.rendered_text, d.render_meta,
-				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place
-		), logged as (
-			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt,
-				result,
-				meta)
-			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
-				b.channel_id,
-				v_now, 'send_attempt', b.attempt, 'ok',
-				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
-			from autopost.workspaces w
-			-- The workspace is read once: its column fixes the order of the join.
-			cross join lateral (select x.* from claimed x where x.place is not null and w.workspace_id <> '' offset 0) b
-			where w.workspace_id = p_workspace_id
-		)
-		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, c.platform, c.target_id,
-			c.auth_ref, c.rate_group,
-			d.attempt, d.claim_token, d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, m.payload,
-				c.settings, d.trace_id,
-			c.on_unknown, d.unknown_outcomes, d.last_call_at, c.last_provider_message_id,
-			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place is not null
-					then v_deadline end
-		from claimed d
-		-- Each message is read once. A full join has no unmatched row here; it is never a nested loop.
-		full join (
-			select u.channel_id, v_platforms[u.grp] as platform, u.target_id, u.auth_ref, v_rate_groups[u.grp] as rate_group,
-				v_settings -> (u.n::int - 1) as settings, u.on_unknown, u.post as last_provider_message_id
-			from unnest(v_visited, v_posts, v_taken, v_of_group, v_targets, v_auth_refs, v_on_unknown) with ordinality
-				u (channel_id, post, taken, grp, target_id, auth_ref, on_unknown, n)
-			join autopost.workspaces w on w.workspace_id = p_workspace_id
-			where u.taken > 0) c
-			on c.channel_id = d.channel_id
-		full join (
-			select m.message_id, m.payload
-			from (select distinct x.message_id from claimed x) u
-			cross join lateral (
-				select m.message_id, m.payload from autopost.messages m
-				where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m) m
-			on m.message_id = d.message_id
-		join autopost.workspaces w on w.workspace_id = p_workspace_id
-		order by d.send_at nulls first, d.channel_id, d.due_at, d.delivery_id;
-	end if;
-	if v_visited <> '{}' then
-		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_unlisted, v_taken, v_next, v_windows,
-			v_at_once, v_waits, v_allowed, v_windowed);
-	end if;
-	if v_unpaid <> '{}' then
-		perform autopost.leave_to_budget(p_workspace_id, v_unpaid);
-	end if;
-	if v_spent <> '[]' then
-		perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
-			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
-			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_visited')),
-				array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
-				(s.value -> 'picked' ->> 'o_denied')::int)
-		from jsonb_array_elements(v_spent) s;
-	end if;
-end
-$$;
-
-
---
 -- Name: claim_sources(text, text, integer); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -9352,11 +9335,10 @@ CREATE FUNCTION autopost.claim_within(p_workspace_id text, p_run_id text, p_limi
 --          set. No rows is a normal answer. known_posts is set only after an unknown outcome.
 --          call_begun_at and deadline are null.
 -- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
--- Locks:   as claim_rows.
--- Writes:  as claim_rows.
+-- Locks:   as claim_and_start.
+-- Writes:  as claim_and_start.
 begin
-	perform autopost.enter_workspace(p_workspace_id);
-	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, null) c;
+	return query select c.* from autopost.claim_and_start(p_workspace_id, p_run_id, p_limit, p_capacity, '{}') c;
 end
 $$;
 
@@ -10198,8 +10180,9 @@ begin
 		(select array_agg(d.attempt order by d.place) from done d) as attempts,
 		(select array_agg(d.place order by d.place) from done d) as done
 	into v_freed
-	from freed f
-	join autopost.workspaces w on w.workspace_id = p_workspace_id;
+	from autopost.workspaces w
+	cross join lateral (select x.* from freed x where w.workspace_id <> '' offset 0) f
+	where w.workspace_id = p_workspace_id;
 	v_answers := autopost.sent_answers(v_freed.attempts);
 	v_done := v_freed.done;
 	if v_marked then
@@ -14625,7 +14608,7 @@ CREATE FUNCTION autopost.event_twin(p_submission autopost.submissions) RETURNS j
 --          delivery. null if the channel would take it now, by another text, or because the dedup
 --          window is over, for example.
 -- Returns: {"delivery_id", "status", "sent_at", "again_at"}.
--- Reads:   messages, channels, deliveries.
+-- Reads:   channels, deliveries.
 declare
 	v_channel autopost.channels;
 	v_twin jsonb;
@@ -14636,9 +14619,7 @@ begin
 	end if;
 	select c.* into v_channel from autopost.channels c
 	where c.workspace_id = p_submission.workspace_id and c.channel_id = autopost.x_channel(p_submission.workspace_id);
-	select autopost.twin_of(p_submission.workspace_id, v_channel, m.content_hash) -> 'twin' into v_twin
-	from autopost.messages m
-	where m.workspace_id = p_submission.workspace_id and m.message_id = p_submission.message_id;
+	v_twin := autopost.twin_of(p_submission.workspace_id, v_channel, p_submission.message_id) -> 'twin';
 	return case when (v_twin ->> 'again_at')::timestamptz > autopost.now_ts() or v_twin -> 'sent_at' = 'null'
 		then v_twin end;
 end
@@ -15500,9 +15481,8 @@ begin
 				and d.phase in ('active', 'claimed', 'retry') offset 0)
 			and not exists (
 				select 1 from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.content_hash = v_hash and d.channel_id = u.channel_id
-					and d.hash_version = autopost.hash_version()
-				and d.phase = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
+				where d.workspace_id = p_workspace_id and d.message_id = v_message_id and d.channel_id = u.channel_id
+				and (d.phase = 'deduped') is false and d.phase = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
 			order by u.n
 			on conflict (workspace_id, content_hash, channel_id, hash_version)
 				where phase in ('active', 'claimed', 'retry') do nothing
@@ -15622,10 +15602,10 @@ $$;
 
 
 --
--- Name: few(uuid[], text[], integer[], timestamp with time zone[], text[], jsonb[], jsonb[]); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: few(uuid[], text[], integer[], timestamp with time zone[], text[], jsonb[], jsonb[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.few(p_ids uuid[], p_tokens text[], p_places integer[], p_slots timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_posts text[] DEFAULT NULL::text[], p_raws jsonb[] DEFAULT NULL::jsonb[], p_sent_ats jsonb[] DEFAULT NULL::jsonb[]) RETURNS TABLE(id uuid, token text, place integer, slot timestamp with time zone, post text, raw jsonb, sent_at jsonb)
+CREATE FUNCTION autopost.few(p_ids uuid[], p_tokens text[], p_places integer[], p_slots timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_posts text[] DEFAULT NULL::text[], p_raws jsonb[] DEFAULT NULL::jsonb[], p_sent_ats jsonb[] DEFAULT NULL::jsonb[], p_channels integer[] DEFAULT NULL::integer[]) RETURNS TABLE(id uuid, token text, place integer, slot timestamp with time zone, post text, raw jsonb, sent_at jsonb, channel integer)
     LANGUAGE plpgsql IMMUTABLE ROWS 1 PARALLEL SAFE
     AS $$
 -- Purpose: the rows of these arrays for an UPDATE by key. The planner expects one row, so it probes
@@ -15633,7 +15613,7 @@ CREATE FUNCTION autopost.few(p_ids uuid[], p_tokens text[], p_places integer[], 
 --          reads all deliveries of a workspace that it takes for small, and keeps that plan. The UPDATE
 --          says "between id and id": of "= id" on a unique key the planner counts the cost twice.
 begin
-	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws, p_sent_ats) u;
+	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws, p_sent_ats, p_channels) u;
 end
 $$;
 
@@ -20114,7 +20094,7 @@ begin
 		select p.oid::regprocedure from pg_catalog.pg_proc p
 		where p.pronamespace = 'autopost'::regnamespace
 		and (p.proname in ('claim_from_group', 'claimed_channels') or (v_known or v_cluster)
-			and p.proname in ('claim_rows', 'update_gates', 'start_together', 'commit_together', 'release_capacity'))
+			and p.proname in ('claim_and_start', 'update_gates', 'start_together', 'commit_together', 'release_capacity'))
 		and v_cluster = coalesce('plan_cache_mode=force_generic_plan' = any (p.proconfig), false)
 	loop
 		execute format('alter function %s %s', v_function,
@@ -25811,6 +25791,23 @@ $_$;
 
 
 --
+-- Name: message_with(text, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.message_with(p_workspace_id text, p_content_hash text) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    AS $$
+-- Purpose: the message with this content; null if there is none.
+-- Reads:   messages.
+begin
+	return (select m.message_id from autopost.messages m
+		where m.workspace_id = p_workspace_id and m.hash_version = autopost.hash_version()
+			and m.content_hash = p_content_hash);
+end
+$$;
+
+
+--
 -- Name: messages_like(text, text, uuid, uuid, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -28582,7 +28579,8 @@ begin
 	if v_refusal is not null then
 		return jsonb_build_object('verdict', 'not_routed', 'reason', v_refusal);
 	elsif v_named ->> 'status' = 'deduped' then
-		return '{"verdict": "deduped"}' || autopost.twin_of(v_workspace_id, p_channel, p_post ->> 'content_hash');
+		return '{"verdict": "deduped"}' || autopost.twin_of(v_workspace_id, p_channel,
+			autopost.message_with(v_workspace_id, p_post ->> 'content_hash'));
 	end if;
 	return jsonb_build_object('verdict', v_named -> 'status', 'reason', v_named -> 'reason');
 end
@@ -34616,43 +34614,35 @@ CREATE FUNCTION autopost.release_capacity(p_workspace_id text, p_channel_ids tex
 -- Purpose: lowers the counts in flight of these channels, which are in order, and keeps the newest
 --          post of each. A gate that was full opens for its next due row, with a wake-up. The gate of
 --          any other channel already has the time of its next due row. p_parallel: max_parallel of
---          each. The channels are locked.
+--          each. The channels are locked. An enqueue whose rows the statement does not see has opened the
+--          gate before, or opens it after this change.
 -- Locks:   channel_gates (channel_id).
 -- Reads:   deliveries.
 -- Writes:  channel_gates.
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_full text[];
-	v_ready timestamptz[];
+	v_opened boolean;
 begin
 	with freed as (
 		update autopost.channel_gates g
-		set inflight = g.inflight - u.places, last_provider_message_id = u.post
+		set inflight = g.inflight - u.places, last_provider_message_id = u.post,
+			ready_at = case when g.inflight < u.parallel or g.ready_at <= v_now then g.ready_at
+				else least(g.ready_at, (
+					select d.due_at from autopost.deliveries d
+					where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id
+						and d.phase in ('active', 'retry') and d.status <> 'sending'
+					order by d.due_at
+					limit 1)) end
 		from autopost.gate_changes(p_channel_ids, p_counts, null, p_posts, p_parallel) u
 		where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id
-		returning g.channel_id, g.ready_at, g.inflight + u.places >= u.parallel as was_full
+		returning g.ready_at < 'infinity' and g.inflight + u.places >= u.parallel as opened
 	)
-	select array_agg(f.channel_id order by f.channel_id), array_agg(f.ready_at order by f.channel_id) into v_full, v_ready
-	from freed f
-	join autopost.workspaces w on w.workspace_id = p_workspace_id
-	where f.was_full and f.ready_at > v_now;
-	if v_full is null then
-		return;
-	end if;
-	select array_agg(u.id order by u.n), array_agg(d.due_at order by u.n) into v_full, v_ready
-	from unnest(v_full, v_ready) with ordinality u (id, ready_at, n)
-	cross join lateral (
-		select d.due_at from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = u.id
-			and d.phase in ('active', 'retry') and d.status <> 'sending'
-		order by d.due_at
-		limit 1) d
-	where d.due_at < u.ready_at;
-	if v_full is not null then
-		update autopost.channel_gates g
-		set ready_at = u.ready_at
-		from autopost.gate_changes(v_full, null, v_ready, null) u
-		where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id;
+	select bool_or(f.opened) into v_opened
+	from autopost.workspaces w
+	-- The workspace is read once: its column fixes the order of the join.
+	cross join lateral (select x.* from freed x where w.workspace_id <> '' offset 0) f
+	where w.workspace_id = p_workspace_id;
+	if v_opened then
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
 end
@@ -36207,8 +36197,9 @@ CREATE FUNCTION autopost.replace_refusals(p_workspace_id text, p_post jsonb, p_c
     AS $$
 -- Purpose: the channels that cannot take the new content of a post, {channel_id: {"reason",
 --          "message"}}. p_post comes from prepare_post.
--- Reads:   channels, platforms, media_origin, templates, deliveries.
+-- Reads:   channels, platforms, media_origin, templates, messages, deliveries.
 declare
+	v_message_id uuid := autopost.message_with(p_workspace_id, p_post ->> 'content_hash');
 	v_route record;
 	v_shown record;
 begin
@@ -36228,8 +36219,8 @@ begin
 		where v_shown.verdicts[u.choice] <> 'queued'
 		or exists (
 			select 1 from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.content_hash = p_post ->> 'content_hash'
-				and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+			where d.workspace_id = p_workspace_id and d.message_id = v_message_id and d.channel_id = u.channel_id
+				and (d.phase = 'deduped') is false
 				and (d.phase in ('active', 'claimed', 'retry')
 					or d.phase = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => u.ttl))));
 end
@@ -36772,9 +36763,9 @@ begin
 				and (not p_channel.enabled or p_channel.paused_until > autopost.now_ts()) then 'channel_not_resumed'
 			when exists (
 				select 1 from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.content_hash = p_delivery.content_hash
-					and d.channel_id = p_delivery.channel_id
-				and d.hash_version = p_delivery.hash_version and d.delivery_id <> p_delivery.delivery_id
+				where d.workspace_id = p_workspace_id and d.message_id = p_delivery.message_id
+					and d.channel_id = p_delivery.channel_id and d.delivery_id <> p_delivery.delivery_id
+				and (d.phase = 'deduped') is false
 				and (d.phase in ('active', 'claimed', 'retry')
 					or d.phase = 'sent'
 						and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours,
@@ -43787,13 +43778,13 @@ $$;
 
 
 --
--- Name: twin_of(text, autopost.channels, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: twin_of(text, autopost.channels, uuid); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.twin_of(p_workspace_id text, p_channel autopost.channels, p_content_hash text) RETURNS jsonb
+CREATE FUNCTION autopost.twin_of(p_workspace_id text, p_channel autopost.channels, p_message_id uuid) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the delivery by which a channel has this content already: one in flight, else the last
+-- Purpose: the delivery by which a channel has this message already: one in flight, else the last
 --          sent one.
 -- Returns: {"reason", "twin": {…}}.
 -- Reads:   deliveries.
@@ -43803,17 +43794,14 @@ declare
 begin
 	select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
 	from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash and d.channel_id = p_channel.channel_id
-	and d.hash_version = autopost.hash_version()
+	where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.channel_id = p_channel.channel_id
 	and d.phase in ('active', 'claimed', 'retry')
 	limit 1;
 	if not found then
 		select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
 		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash
-			and d.channel_id = p_channel.channel_id
-		and d.hash_version = autopost.hash_version()
-		and d.phase = 'sent'
+		where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.channel_id = p_channel.channel_id
+		and (d.phase = 'deduped') is false and d.phase = 'sent'
 		order by d.sent_at desc limit 1;
 	end if;
 	if v_twin.delivery_id is null then
@@ -50557,7 +50545,7 @@ CREATE INDEX deliveries_due ON autopost.deliveries USING btree (workspace_id, ch
 -- Name: deliveries_ended; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_ended ON autopost.deliveries USING btree (workspace_id, channel_id, delivery_id) WITH (deduplicate_items=off) WHERE (phase = ANY (ARRAY['sent'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]));
+CREATE INDEX deliveries_ended ON autopost.deliveries USING btree (channel_id, workspace_id, delivery_id) WITH (deduplicate_items=off) WHERE (phase = ANY (ARRAY['sent'::text, 'deduped'::text, 'failed_permanent'::text, 'dead'::text]));
 
 
 --
@@ -50571,11 +50559,7 @@ CREATE UNIQUE INDEX deliveries_inflight ON autopost.deliveries USING btree (work
 -- Name: deliveries_message; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE UNIQUE INDEX deliveries_message ON autopost.deliveries USING btree (message_id, enqueue_batch_id, (
-CASE
-    WHEN (enqueue_batch_id IS NOT NULL) THEN channel_id
-    ELSE NULL::text
-END), workspace_id) WITH (fillfactor='50', deduplicate_items=off);
+CREATE UNIQUE INDEX deliveries_message ON autopost.deliveries USING btree (message_id, channel_id, ((phase = 'deduped'::text)), enqueue_batch_id, workspace_id) WITH (fillfactor='50', deduplicate_items=off);
 
 
 --
@@ -50586,17 +50570,10 @@ CREATE INDEX deliveries_retry ON autopost.deliveries USING btree (workspace_id, 
 
 
 --
--- Name: deliveries_sent; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX deliveries_sent ON autopost.deliveries USING btree (workspace_id, content_hash, channel_id, hash_version, sent_at) WITH (deduplicate_items=off) WHERE (phase = 'sent'::text);
-
-
---
 -- Name: deliveries_sent_at; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_sent_at ON autopost.deliveries USING btree (workspace_id, channel_id, sent_at) WITH (deduplicate_items=off) WHERE (phase = 'sent'::text);
+CREATE INDEX deliveries_sent_at ON autopost.deliveries USING btree (channel_id, workspace_id, sent_at) WITH (deduplicate_items=off) WHERE (phase = 'sent'::text);
 
 
 --

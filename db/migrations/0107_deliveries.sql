@@ -2,32 +2,33 @@
 -- The queue: deliveries, post changes, and the runs of dispatchers.
 
 -- One message for one channel. Columns that never change come first and those of each claim and commit last: the log of
--- an update holds the bytes from the first change to the last.
+-- an update holds the bytes from the first change to the last. Columns of a fixed size come before texts, because an
+-- update compares the columns of all indexes, and those have a known place in the row.
 create table autopost.deliveries (
-	workspace_id        text not null,
 	delivery_id         uuid not null,
 	message_id          uuid not null,
-	trace_id            uuid,
-	ingest_run_id       uuid,
-	enqueue_batch_id    uuid,
-	channel_id          text not null,
-	hash_version        int not null,
-	content_hash        text not null,
 	created_at          timestamptz not null default now(),
 	not_before          timestamptz not null default now(),
-	scheduled_for       timestamptz,
-	unknown_outcomes    int not null default 0 check (unknown_outcomes >= 0),
-	unknown_allowance   int not null default 1, -- after this many unknown outcomes it may still be sent again
-	outcome_unknown_at  timestamptz,
-	template_version    text,
-	rendered_text       text not null default '',
-	render_meta         jsonb not null default '{}',
-	granted_attempts    int not null default 0 check (granted_attempts >= 0),
-	last_error          jsonb,
-	next_retry_at       timestamptz,
 	due_at              timestamptz not null generated always as (
 		case when status = 'retry' then greatest(not_before, scheduled_for, next_retry_at)
 		     else greatest(not_before, scheduled_for) end) stored,
+	hash_version        int not null,
+	unknown_outcomes    int not null default 0 check (unknown_outcomes >= 0),
+	unknown_allowance   int not null default 1, -- after this many unknown outcomes it may still be sent again
+	granted_attempts    int not null default 0 check (granted_attempts >= 0),
+	workspace_id        text not null,
+	channel_id          text not null,
+	content_hash        text not null,
+	enqueue_batch_id    uuid,
+	scheduled_for       timestamptz,
+	outcome_unknown_at  timestamptz,
+	trace_id            uuid,
+	ingest_run_id       uuid,
+	template_version    text,
+	rendered_text       text not null default '',
+	render_meta         jsonb not null default '{}',
+	last_error          jsonb,
+	next_retry_at       timestamptz,
 	status              text not null default 'queued' check (status in
 		('queued', 'claimed', 'sending', 'sent', 'retry', 'deduped', 'failed_permanent', 'dead')),
 	-- The status for indexes: queued and sending do not differ, so a claim changes no index.
@@ -63,7 +64,7 @@ alter table autopost.deliveries alter column workspace_id set statistics 0; -- a
 -- attempt, updated_at, claimed_at or another column that they change, also not in a condition: see phase. Deliveries in
 -- flight are found by channel_gates.inflight (in_flight).
 
--- A commit adds entries to five indexes. Free space in those whose key it does not change, and no search for equal entries
+-- A commit adds entries to four indexes. Free space in those whose key it does not change, and no search for equal entries
 -- where there are none, keep PostgreSQL from clearing full pages: that took a fifth of a delivery.
 
 -- Claim and gates: the next due delivery of a channel. Those in flight stay in it until they end.
@@ -79,9 +80,6 @@ create index deliveries_claimed on autopost.deliveries (workspace_id, delivery_i
 -- Enqueue: at most one open delivery per content and channel.
 create unique index deliveries_inflight on autopost.deliveries (workspace_id, content_hash, channel_id, hash_version)
 	where phase in ('active', 'claimed', 'retry');
--- Dedup window: when the channel last got this content.
-create index deliveries_sent on autopost.deliveries (workspace_id, content_hash, channel_id, hash_version, sent_at)
-	with (deduplicate_items = off) where phase = 'sent';
 -- Alerts and lists: failures, unknown outcomes, deliveries that wait for a person.
 create index deliveries_troubled on autopost.deliveries (workspace_id, phase, finished_at)
 	where phase in ('dead', 'failed_permanent');
@@ -90,18 +88,18 @@ create index deliveries_doubted on autopost.deliveries (workspace_id, channel_id
 create index deliveries_unknown on autopost.deliveries (workspace_id, finished_at)
 	where phase = 'failed_permanent' and outcome_unknown_at is not null;
 -- Lists of finished deliveries, newest first.
-create index deliveries_ended on autopost.deliveries (workspace_id, channel_id, delivery_id)
+create index deliveries_ended on autopost.deliveries (channel_id, workspace_id, delivery_id)
 	with (deduplicate_items = off) where phase in ('sent', 'deduped', 'failed_permanent', 'dead');
 create index deliveries_unsent on autopost.deliveries (workspace_id, phase, delivery_id)
 	where phase in ('deduped', 'failed_permanent', 'dead');
 -- Calendar and free slots: when a channel got its posts.
-create index deliveries_sent_at on autopost.deliveries (workspace_id, channel_id, sent_at)
+create index deliveries_sent_at on autopost.deliveries (channel_id, workspace_id, sent_at)
 	with (deduplicate_items = off) where phase = 'sent';
--- All deliveries of a message. Fan-out: a range that is repeated after a crash enqueues nothing twice; the message stands
--- for hash_version and content_hash. Led by the id, as events_delivery.
-create unique index deliveries_message on autopost.deliveries (message_id, enqueue_batch_id,
-	(case when enqueue_batch_id is not null then channel_id end), workspace_id)
-	with (fillfactor = 50, deduplicate_items = off);
+-- All deliveries of a message. Led by the id, as events_delivery. Dedup window: when the channel last got the message,
+-- which stands for its hash; suppressed repeats are apart, because a content may have very many. Fan-out: a range that is
+-- repeated after a crash enqueues nothing twice.
+create unique index deliveries_message on autopost.deliveries (message_id, channel_id, (phase = 'deduped'),
+	enqueue_batch_id, workspace_id) with (fillfactor = 50, deduplicate_items = off);
 
 -- Row of claim_deliveries. Attributes may be appended, never changed.
 create type autopost.claimed_delivery as (

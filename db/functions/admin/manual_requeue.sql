@@ -18,9 +18,9 @@ begin
 				and (not p_channel.enabled or p_channel.paused_until > autopost.now_ts()) then 'channel_not_resumed'
 			when exists (
 				select 1 from autopost.deliveries d
-				where d.workspace_id = p_workspace_id and d.content_hash = p_delivery.content_hash
-					and d.channel_id = p_delivery.channel_id
-				and d.hash_version = p_delivery.hash_version and d.delivery_id <> p_delivery.delivery_id
+				where d.workspace_id = p_workspace_id and d.message_id = p_delivery.message_id
+					and d.channel_id = p_delivery.channel_id and d.delivery_id <> p_delivery.delivery_id
+				and (d.phase = 'deduped') is false
 				and (d.phase in ('active', 'claimed', 'retry')
 					or d.phase = 'sent'
 						and d.sent_at > autopost.now_ts() - make_interval(hours => coalesce(p_channel.dedup_ttl_hours,

@@ -25,11 +25,11 @@ select case
 	end
 $$;
 
-create or replace function autopost.twin_of(p_workspace_id text, p_channel autopost.channels, p_content_hash text)
+create or replace function autopost.twin_of(p_workspace_id text, p_channel autopost.channels, p_message_id uuid)
 	returns jsonb
 language plpgsql stable
 as $$
--- Purpose: the delivery by which a channel has this content already: one in flight, else the last
+-- Purpose: the delivery by which a channel has this message already: one in flight, else the last
 --          sent one.
 -- Returns: {"reason", "twin": {…}}.
 -- Reads:   deliveries.
@@ -39,17 +39,14 @@ declare
 begin
 	select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
 	from autopost.deliveries d
-	where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash and d.channel_id = p_channel.channel_id
-	and d.hash_version = autopost.hash_version()
+	where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.channel_id = p_channel.channel_id
 	and d.phase in ('active', 'claimed', 'retry')
 	limit 1;
 	if not found then
 		select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
 		from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.content_hash = p_content_hash
-			and d.channel_id = p_channel.channel_id
-		and d.hash_version = autopost.hash_version()
-		and d.phase = 'sent'
+		where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.channel_id = p_channel.channel_id
+		and (d.phase = 'deduped') is false and d.phase = 'sent'
 		order by d.sent_at desc limit 1;
 	end if;
 	if v_twin.delivery_id is null then
@@ -167,7 +164,8 @@ begin
 	if v_refusal is not null then
 		return jsonb_build_object('verdict', 'not_routed', 'reason', v_refusal);
 	elsif v_named ->> 'status' = 'deduped' then
-		return '{"verdict": "deduped"}' || autopost.twin_of(v_workspace_id, p_channel, p_post ->> 'content_hash');
+		return '{"verdict": "deduped"}' || autopost.twin_of(v_workspace_id, p_channel,
+			autopost.message_with(v_workspace_id, p_post ->> 'content_hash'));
 	end if;
 	return jsonb_build_object('verdict', v_named -> 'status', 'reason', v_named -> 'reason');
 end

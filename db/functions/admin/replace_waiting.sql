@@ -27,8 +27,9 @@ language plpgsql stable
 as $$
 -- Purpose: the channels that cannot take the new content of a post, {channel_id: {"reason",
 --          "message"}}. p_post comes from prepare_post.
--- Reads:   channels, platforms, media_origin, templates, deliveries.
+-- Reads:   channels, platforms, media_origin, templates, messages, deliveries.
 declare
+	v_message_id uuid := autopost.message_with(p_workspace_id, p_post ->> 'content_hash');
 	v_route record;
 	v_shown record;
 begin
@@ -48,8 +49,8 @@ begin
 		where v_shown.verdicts[u.choice] <> 'queued'
 		or exists (
 			select 1 from autopost.deliveries d
-			where d.workspace_id = p_workspace_id and d.content_hash = p_post ->> 'content_hash'
-				and d.channel_id = u.channel_id and d.hash_version = autopost.hash_version()
+			where d.workspace_id = p_workspace_id and d.message_id = v_message_id and d.channel_id = u.channel_id
+				and (d.phase = 'deduped') is false
 				and (d.phase in ('active', 'claimed', 'retry')
 					or d.phase = 'sent' and d.sent_at > autopost.now_ts() - make_interval(hours => u.ttl))));
 end

@@ -38,7 +38,7 @@ as $$
 --          delivery. null if the channel would take it now, by another text, or because the dedup
 --          window is over, for example.
 -- Returns: {"delivery_id", "status", "sent_at", "again_at"}.
--- Reads:   messages, channels, deliveries.
+-- Reads:   channels, deliveries.
 declare
 	v_channel autopost.channels;
 	v_twin jsonb;
@@ -49,9 +49,7 @@ begin
 	end if;
 	select c.* into v_channel from autopost.channels c
 	where c.workspace_id = p_submission.workspace_id and c.channel_id = autopost.x_channel(p_submission.workspace_id);
-	select autopost.twin_of(p_submission.workspace_id, v_channel, m.content_hash) -> 'twin' into v_twin
-	from autopost.messages m
-	where m.workspace_id = p_submission.workspace_id and m.message_id = p_submission.message_id;
+	v_twin := autopost.twin_of(p_submission.workspace_id, v_channel, p_submission.message_id) -> 'twin';
 	return case when (v_twin ->> 'again_at')::timestamptz > autopost.now_ts() or v_twin -> 'sent_at' = 'null'
 		then v_twin end;
 end

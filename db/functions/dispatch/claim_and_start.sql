@@ -1,7 +1,7 @@
 create or replace function autopost.claim_and_start(p_workspace_id text, p_run_id text, p_limit int, p_capacity jsonb,
 	p_auth_refs text[])
 returns setof autopost.claimed_delivery
-language plpgsql security definer set search_path = autopost, pg_temp
+language plpgsql security definer set search_path = autopost, pg_temp set lock_timeout = '100ms' set enable_bitmapscan = off
 as $$
 -- Purpose: claim_within and start_call in one transaction, for a caller that calls at once. Each claim
 --          whose slot is due is started if its channel passes the checks of start_call and its
@@ -10,12 +10,220 @@ as $$
 -- Returns: as claim_within. call_begun_at is set if the call is started; its deadline then is the time
 --          by which it must end, and send_at its slot.
 -- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
--- Locks:   as claim_rows.
--- Writes:  as claim_rows.
+-- It commits without waiting for the disk, together with the rest of its transaction, unless it
+-- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
+-- disk, and its commit comes after the claim.
+-- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
+-- Parts of a statement join workspaces, so that a cluster runs all of it on the node of the workspace: what reads
+-- no table would be sent to every node.
+-- Bitmap scans are off: the planner expects few rows because of row-level security and the three
+-- conditions, and would read and sort the whole queue of a channel for its first rows.
+-- Locks:   only with SKIP LOCKED; see claim_from_group and claimed_channels. PostgreSQL still waits for a row
+--          that changes while it is being locked. A group with a long wait is left to the next claim,
+--          so no deadlock can arise.
+-- Reads:   messages, channels, cluster_identity.
+-- Writes:  deliveries, channels, platform_limits, channel_gates, channels_in_flight, quota_uses, charges,
+--          events (send_attempt).
+declare
+	v_durable text := current_setting('synchronous_commit');
+	v_began timestamptz := autopost.now_ts();
+	v_now timestamptz := v_began;
+	v_secret text := left(replace(gen_random_uuid()::text, '-', ''), 24); -- the tokens of this claim start with it
+	v_ids uuid[] := '{}';
+	v_places int[] := '{}'; -- the index in v_visited of the channel of each row
+	v_slots timestamptz[] := '{}';
+	v_visited text[] := '{}';
+	v_taken int[] := '{}';
+	v_inflight int[] := '{}';
+	v_posts text[] := '{}'; -- the newest known post of each channel
+	v_unlisted text[] := '{}';
+	v_next timestamptz[] := '{}';
+	v_windows jsonb := '{}';
+	v_hours text[] := '{}'; -- as io_hours of claim_from_group
+	v_spent jsonb := '[]'; -- the picked rows of each group with quotas
+	v_unpaid text[] := '{}'; -- channels with no money for their next row
+	v_lease timestamptz;
+	v_of_group int[] := '{}'; -- the index in v_platforms and v_rate_groups of the group of each channel
+	v_platforms text[] := '{}';
+	v_rate_groups text[] := '{}';
+	v_read record;
+	v_can_start_at timestamptz; -- from here to v_windowed: claimed_channels of v_visited
+	v_open boolean[];
+	v_targets text[];
+	v_auth_refs text[];
+	v_settings jsonb; -- an array
+	v_on_unknown text[];
+	v_at_once int[];
+	v_waits timestamptz[];
+	v_allowed timestamptz[];
+	v_windowed boolean[];
+	v_ranks bigint[]; -- the rank of each channel by its id
+	v_numbers int[]; -- the number of each row, negative if its call does not start
+	v_deadline timestamptz;
+	v_prefix text;
+	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
+	v_group record;
+	v_room int;
+	v_picked record;
+	v_fault text; -- the first group that failed, and its error
 begin
 	perform autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('auth_refs', p_auth_refs is not null
 		and array_position(p_auth_refs, null) is null);
-	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, p_capacity, p_auth_refs) c;
+	perform autopost.require_argument('run_id', p_run_id <> '');
+	if coalesce(p_limit not between 1 and 1000, true) then
+		perform autopost.raise_argument('limit',
+			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
+			'pass a limit from 1 to 1000');
+	end if;
+	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
+	if autopost.is_restored() or not exists (
+		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active') then
+		return;
+	end if;
+	perform set_config('synchronous_commit', 'off', true);
+	for v_group in
+		select g.platform, g.rate_group from autopost.ready_groups(p_workspace_id) g
+		where g.ready_at <= v_now
+		order by g.ready_at
+	loop
+		v_room := least(p_limit - cardinality(v_ids), case when p_capacity <> '[]' then
+			autopost.room_in(p_capacity, p_workspace_id, v_group.platform, v_group.rate_group) end);
+		continue when v_room <= 0;
+		begin
+			v_picked := autopost.claim_from_group(p_workspace_id, v_room, v_group.platform, v_group.rate_group,
+				cardinality(v_visited), v_began, v_hours);
+		exception
+			when lock_not_available then
+				continue;
+			when others then -- a failing group must not stop the others
+				v_fault := coalesce(v_fault, format('%s/%s: %s', v_group.platform, v_group.rate_group, sqlerrm));
+				continue;
+		end;
+		v_ids := v_ids || v_picked.o_ids;
+		v_slots := v_slots || v_picked.o_slots;
+		v_places := v_places || v_picked.o_places;
+		v_hours := v_picked.io_hours;
+		v_platforms := v_platforms || v_group.platform;
+		v_rate_groups := v_rate_groups || v_group.rate_group;
+		v_visited := v_visited || v_picked.o_visited;
+		v_of_group := v_of_group || array_fill(cardinality(v_platforms), array[cardinality(v_picked.o_visited)]);
+		v_taken := v_taken || v_picked.o_taken;
+		v_inflight := v_inflight || v_picked.o_inflight;
+		v_posts := v_posts || v_picked.o_posts;
+		v_unlisted := v_unlisted || v_picked.o_unlisted;
+		v_next := v_next || array_fill(v_picked.o_next, array[cardinality(v_picked.o_visited)]);
+		v_windows := v_windows || v_picked.o_windows;
+		v_unpaid := v_unpaid || v_picked.o_unpaid;
+		if v_picked.o_quotas is not null then
+			v_spent := v_spent || jsonb_build_object('platform', v_group.platform, 'rate_group', v_group.rate_group,
+				'picked', to_jsonb(v_picked));
+		end if;
+		exit when cardinality(v_ids) >= p_limit;
+	end loop;
+	if v_fault is not null then
+		if v_ids = '{}' then
+			raise exception 'claim of the group %', v_fault;
+		end if;
+		raise warning 'claim of the group %', v_fault;
+	end if;
+	if v_visited <> '{}' then
+		v_read := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
+			p_auth_refs, v_windows, v_began);
+		v_can_start_at := v_read.o_now;
+		v_open := v_read.o_open;
+		v_targets := v_read.o_targets;
+		v_auth_refs := v_read.o_auth_refs;
+		v_settings := v_read.o_settings;
+		v_on_unknown := v_read.o_on_unknown;
+		v_at_once := v_read.o_places;
+		v_waits := v_read.o_waits;
+		v_allowed := v_read.o_allowed;
+		v_windowed := v_read.o_windowed;
+		perform set_config('lock_timeout', '0', true); -- the rest waits only while a table gets longer
+	end if;
+	if v_ids <> '{}' then
+		v_now := v_can_start_at;
+		-- The answer is in this order: by slot, then channel by channel. Here a row is a few bytes.
+		v_ranks := array(select r.rank
+			from (select u.n, row_number() over (order by u.id) as rank from unnest(v_visited) with ordinality u (id, n)) r
+			order by r.n);
+		select array_agg(r.id), array_agg(r.place), array_agg(r.slot) into v_ids, v_places, v_slots
+		from (
+			select u.id, u.place, u.slot from unnest(v_ids, v_places, v_slots) with ordinality u (id, place, slot, n)
+			order by u.slot nulls first, v_ranks[u.place], u.n) r;
+		v_numbers := array(select case when v_open[u.place]
+				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true)
+					then u.n else -u.n end
+			from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
+		v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
+		v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
+		v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
+		if 0 < any (v_numbers) then
+			perform set_config('synchronous_commit', v_durable, true);
+		end if;
+		return query
+		with claimed as (
+			update autopost.deliveries d
+			set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
+				claim_token = v_secret || to_hex(2147483648 + abs(u.place)),
+				sending_started_at = v_now, sending_lease_until = v_lease,
+				call_begun_at = case when u.place > 0 then v_now end, send_at = u.slot, updated_at = v_now
+			from autopost.few(v_ids, null, v_numbers, v_slots, p_channels => v_places) u
+			where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
+			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
+				d.send_at,
+				d.rendered_text, d.render_meta,
+				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place, u.channel
+		), logged as (
+			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt,
+				result,
+				meta)
+			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
+				b.channel_id,
+				v_now, 'send_attempt', b.attempt, 'ok',
+				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
+			from autopost.workspaces w
+			-- The workspace is read once: its column fixes the order of the join.
+			cross join lateral (select x.* from claimed x where x.place > 0 and w.workspace_id <> '' offset 0) b
+			where w.workspace_id = p_workspace_id
+		), contents as materialized ( -- each message is read once
+			select m.message_id, m.payload
+			from (select distinct x.message_id from claimed x) u
+			cross join lateral (
+				select m.message_id, m.payload from autopost.messages m
+				where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m
+		)
+		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, v_platforms[v_of_group[d.channel]],
+			v_targets[d.channel], v_auth_refs[d.channel], v_rate_groups[v_of_group[d.channel]], d.attempt, d.claim_token,
+			d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, d.payload, v_settings -> (d.channel - 1),
+			d.trace_id, v_on_unknown[d.channel], d.unknown_outcomes, d.last_call_at, v_posts[d.channel],
+			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
+				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place > 0 then v_deadline end
+		from autopost.workspaces w
+		cross join lateral (
+			select x.*, m.payload
+			from claimed x
+			-- It has no unmatched row; it is never a nested loop.
+			full join contents m on m.message_id = x.message_id
+			where w.workspace_id <> '' offset 0) d
+		where w.workspace_id = p_workspace_id
+		order by abs(d.place);
+	end if;
+	if v_visited <> '{}' then
+		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_unlisted, v_taken, v_next, v_windows,
+			v_at_once, v_waits, v_allowed, v_windowed);
+	end if;
+	if v_unpaid <> '{}' then
+		perform autopost.leave_to_budget(p_workspace_id, v_unpaid);
+	end if;
+	if v_spent <> '[]' then
+		perform autopost.spend_quota(p_workspace_id, s.value ->> 'platform', s.value ->> 'rate_group',
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_quotas')),
+			array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_visited')),
+				array(select jsonb_array_elements_text(s.value -> 'picked' -> 'o_ids'))::uuid[],
+				(s.value -> 'picked' ->> 'o_denied')::int)
+		from jsonb_array_elements(v_spent) s;
+	end if;
 end
 $$;

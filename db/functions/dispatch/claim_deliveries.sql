@@ -4,7 +4,6 @@ language plpgsql security definer set search_path = autopost, pg_temp
 as $$
 -- Purpose: claim_within without a limit per rate group.
 begin
-	perform autopost.enter_workspace(p_workspace_id);
-	return query select c.* from autopost.claim_rows(p_workspace_id, p_run_id, p_limit, '[]', null) c;
+	return query select c.* from autopost.claim_and_start(p_workspace_id, p_run_id, p_limit, '[]', '{}') c;
 end
 $$;

@@ -130,43 +130,35 @@ as $$
 -- Purpose: lowers the counts in flight of these channels, which are in order, and keeps the newest
 --          post of each. A gate that was full opens for its next due row, with a wake-up. The gate of
 --          any other channel already has the time of its next due row. p_parallel: max_parallel of
---          each. The channels are locked.
+--          each. The channels are locked. An enqueue whose rows the statement does not see has opened the
+--          gate before, or opens it after this change.
 -- Locks:   channel_gates (channel_id).
 -- Reads:   deliveries.
 -- Writes:  channel_gates.
 declare
 	v_now timestamptz := autopost.now_ts();
-	v_full text[];
-	v_ready timestamptz[];
+	v_opened boolean;
 begin
 	with freed as (
 		update autopost.channel_gates g
-		set inflight = g.inflight - u.places, last_provider_message_id = u.post
+		set inflight = g.inflight - u.places, last_provider_message_id = u.post,
+			ready_at = case when g.inflight < u.parallel or g.ready_at <= v_now then g.ready_at
+				else least(g.ready_at, (
+					select d.due_at from autopost.deliveries d
+					where d.workspace_id = p_workspace_id and d.channel_id = g.channel_id
+						and d.phase in ('active', 'retry') and d.status <> 'sending'
+					order by d.due_at
+					limit 1)) end
 		from autopost.gate_changes(p_channel_ids, p_counts, null, p_posts, p_parallel) u
 		where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id
-		returning g.channel_id, g.ready_at, g.inflight + u.places >= u.parallel as was_full
+		returning g.ready_at < 'infinity' and g.inflight + u.places >= u.parallel as opened
 	)
-	select array_agg(f.channel_id order by f.channel_id), array_agg(f.ready_at order by f.channel_id) into v_full, v_ready
-	from freed f
-	join autopost.workspaces w on w.workspace_id = p_workspace_id
-	where f.was_full and f.ready_at > v_now;
-	if v_full is null then
-		return;
-	end if;
-	select array_agg(u.id order by u.n), array_agg(d.due_at order by u.n) into v_full, v_ready
-	from unnest(v_full, v_ready) with ordinality u (id, ready_at, n)
-	cross join lateral (
-		select d.due_at from autopost.deliveries d
-		where d.workspace_id = p_workspace_id and d.channel_id = u.id
-			and d.phase in ('active', 'retry') and d.status <> 'sending'
-		order by d.due_at
-		limit 1) d
-	where d.due_at < u.ready_at;
-	if v_full is not null then
-		update autopost.channel_gates g
-		set ready_at = u.ready_at
-		from autopost.gate_changes(v_full, null, v_ready, null) u
-		where g.workspace_id = p_workspace_id and g.channel_id between u.channel_id and u.channel_id;
+	select bool_or(f.opened) into v_opened
+	from autopost.workspaces w
+	-- The workspace is read once: its column fixes the order of the join.
+	cross join lateral (select x.* from freed x where w.workspace_id <> '' offset 0) f
+	where w.workspace_id = p_workspace_id;
+	if v_opened then
 		perform pg_notify('autopost_wake', 'deliveries');
 	end if;
 end
@@ -450,8 +442,9 @@ begin
 		(select array_agg(d.attempt order by d.place) from done d) as attempts,
 		(select array_agg(d.place order by d.place) from done d) as done
 	into v_freed
-	from freed f
-	join autopost.workspaces w on w.workspace_id = p_workspace_id;
+	from autopost.workspaces w
+	cross join lateral (select x.* from freed x where w.workspace_id <> '' offset 0) f
+	where w.workspace_id = p_workspace_id;
 	v_answers := autopost.sent_answers(v_freed.attempts);
 	v_done := v_freed.done;
 	if v_marked then

@@ -19,6 +19,18 @@ begin
 end
 $$;
 
+create or replace function autopost.message_with(p_workspace_id text, p_content_hash text) returns uuid
+language plpgsql stable
+as $$
+-- Purpose: the message with this content; null if there is none.
+-- Reads:   messages.
+begin
+	return (select m.message_id from autopost.messages m
+		where m.workspace_id = p_workspace_id and m.hash_version = autopost.hash_version()
+			and m.content_hash = p_content_hash);
+end
+$$;
+
 create or replace function autopost.upsert_message(p_workspace_id text, p_post jsonb, p_run_id uuid, p_now timestamptz)
 	returns jsonb
 language plpgsql

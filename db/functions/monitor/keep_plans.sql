@@ -19,7 +19,7 @@ begin
 		select p.oid::regprocedure from pg_catalog.pg_proc p
 		where p.pronamespace = 'autopost'::regnamespace
 		and (p.proname in ('claim_from_group', 'claimed_channels') or (v_known or v_cluster)
-			and p.proname in ('claim_rows', 'update_gates', 'start_together', 'commit_together', 'release_capacity'))
+			and p.proname in ('claim_and_start', 'update_gates', 'start_together', 'commit_together', 'release_capacity'))
 		and v_cluster = coalesce('plan_cache_mode=force_generic_plan' = any (p.proconfig), false)
 	loop
 		execute format('alter function %s %s', v_function,

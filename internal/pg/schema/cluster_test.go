@@ -48,7 +48,8 @@ func TestMigrateDistributesTheSchema(t *testing.T) {
 		select c.relname from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid where p.kind <> 'reference' order by p.place limit 1`))
 	require.Empty(t, pgtest.Column[string](db, `
 		select c.relname from pg_class c
-		join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id' and a.attnum = 1
+		join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id'
+		join pg_index i on i.indrelid = c.oid and i.indisprimary and i.indkey[0] = a.attnum
 		left join pg_dist_partition p on p.logicalrelid = c.oid
 		where c.relnamespace = 'autopost'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
 		and p.kind is distinct from 'workspace_id with ' || case c.relname when 'workspaces' then 'none' else 'autopost.workspaces' end`))
