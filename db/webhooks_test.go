@@ -231,6 +231,8 @@ func TestManyWebhooksShareTheWork(t *testing.T) {
 	t.Parallel()
 	const webhooks = 60
 	base := webhookWorld(t)
+	// While autovacuum reads a table, dead rows stay, and their pages would be counted.
+	base.Exec(`alter table autopost.webhook_sends set (autovacuum_enabled = off); alter table autopost.result_webhooks set (autovacuum_enabled = off)`)
 	base.Exec(`insert into autopost.credential_bindings (workspace_id, auth_ref, platform, secret_ref) values ('w', 'key', 'webhook', 'env:KEY')`)
 	base.Exec(`select autopost.put_webhook('w', 'crm-' || n, '{"url": "https://crm.example.com", "signing_ref": "key"}', 'ann', 'r', false) from generate_series(2, $1::int) n`, webhooks)
 	pump := base.Session("pump", "engine")
