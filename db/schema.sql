@@ -8309,6 +8309,7 @@ CREATE FUNCTION autopost.claim_and_start(p_workspace_id text, p_run_id text, p_l
 -- Writes:  deliveries, channels, platform_limits, channel_gates, channels_in_flight, quota_uses, charges,
 --          events (send_attempt).
 declare
+	v_status text; -- of the workspace
 	v_durable text := current_setting('synchronous_commit');
 	v_began timestamptz := autopost.now_ts();
 	v_now timestamptz := v_began;
@@ -8330,6 +8331,7 @@ declare
 	v_of_group int[] := '{}'; -- the index in v_platforms and v_rate_groups of the group of each channel
 	v_platforms text[] := '{}';
 	v_rate_groups text[] := '{}';
+	v_calm boolean[] := '{}'; -- whether calls of each group may start at once
 	v_read record;
 	v_can_start_at timestamptz; -- from here to v_windowed: claimed_channels of v_visited
 	v_open boolean[];
@@ -8341,8 +8343,7 @@ declare
 	v_waits timestamptz[];
 	v_allowed timestamptz[];
 	v_windowed boolean[];
-	v_ranks bigint[]; -- the rank of each channel by its id
-	v_numbers int[]; -- the number of each row, negative if its call does not start
+	v_starts boolean[]; -- whether the call of each row starts
 	v_deadline timestamptz;
 	v_prefix text;
 	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
@@ -8351,7 +8352,7 @@ declare
 	v_picked record;
 	v_fault text; -- the first group that failed, and its error
 begin
-	perform autopost.enter_workspace(p_workspace_id);
+	v_status := autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('auth_refs', p_auth_refs is not null
 		and array_position(p_auth_refs, null) is null);
 	perform autopost.require_argument('run_id', p_run_id <> '');
@@ -8361,8 +8362,7 @@ begin
 			'pass a limit from 1 to 1000');
 	end if;
 	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
-	if autopost.is_restored() or not exists (
-		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active') then
+	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;
 	perform set_config('synchronous_commit', 'off', true);
@@ -8390,6 +8390,7 @@ begin
 		v_hours := v_picked.io_hours;
 		v_platforms := v_platforms || v_group.platform;
 		v_rate_groups := v_rate_groups || v_group.rate_group;
+		v_calm := v_calm || v_picked.o_calm;
 		v_visited := v_visited || v_picked.o_visited;
 		v_of_group := v_of_group || array_fill(cardinality(v_platforms), array[cardinality(v_picked.o_visited)]);
 		v_taken := v_taken || v_picked.o_taken;
@@ -8412,8 +8413,8 @@ begin
 		raise warning 'claim of the group %', v_fault;
 	end if;
 	if v_visited <> '{}' then
-		v_read := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
-			p_auth_refs, v_windows, v_began);
+		v_read := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_calm, p_auth_refs,
+			v_windows, v_began);
 		v_can_start_at := v_read.o_now;
 		v_open := v_read.o_open;
 		v_targets := v_read.o_targets;
@@ -8428,48 +8429,43 @@ begin
 	end if;
 	if v_ids <> '{}' then
 		v_now := v_can_start_at;
-		-- The answer is in this order: by slot, then channel by channel. Here a row is a few bytes.
-		v_ranks := array(select r.rank
-			from (select u.n, row_number() over (order by u.id) as rank from unnest(v_visited) with ordinality u (id, n)) r
-			order by r.n);
-		select array_agg(r.id), array_agg(r.place), array_agg(r.slot) into v_ids, v_places, v_slots
+		-- The answer has this order. Here a row is a few bytes.
+		select array_agg(r.id), array_agg(r.place), array_agg(r.slot), array_agg(coalesce(v_open[r.place] and coalesce(
+			r.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true), false))
+		into v_ids, v_places, v_slots, v_starts
 		from (
 			select u.id, u.place, u.slot from unnest(v_ids, v_places, v_slots) with ordinality u (id, place, slot, n)
-			order by u.slot nulls first, v_ranks[u.place], u.n) r;
-		v_numbers := array(select case when v_open[u.place]
-				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true)
-					then u.n else -u.n end
-			from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
+			order by u.slot nulls first, v_visited[u.place], u.n) r;
 		v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
 		v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
 		v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-		if 0 < any (v_numbers) then
+		if true = any (v_starts) then
 			perform set_config('synchronous_commit', v_durable, true);
 		end if;
 		return query
 		with claimed as (
 			update autopost.deliveries d
 			set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
-				claim_token = v_secret || to_hex(2147483648 + abs(u.place)),
+				claim_token = v_secret || to_hex(2147483648 + u.n),
 				sending_started_at = v_now, sending_lease_until = v_lease,
-				call_begun_at = case when u.place > 0 then v_now end, send_at = u.slot, updated_at = v_now
-			from autopost.few(v_ids, null, v_numbers, v_slots, p_channels => v_places) u
+				call_begun_at = case when u.starts then v_now end, send_at = u.slot, updated_at = v_now
+			from autopost.few(v_ids, null, v_places, v_slots, p_starts => v_starts) u
 			where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
 				d.send_at,
 				d.rendered_text, d.render_meta,
-				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place, u.channel
+				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place, u.starts, u.n
 		), logged as (
 			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt,
 				result,
 				meta)
-			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
+			select w.workspace_id, (v_prefix || to_hex(v_number + b.n))::uuid, b.delivery_id, b.message_id,
 				b.channel_id,
 				v_now, 'send_attempt', b.attempt, 'ok',
 				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
 			from autopost.workspaces w
 			-- The workspace is read once: its column fixes the order of the join.
-			cross join lateral (select x.* from claimed x where x.place > 0 and w.workspace_id <> '' offset 0) b
+			cross join lateral (select x.* from claimed x where x.starts and w.workspace_id <> '' offset 0) b
 			where w.workspace_id = p_workspace_id
 		), contents as materialized ( -- each message is read once
 			select m.message_id, m.payload
@@ -8478,12 +8474,12 @@ begin
 				select m.message_id, m.payload from autopost.messages m
 				where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m
 		)
-		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, v_platforms[v_of_group[d.channel]],
-			v_targets[d.channel], v_auth_refs[d.channel], v_rate_groups[v_of_group[d.channel]], d.attempt, d.claim_token,
-			d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, d.payload, v_settings -> (d.channel - 1),
-			d.trace_id, v_on_unknown[d.channel], d.unknown_outcomes, d.last_call_at, v_posts[d.channel],
+		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, v_platforms[v_of_group[d.place]],
+			v_targets[d.place], v_auth_refs[d.place], v_rate_groups[v_of_group[d.place]], d.attempt, d.claim_token,
+			d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, d.payload, v_settings -> (d.place - 1),
+			d.trace_id, v_on_unknown[d.place], d.unknown_outcomes, d.last_call_at, v_posts[d.place],
 			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place > 0 then v_deadline end
+				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.starts then v_deadline end
 		from autopost.workspaces w
 		cross join lateral (
 			select x.*, m.payload
@@ -8492,7 +8488,7 @@ begin
 			full join contents m on m.message_id = x.message_id
 			where w.workspace_id <> '' offset 0) d
 		where w.workspace_id = p_workspace_id
-		order by abs(d.place);
+		order by d.n;
 	end if;
 	if v_visited <> '{}' then
 		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_unlisted, v_taken, v_next, v_windows,
@@ -8745,7 +8741,7 @@ $$;
 -- Name: claim_from_group(text, integer, text, text, integer, timestamp with time zone, text[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, p_before integer, p_began timestamp with time zone, INOUT io_hours text[], OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_inflight integer[], OUT o_posts text[], OUT o_unlisted text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[]) RETURNS record
+CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, p_platform text, p_rate_group text, p_before integer, p_began timestamp with time zone, INOUT io_hours text[], OUT o_ids uuid[], OUT o_places integer[], OUT o_slots timestamp with time zone[], OUT o_visited text[], OUT o_inflight integer[], OUT o_posts text[], OUT o_unlisted text[], OUT o_taken integer[], OUT o_next timestamp with time zone, OUT o_windows jsonb, OUT o_quotas text[], OUT o_denied integer, OUT o_unpaid text[], OUT o_calm boolean) RETURNS record
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
@@ -8765,7 +8761,8 @@ CREATE FUNCTION autopost.claim_from_group(p_workspace_id text, p_limit integer, 
 --          channels_in_flight; o_taken, the rows picked from each; o_next, the next slot of a limited
 --          group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller spends
 --          after the claim; o_denied, the posts of the first row that the group's quota denies;
---          o_unpaid, the channels with no money for their next row.
+--          o_unpaid, the channels with no money for their next row; o_calm, whether calls may start at
+--          once: the group has neither a cooldown nor an open breaker.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
 -- Writes:  platform_limits, channels, charges.
@@ -8809,6 +8806,7 @@ begin
 	o_taken := '{}';
 	o_windows := '{}';
 	o_unpaid := '{}';
+	o_calm := false;
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 		and (l.rate_rps > 0 or l.breaker_opened_at is not null)
@@ -8828,6 +8826,7 @@ begin
 	if v_taken > 0 then -- lock no more rows and gates than there are free slots
 		p_limit := least(p_limit, 1 + (v_horizon - 1 - v_taken) / autopost.slot_micros(v_limit.rate_rps));
 	end if;
+	o_calm := v_limit.breaker_opened_at is null;
 	if v_limit.breaker_opened_at is not null then
 		p_limit := autopost.probes_now(v_limit, v_now);
 		if p_limit = 0 then
@@ -8865,7 +8864,7 @@ begin
 	end if;
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
 	select array_agg(o.channel_id), array_agg(o.n), array_agg(o.room), array_agg(o.next), array_agg(o.step),
-		v_limit.rate_rps > 0 or max(o.step) > 0, array_agg(distinct o.hours) filter (where o.hours <> all (v_known))
+		v_limit.rate_rps > 0 or max(o.step) > 0, array_agg(distinct o.hours) filter (where o.hours is not null and o.hours <> all (v_known))
 	into v_open, v_at, v_rooms, v_next, v_steps, v_limited, v_hours
 	from (
 		select u.channel_id, u.n::int, autopost.slot_micros(coalesce(l.effective_rps, c.effective_rps)) as step,
@@ -9344,10 +9343,10 @@ $$;
 
 
 --
--- Name: claimed_channels(text, text[], integer[], integer[], text[], text[], text[], jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: claimed_channels(text, text[], integer[], integer[], boolean[], text[], jsonb, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.claimed_channels(p_workspace_id text, p_channel_ids text[], p_taken integer[], p_groups integer[], p_platforms text[], p_rate_groups text[], p_auth_refs text[], p_windows jsonb, p_windows_at timestamp with time zone, OUT o_now timestamp with time zone, OUT o_open boolean[], OUT o_targets text[], OUT o_auth_refs text[], OUT o_settings jsonb, OUT o_on_unknown text[], OUT o_places integer[], OUT o_waits timestamp with time zone[], OUT o_allowed timestamp with time zone[], OUT o_windowed boolean[]) RETURNS record
+CREATE FUNCTION autopost.claimed_channels(p_workspace_id text, p_channel_ids text[], p_taken integer[], p_groups integer[], p_calm boolean[], p_auth_refs text[], p_windows jsonb, p_windows_at timestamp with time zone, OUT o_now timestamp with time zone, OUT o_open boolean[], OUT o_targets text[], OUT o_auth_refs text[], OUT o_settings jsonb, OUT o_on_unknown text[], OUT o_places integer[], OUT o_waits timestamp with time zone[], OUT o_allowed timestamp with time zone[], OUT o_windowed boolean[]) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET plan_cache_mode TO 'force_generic_plan'
@@ -9356,32 +9355,21 @@ CREATE FUNCTION autopost.claimed_channels(p_workspace_id text, p_channel_ids tex
 --          calls at o_now, as start_call would find: its credential is in p_auth_refs, and it has no obstacle
 --          and no window that closes soon. It then stays shared until the end of the transaction, so that no
 --          pause comes between. A channel that another transaction is changing may not start, nor one with
---          p_taken 0. p_groups: the index of its group in p_platforms and p_rate_groups. p_windows: windows_of
---          at p_windows_at or later. p_auth_refs: null or empty to start no call.
+--          p_taken 0. p_groups: the index of its group in p_calm, which says whether calls of the group may start.
+--          p_windows: windows_of at p_windows_at or later. p_auth_refs: null or empty to start no call.
 -- Returns: arrays with one element for each of p_channel_ids (o_settings as jsonb, because Citus misreads jsonb[]):
 --          o_places, the calls at once, 0 if it is disabled; o_waits, the end of its last obstacle; o_allowed, its
 --          next slot if it has a rate.
 -- Locks:   channels, shared, with skip locked.
--- Reads:   channel_auth, workspaces, channels, platform_limits.
+-- Reads:   channel_auth, channels.
 declare
 	v_before timestamptz := autopost.now_ts();
-	v_groups boolean[]; -- no call of a group may start if it is false
 begin
-	if cardinality(p_auth_refs) > 0 then
-		select array_agg(w.status is not distinct from 'active' and l.breaker_opened_at is null
-			and coalesce(l.cooldown_until <= v_before, true) order by u.n)
-		into v_groups
-		from unnest(p_platforms, p_rate_groups) with ordinality u (platform, rate_group, n)
-		left join lateral (
-			select l.breaker_opened_at, l.cooldown_until from autopost.platform_limits l
-			where l.workspace_id = p_workspace_id and l.platform = u.platform and l.rate_group = u.rate_group limit 1) l on true
-		left join autopost.workspaces w on w.workspace_id = p_workspace_id;
-	end if;
 	select array_agg(r.open), array_agg(r.target_id), array_agg(r.auth_ref), jsonb_agg(r.settings), array_agg(r.on_unknown),
 		array_agg(r.places), array_agg(r.waits), array_agg(r.allowed), array_agg(r.windowed)
 	into o_open, o_targets, o_auth_refs, o_settings, o_on_unknown, o_places, o_waits, o_allowed, o_windowed
 	from (
-		select coalesce(l.open and v_groups[u.grp], false) as open, coalesce(l.target_id, c.target_id) as target_id,
+		select coalesce(l.open and p_calm[u.grp], false) as open, coalesce(l.target_id, c.target_id) as target_id,
 			coalesce(a.auth_ref, l.auth_ref, c.auth_ref) as auth_ref, coalesce(l.settings, c.settings) as settings,
 			coalesce(l.on_unknown, c.on_unknown) as on_unknown, coalesce(l.places, c.places) as places,
 			coalesce(l.waits, c.waits) as waits, coalesce(l.allowed, c.allowed) as allowed,
@@ -9407,7 +9395,7 @@ begin
 			where l.target_id is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true
 		order by u.n) r;
 	o_now := autopost.now_ts();
-	if v_groups is null then
+	if true = any (o_open) is not true then
 		return;
 	end if;
 	if o_now < p_windows_at or o_now >= p_windows_at + autopost.slot_horizon() then
@@ -10159,10 +10147,7 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			jsonb_object(case when d.trace_id is null then array['provider_message_id', d.post]
-					else array['provider_message_id', d.post, 'trace_id', d.trace_id::text] end)
-				|| case when coalesce(d.raw, d.sent_at) is null then '{"raw": {}}'
-					else autopost.logged_answer(d.raw, d.sent_at, d.post, d.step) end
+			autopost.sent_meta(d.post, d.trace_id, d.raw, d.sent_at, d.step)
 		from autopost.workspaces w
 		-- The workspace is read once: its column fixes the order of the join.
 		cross join lateral (select x.* from done x where w.workspace_id <> '' offset 0) d
@@ -15602,18 +15587,19 @@ $$;
 
 
 --
--- Name: few(uuid[], text[], integer[], timestamp with time zone[], text[], jsonb[], jsonb[], integer[]); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: few(uuid[], text[], integer[], timestamp with time zone[], text[], jsonb[], jsonb[], boolean[]); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.few(p_ids uuid[], p_tokens text[], p_places integer[], p_slots timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_posts text[] DEFAULT NULL::text[], p_raws jsonb[] DEFAULT NULL::jsonb[], p_sent_ats jsonb[] DEFAULT NULL::jsonb[], p_channels integer[] DEFAULT NULL::integer[]) RETURNS TABLE(id uuid, token text, place integer, slot timestamp with time zone, post text, raw jsonb, sent_at jsonb, channel integer)
+CREATE FUNCTION autopost.few(p_ids uuid[], p_tokens text[], p_places integer[], p_slots timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_posts text[] DEFAULT NULL::text[], p_raws jsonb[] DEFAULT NULL::jsonb[], p_sent_ats jsonb[] DEFAULT NULL::jsonb[], p_starts boolean[] DEFAULT NULL::boolean[]) RETURNS TABLE(id uuid, token text, place integer, slot timestamp with time zone, post text, raw jsonb, sent_at jsonb, starts boolean, n bigint)
     LANGUAGE plpgsql IMMUTABLE ROWS 1 PARALLEL SAFE
     AS $$
--- Purpose: the rows of these arrays for an UPDATE by key. The planner expects one row, so it probes
+-- Purpose: the rows of these arrays, numbered, for an UPDATE by key. The planner expects one row, so it probes
 --          the primary key for each, whatever it believes about the table. With the true number it
 --          reads all deliveries of a workspace that it takes for small, and keeps that plan. The UPDATE
 --          says "between id and id": of "= id" on a unique key the planner counts the cost twice.
 begin
-	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws, p_sent_ats, p_channels) u;
+	return query select u.*
+	from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws, p_sent_ats, p_starts) with ordinality u;
 end
 $$;
 
@@ -38960,6 +38946,21 @@ $_$;
 
 
 --
+-- Name: sent_meta(text, uuid, jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.sent_meta(p_post text, p_trace_id uuid, p_raw jsonb, p_sent_at jsonb, p_step text) RETURNS jsonb
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+-- Purpose: the meta of the event of a sent post. jsonb_object as in start_meta.
+select jsonb_object(case when p_trace_id is null then array['provider_message_id', p_post]
+		else array['provider_message_id', p_post, 'trace_id', p_trace_id::text] end)
+	|| case when coalesce(p_raw, p_sent_at) is null then '{"raw": {}}'
+		else autopost.logged_answer(p_raw, p_sent_at, p_post, p_step) end
+$$;
+
+
+--
 -- Name: served_workspaces(); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -39211,13 +39212,12 @@ CREATE FUNCTION autopost.setting_interval(p_key text) RETURNS interval
     AS $$
 -- Purpose: the value of a setting as an interval, by the unit in its key.
 begin
-	return (
-		select autopost.setting(p_key) * case
-			when p_key like '%\_ms' then interval '1 millisecond'
-			when p_key like '%\_minutes' then interval '1 minute'
-			when p_key like '%\_hours' then interval '1 hour'
-			when p_key like '%\_days' then interval '1 day'
-			else interval '1 second' end);
+	return autopost.setting(p_key) * case
+		when p_key like '%\_ms' then interval '1 millisecond'
+		when p_key like '%\_minutes' then interval '1 minute'
+		when p_key like '%\_hours' then interval '1 hour'
+		when p_key like '%\_days' then interval '1 day'
+		else interval '1 second' end;
 end
 $$;
 
@@ -39355,7 +39355,8 @@ begin
 		from autopost.few(v_ids, null, null) u
 		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			d.provider_message_id, v_items -> d.delivery_id::text as item
+			d.provider_message_id, d.render_meta #>> '{steps,0,step}' as step, v_items -> d.delivery_id::text -> 'outcome' -> 'raw' as raw,
+			v_items -> d.delivery_id::text -> 'outcome' -> 'sent_at' as sent_at, (v_items -> d.delivery_id::text ->> 'place')::int as place
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -39370,16 +39371,12 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id, 'trace_id', d.trace_id,
-				'raw', case when d.item -> 'outcome' ?| '{raw,sent_at}'
-					then autopost.redact(jsonb_build_object('sent_at', d.item -> 'outcome' -> 'sent_at',
-						'raw', d.item -> 'outcome' -> 'raw'))
-					else '{}' end))
+			autopost.sent_meta(d.provider_message_id, d.trace_id, d.raw, d.sent_at, d.step)
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places,
-			(array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1] as post
+			(array_agg(d.provider_message_id order by d.place desc))[1] as post
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
@@ -39387,7 +39384,7 @@ begin
 	select array_agg(f.channel_id order by f.channel_id) as channels,
 		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
-		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
+		(select jsonb_object_agg(d.place, autopost.sent_answer(d.attempt)) from done d) as answers
 	into v_freed
 	from freed f
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;
@@ -44268,10 +44265,9 @@ CREATE FUNCTION autopost.uuid_v7_prefix(p_at timestamp with time zone) RETURNS t
 -- Purpose: the first 17 hexadecimal digits of a UUID version 7 of an instant, exact to the
 --          microsecond. 15 more digits make an id.
 begin
-	return (
-		select lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
-			|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
-			|| '8');
+	return lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
+		|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
+		|| '8';
 end
 $$;
 

@@ -144,7 +144,7 @@ var inHistory = []planted{
 		h.all(`select test.start('flying')`)
 	}, also: []string{"I1"}, because: "a call cannot follow the call of the same claim"},
 	{invariant: "I2", bug: "a claim starts a call without its record", plant: func(h *fixture) {
-		h.breaks("claim_and_start", "where x.place > 0", "where false")
+		h.breaks("claim_and_start", "where x.starts", "where false")
 		h.do(`select test.say('plain', 'at once')`)
 		h.do(`select autopost.claim_and_start('w', 'run-1', 100, '[]', (select array_agg(distinct c.auth_ref) from autopost.channels c where c.workspace_id = 'w'))`)
 	}},

@@ -4,10 +4,9 @@ as $$
 -- Purpose: the first 17 hexadecimal digits of a UUID version 7 of an instant, exact to the
 --          microsecond. 15 more digits make an id.
 begin
-	return (
-		select lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
-			|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
-			|| '8');
+	return lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0')
+		|| '7' || lpad(to_hex(((extract(microseconds from p_at)::bigint % 1000) * 4)::int), 3, '0')
+		|| '8';
 end
 $$;
 

@@ -28,13 +28,12 @@ language plpgsql stable
 as $$
 -- Purpose: the value of a setting as an interval, by the unit in its key.
 begin
-	return (
-		select autopost.setting(p_key) * case
-			when p_key like '%\_ms' then interval '1 millisecond'
-			when p_key like '%\_minutes' then interval '1 minute'
-			when p_key like '%\_hours' then interval '1 hour'
-			when p_key like '%\_days' then interval '1 day'
-			else interval '1 second' end);
+	return autopost.setting(p_key) * case
+		when p_key like '%\_ms' then interval '1 millisecond'
+		when p_key like '%\_minutes' then interval '1 minute'
+		when p_key like '%\_hours' then interval '1 hour'
+		when p_key like '%\_days' then interval '1 day'
+		else interval '1 second' end;
 end
 $$;
 

@@ -25,6 +25,7 @@ as $$
 -- Writes:  deliveries, channels, platform_limits, channel_gates, channels_in_flight, quota_uses, charges,
 --          events (send_attempt).
 declare
+	v_status text; -- of the workspace
 	v_durable text := current_setting('synchronous_commit');
 	v_began timestamptz := autopost.now_ts();
 	v_now timestamptz := v_began;
@@ -46,6 +47,7 @@ declare
 	v_of_group int[] := '{}'; -- the index in v_platforms and v_rate_groups of the group of each channel
 	v_platforms text[] := '{}';
 	v_rate_groups text[] := '{}';
+	v_calm boolean[] := '{}'; -- whether calls of each group may start at once
 	v_read record;
 	v_can_start_at timestamptz; -- from here to v_windowed: claimed_channels of v_visited
 	v_open boolean[];
@@ -57,8 +59,7 @@ declare
 	v_waits timestamptz[];
 	v_allowed timestamptz[];
 	v_windowed boolean[];
-	v_ranks bigint[]; -- the rank of each channel by its id
-	v_numbers int[]; -- the number of each row, negative if its call does not start
+	v_starts boolean[]; -- whether the call of each row starts
 	v_deadline timestamptz;
 	v_prefix text;
 	v_number bigint := (1::bigint << 56) + (random() * (1::bigint << 58))::bigint; -- 15 hexadecimal digits
@@ -67,7 +68,7 @@ declare
 	v_picked record;
 	v_fault text; -- the first group that failed, and its error
 begin
-	perform autopost.enter_workspace(p_workspace_id);
+	v_status := autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('auth_refs', p_auth_refs is not null
 		and array_position(p_auth_refs, null) is null);
 	perform autopost.require_argument('run_id', p_run_id <> '');
@@ -77,8 +78,7 @@ begin
 			'pass a limit from 1 to 1000');
 	end if;
 	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
-	if autopost.is_restored() or not exists (
-		select 1 from autopost.workspaces w where w.workspace_id = p_workspace_id and w.status = 'active') then
+	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;
 	perform set_config('synchronous_commit', 'off', true);
@@ -106,6 +106,7 @@ begin
 		v_hours := v_picked.io_hours;
 		v_platforms := v_platforms || v_group.platform;
 		v_rate_groups := v_rate_groups || v_group.rate_group;
+		v_calm := v_calm || v_picked.o_calm;
 		v_visited := v_visited || v_picked.o_visited;
 		v_of_group := v_of_group || array_fill(cardinality(v_platforms), array[cardinality(v_picked.o_visited)]);
 		v_taken := v_taken || v_picked.o_taken;
@@ -128,8 +129,8 @@ begin
 		raise warning 'claim of the group %', v_fault;
 	end if;
 	if v_visited <> '{}' then
-		v_read := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_platforms, v_rate_groups,
-			p_auth_refs, v_windows, v_began);
+		v_read := autopost.claimed_channels(p_workspace_id, v_visited, v_taken, v_of_group, v_calm, p_auth_refs,
+			v_windows, v_began);
 		v_can_start_at := v_read.o_now;
 		v_open := v_read.o_open;
 		v_targets := v_read.o_targets;
@@ -144,48 +145,43 @@ begin
 	end if;
 	if v_ids <> '{}' then
 		v_now := v_can_start_at;
-		-- The answer is in this order: by slot, then channel by channel. Here a row is a few bytes.
-		v_ranks := array(select r.rank
-			from (select u.n, row_number() over (order by u.id) as rank from unnest(v_visited) with ordinality u (id, n)) r
-			order by r.n);
-		select array_agg(r.id), array_agg(r.place), array_agg(r.slot) into v_ids, v_places, v_slots
+		-- The answer has this order. Here a row is a few bytes.
+		select array_agg(r.id), array_agg(r.place), array_agg(r.slot), array_agg(coalesce(v_open[r.place] and coalesce(
+			r.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true), false))
+		into v_ids, v_places, v_slots, v_starts
 		from (
 			select u.id, u.place, u.slot from unnest(v_ids, v_places, v_slots) with ordinality u (id, place, slot, n)
-			order by u.slot nulls first, v_ranks[u.place], u.n) r;
-		v_numbers := array(select case when v_open[u.place]
-				and coalesce(u.slot between v_now - autopost.slot_tolerance() and v_now + autopost.start_lead(), true)
-					then u.n else -u.n end
-			from unnest(v_places, v_slots) with ordinality u (place, slot, n) order by u.n);
+			order by u.slot nulls first, v_visited[u.place], u.n) r;
 		v_lease := v_now + autopost.setting_interval('sending_lease_seconds');
 		v_deadline := autopost.call_deadline(v_lease, v_now, autopost.setting_interval('lease_margin_seconds'));
 		v_prefix := autopost.uuid_v7_prefix(clock_timestamp()); -- as in new_id: events of one instant keep their order
-		if 0 < any (v_numbers) then
+		if true = any (v_starts) then
 			perform set_config('synchronous_commit', v_durable, true);
 		end if;
 		return query
 		with claimed as (
 			update autopost.deliveries d
 			set status = 'sending', attempt = d.attempt + 1, claimed_at = v_now, claimed_by = p_run_id,
-				claim_token = v_secret || to_hex(2147483648 + abs(u.place)),
+				claim_token = v_secret || to_hex(2147483648 + u.n),
 				sending_started_at = v_now, sending_lease_until = v_lease,
-				call_begun_at = case when u.place > 0 then v_now end, send_at = u.slot, updated_at = v_now
-			from autopost.few(v_ids, null, v_numbers, v_slots, p_channels => v_places) u
+				call_begun_at = case when u.starts then v_now end, send_at = u.slot, updated_at = v_now
+			from autopost.few(v_ids, null, v_places, v_slots, p_starts => v_starts) u
 			where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 			returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.claim_token, d.sending_lease_until,
 				d.send_at,
 				d.rendered_text, d.render_meta,
-				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place, u.channel
+				d.trace_id, d.unknown_outcomes, d.last_call_at, d.due_at, d.scheduled_for, d.call_begun_at, u.place, u.starts, u.n
 		), logged as (
 			insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt,
 				result,
 				meta)
-			select w.workspace_id, (v_prefix || to_hex(v_number + b.place))::uuid, b.delivery_id, b.message_id,
+			select w.workspace_id, (v_prefix || to_hex(v_number + b.n))::uuid, b.delivery_id, b.message_id,
 				b.channel_id,
 				v_now, 'send_attempt', b.attempt, 'ok',
 				autopost.start_meta(b.delivery_id, p_run_id, b.send_at, b.trace_id)
 			from autopost.workspaces w
 			-- The workspace is read once: its column fixes the order of the join.
-			cross join lateral (select x.* from claimed x where x.place > 0 and w.workspace_id <> '' offset 0) b
+			cross join lateral (select x.* from claimed x where x.starts and w.workspace_id <> '' offset 0) b
 			where w.workspace_id = p_workspace_id
 		), contents as materialized ( -- each message is read once
 			select m.message_id, m.payload
@@ -194,12 +190,12 @@ begin
 				select m.message_id, m.payload from autopost.messages m
 				where m.workspace_id = p_workspace_id and m.message_id = u.message_id limit 1) m
 		)
-		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, v_platforms[v_of_group[d.channel]],
-			v_targets[d.channel], v_auth_refs[d.channel], v_rate_groups[v_of_group[d.channel]], d.attempt, d.claim_token,
-			d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, d.payload, v_settings -> (d.channel - 1),
-			d.trace_id, v_on_unknown[d.channel], d.unknown_outcomes, d.last_call_at, v_posts[d.channel],
+		select p_workspace_id, d.delivery_id, d.message_id, d.channel_id, v_platforms[v_of_group[d.place]],
+			v_targets[d.place], v_auth_refs[d.place], v_rate_groups[v_of_group[d.place]], d.attempt, d.claim_token,
+			d.sending_lease_until, d.send_at, d.rendered_text, d.render_meta, d.payload, v_settings -> (d.place - 1),
+			d.trace_id, v_on_unknown[d.place], d.unknown_outcomes, d.last_call_at, v_posts[d.place],
 			case when d.unknown_outcomes > 0 then autopost.known_posts(p_workspace_id, d.channel_id, d.delivery_id,
-				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.place > 0 then v_deadline end
+				d.last_call_at) end, d.due_at, d.scheduled_for, d.call_begun_at, case when d.starts then v_deadline end
 		from autopost.workspaces w
 		cross join lateral (
 			select x.*, m.payload
@@ -208,7 +204,7 @@ begin
 			full join contents m on m.message_id = x.message_id
 			where w.workspace_id <> '' offset 0) d
 		where w.workspace_id = p_workspace_id
-		order by abs(d.place);
+		order by d.n;
 	end if;
 	if v_visited <> '{}' then
 		perform autopost.update_gates(p_workspace_id, v_visited, v_inflight, v_unlisted, v_taken, v_next, v_windows,

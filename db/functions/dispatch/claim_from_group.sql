@@ -3,7 +3,8 @@ create or replace function autopost.claim_from_group(
 	p_began timestamptz, inout io_hours text[],
 	out o_ids uuid[], out o_places int[], out o_slots timestamptz[], out o_visited text[], out o_inflight int[],
 	out o_posts text[], out o_unlisted text[], out o_taken int[],
-	out o_next timestamptz, out o_windows jsonb, out o_quotas text[], out o_denied int, out o_unpaid text[]
+	out o_next timestamptz, out o_windows jsonb, out o_quotas text[], out o_denied int, out o_unpaid text[],
+	out o_calm boolean
 )
 language plpgsql
 as $$
@@ -23,7 +24,8 @@ as $$
 --          channels_in_flight; o_taken, the rows picked from each; o_next, the next slot of a limited
 --          group; o_windows (windows_of); o_quotas, the subjects with quotas, which the caller spends
 --          after the claim; o_denied, the posts of the first row that the group's quota denies;
---          o_unpaid, the channels with no money for their next row.
+--          o_unpaid, the channels with no money for their next row; o_calm, whether calls may start at
+--          once: the group has neither a cooldown nor an open breaker.
 -- Locks:   platform_limits if limited or its breaker is open, channel_gates, channels if limited,
 --          quotas and budgets if there are any, deliveries.
 -- Writes:  platform_limits, channels, charges.
@@ -67,6 +69,7 @@ begin
 	o_taken := '{}';
 	o_windows := '{}';
 	o_unpaid := '{}';
+	o_calm := false;
 	select l.* into v_limit from autopost.platform_limits l
 	where l.workspace_id = p_workspace_id and l.platform = p_platform and l.rate_group = p_rate_group
 		and (l.rate_rps > 0 or l.breaker_opened_at is not null)
@@ -86,6 +89,7 @@ begin
 	if v_taken > 0 then -- lock no more rows and gates than there are free slots
 		p_limit := least(p_limit, 1 + (v_horizon - 1 - v_taken) / autopost.slot_micros(v_limit.rate_rps));
 	end if;
+	o_calm := v_limit.breaker_opened_at is null;
 	if v_limit.breaker_opened_at is not null then
 		p_limit := autopost.probes_now(v_limit, v_now);
 		if p_limit = 0 then
@@ -123,7 +127,7 @@ begin
 	end if;
 	-- Read under the lock of the gates: disabling or pausing a channel moves its gate.
 	select array_agg(o.channel_id), array_agg(o.n), array_agg(o.room), array_agg(o.next), array_agg(o.step),
-		v_limit.rate_rps > 0 or max(o.step) > 0, array_agg(distinct o.hours) filter (where o.hours <> all (v_known))
+		v_limit.rate_rps > 0 or max(o.step) > 0, array_agg(distinct o.hours) filter (where o.hours is not null and o.hours <> all (v_known))
 	into v_open, v_at, v_rooms, v_next, v_steps, v_limited, v_hours
 	from (
 		select u.channel_id, u.n::int, autopost.slot_micros(coalesce(l.effective_rps, c.effective_rps)) as step,

@@ -1,5 +1,5 @@
 create or replace function autopost.claimed_channels(p_workspace_id text, p_channel_ids text[], p_taken int[],
-	p_groups int[], p_platforms text[], p_rate_groups text[], p_auth_refs text[], p_windows jsonb, p_windows_at timestamptz,
+	p_groups int[], p_calm boolean[], p_auth_refs text[], p_windows jsonb, p_windows_at timestamptz,
 	out o_now timestamptz, out o_open boolean[], out o_targets text[], out o_auth_refs text[], out o_settings jsonb,
 	out o_on_unknown text[], out o_places int[], out o_waits timestamptz[], out o_allowed timestamptz[], out o_windowed boolean[])
 language plpgsql set enable_seqscan = off
@@ -8,32 +8,21 @@ as $$
 --          calls at o_now, as start_call would find: its credential is in p_auth_refs, and it has no obstacle
 --          and no window that closes soon. It then stays shared until the end of the transaction, so that no
 --          pause comes between. A channel that another transaction is changing may not start, nor one with
---          p_taken 0. p_groups: the index of its group in p_platforms and p_rate_groups. p_windows: windows_of
---          at p_windows_at or later. p_auth_refs: null or empty to start no call.
+--          p_taken 0. p_groups: the index of its group in p_calm, which says whether calls of the group may start.
+--          p_windows: windows_of at p_windows_at or later. p_auth_refs: null or empty to start no call.
 -- Returns: arrays with one element for each of p_channel_ids (o_settings as jsonb, because Citus misreads jsonb[]):
 --          o_places, the calls at once, 0 if it is disabled; o_waits, the end of its last obstacle; o_allowed, its
 --          next slot if it has a rate.
 -- Locks:   channels, shared, with skip locked.
--- Reads:   channel_auth, workspaces, channels, platform_limits.
+-- Reads:   channel_auth, channels.
 declare
 	v_before timestamptz := autopost.now_ts();
-	v_groups boolean[]; -- no call of a group may start if it is false
 begin
-	if cardinality(p_auth_refs) > 0 then
-		select array_agg(w.status is not distinct from 'active' and l.breaker_opened_at is null
-			and coalesce(l.cooldown_until <= v_before, true) order by u.n)
-		into v_groups
-		from unnest(p_platforms, p_rate_groups) with ordinality u (platform, rate_group, n)
-		left join lateral (
-			select l.breaker_opened_at, l.cooldown_until from autopost.platform_limits l
-			where l.workspace_id = p_workspace_id and l.platform = u.platform and l.rate_group = u.rate_group limit 1) l on true
-		left join autopost.workspaces w on w.workspace_id = p_workspace_id;
-	end if;
 	select array_agg(r.open), array_agg(r.target_id), array_agg(r.auth_ref), jsonb_agg(r.settings), array_agg(r.on_unknown),
 		array_agg(r.places), array_agg(r.waits), array_agg(r.allowed), array_agg(r.windowed)
 	into o_open, o_targets, o_auth_refs, o_settings, o_on_unknown, o_places, o_waits, o_allowed, o_windowed
 	from (
-		select coalesce(l.open and v_groups[u.grp], false) as open, coalesce(l.target_id, c.target_id) as target_id,
+		select coalesce(l.open and p_calm[u.grp], false) as open, coalesce(l.target_id, c.target_id) as target_id,
 			coalesce(a.auth_ref, l.auth_ref, c.auth_ref) as auth_ref, coalesce(l.settings, c.settings) as settings,
 			coalesce(l.on_unknown, c.on_unknown) as on_unknown, coalesce(l.places, c.places) as places,
 			coalesce(l.waits, c.waits) as waits, coalesce(l.allowed, c.allowed) as allowed,
@@ -59,7 +48,7 @@ begin
 			where l.target_id is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true
 		order by u.n) r;
 	o_now := autopost.now_ts();
-	if v_groups is null then
+	if true = any (o_open) is not true then
 		return;
 	end if;
 	if o_now < p_windows_at or o_now >= p_windows_at + autopost.slot_horizon() then

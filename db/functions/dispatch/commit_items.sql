@@ -220,7 +220,8 @@ begin
 		from autopost.few(v_ids, null, null) u
 		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			d.provider_message_id, v_items -> d.delivery_id::text as item
+			d.provider_message_id, d.render_meta #>> '{steps,0,step}' as step, v_items -> d.delivery_id::text -> 'outcome' -> 'raw' as raw,
+			v_items -> d.delivery_id::text -> 'outcome' -> 'sent_at' as sent_at, (v_items -> d.delivery_id::text ->> 'place')::int as place
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -235,16 +236,12 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			jsonb_strip_nulls(jsonb_build_object('provider_message_id', d.provider_message_id, 'trace_id', d.trace_id,
-				'raw', case when d.item -> 'outcome' ?| '{raw,sent_at}'
-					then autopost.redact(jsonb_build_object('sent_at', d.item -> 'outcome' -> 'sent_at',
-						'raw', d.item -> 'outcome' -> 'raw'))
-					else '{}' end))
+			autopost.sent_meta(d.provider_message_id, d.trace_id, d.raw, d.sent_at, d.step)
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places,
-			(array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1] as post
+			(array_agg(d.provider_message_id order by d.place desc))[1] as post
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
@@ -252,7 +249,7 @@ begin
 	select array_agg(f.channel_id order by f.channel_id) as channels,
 		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
-		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
+		(select jsonb_object_agg(d.place, autopost.sent_answer(d.attempt)) from done d) as answers
 	into v_freed
 	from freed f
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;
@@ -421,10 +418,7 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			jsonb_object(case when d.trace_id is null then array['provider_message_id', d.post]
-					else array['provider_message_id', d.post, 'trace_id', d.trace_id::text] end)
-				|| case when coalesce(d.raw, d.sent_at) is null then '{"raw": {}}'
-					else autopost.logged_answer(d.raw, d.sent_at, d.post, d.step) end
+			autopost.sent_meta(d.post, d.trace_id, d.raw, d.sent_at, d.step)
 		from autopost.workspaces w
 		-- The workspace is read once: its column fixes the order of the join.
 		cross join lateral (select x.* from done x where w.workspace_id <> '' offset 0) d

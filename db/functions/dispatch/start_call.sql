@@ -98,16 +98,17 @@ end
 $$;
 
 create or replace function autopost.few(p_ids uuid[], p_tokens text[], p_places int[], p_slots timestamptz[] default null,
-	p_posts text[] default null, p_raws jsonb[] default null, p_sent_ats jsonb[] default null, p_channels int[] default null)
-	returns table (id uuid, token text, place int, slot timestamptz, post text, raw jsonb, sent_at jsonb, channel int)
+	p_posts text[] default null, p_raws jsonb[] default null, p_sent_ats jsonb[] default null, p_starts boolean[] default null)
+	returns table (id uuid, token text, place int, slot timestamptz, post text, raw jsonb, sent_at jsonb, starts boolean, n bigint)
 language plpgsql immutable parallel safe rows 1
 as $$
--- Purpose: the rows of these arrays for an UPDATE by key. The planner expects one row, so it probes
+-- Purpose: the rows of these arrays, numbered, for an UPDATE by key. The planner expects one row, so it probes
 --          the primary key for each, whatever it believes about the table. With the true number it
 --          reads all deliveries of a workspace that it takes for small, and keeps that plan. The UPDATE
 --          says "between id and id": of "= id" on a unique key the planner counts the cost twice.
 begin
-	return query select u.* from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws, p_sent_ats, p_channels) u;
+	return query select u.*
+	from unnest(p_ids, p_tokens, p_places, p_slots, p_posts, p_raws, p_sent_ats, p_starts) with ordinality u;
 end
 $$;
 

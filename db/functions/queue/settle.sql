@@ -155,6 +155,17 @@ begin
 end
 $$;
 
+create or replace function autopost.sent_meta(p_post text, p_trace_id uuid, p_raw jsonb, p_sent_at jsonb, p_step text)
+	returns jsonb
+language sql stable parallel safe -- immutable would not be inlined
+as $$
+-- Purpose: the meta of the event of a sent post. jsonb_object as in start_meta.
+select jsonb_object(case when p_trace_id is null then array['provider_message_id', p_post]
+		else array['provider_message_id', p_post, 'trace_id', p_trace_id::text] end)
+	|| case when coalesce(p_raw, p_sent_at) is null then '{"raw": {}}'
+		else autopost.logged_answer(p_raw, p_sent_at, p_post, p_step) end
+$$;
+
 create or replace function autopost.start_meta(p_delivery_id uuid, p_run_id text, p_send_at timestamptz,
 	p_trace_id uuid) returns jsonb
 language sql stable parallel safe -- immutable would not be inlined
