@@ -15467,7 +15467,7 @@ begin
 			and not exists (
 				select 1 from autopost.deliveries d
 				where d.workspace_id = p_workspace_id and d.message_id = v_message_id and d.channel_id = u.channel_id
-				and (d.phase = 'deduped') is false and d.phase = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
+				and (d.phase = 'deduped') is false and d.status = 'sent' and d.sent_at > p_now - make_interval(hours => u.ttl) offset 0)
 			order by u.n
 			on conflict (workspace_id, content_hash, channel_id, hash_version)
 				where phase in ('active', 'claimed', 'retry') do nothing
@@ -43798,7 +43798,7 @@ begin
 		select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
 		from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.channel_id = p_channel.channel_id
-		and (d.phase = 'deduped') is false and d.phase = 'sent'
+		and (d.phase = 'deduped') is false and d.status = 'sent'
 		order by d.sent_at desc limit 1;
 	end if;
 	if v_twin.delivery_id is null then

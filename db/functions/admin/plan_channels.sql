@@ -46,7 +46,7 @@ begin
 		select d.delivery_id, d.status, d.sent_at, d.created_at into v_twin
 		from autopost.deliveries d
 		where d.workspace_id = p_workspace_id and d.message_id = p_message_id and d.channel_id = p_channel.channel_id
-		and (d.phase = 'deduped') is false and d.phase = 'sent'
+		and (d.phase = 'deduped') is false and d.status = 'sent'
 		order by d.sent_at desc limit 1;
 	end if;
 	if v_twin.delivery_id is null then
