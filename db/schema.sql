@@ -8294,14 +8294,6 @@ CREATE FUNCTION autopost.claim_and_start(p_workspace_id text, p_run_id text, p_l
 -- Returns: as claim_within. call_begun_at is set if the call is started; its deadline then is the time
 --          by which it must end, and send_at its slot.
 -- Raises:  AP001 for a wrong argument; AP002, AP003, AP005 as enter_workspace.
--- It commits without waiting for the disk, together with the rest of its transaction, unless it
--- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
--- disk, and its commit comes after the claim.
--- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
--- Parts of a statement join workspaces, so that a cluster runs all of it on the node of the workspace: what reads
--- no table would be sent to every node.
--- Bitmap scans are off: the planner expects few rows because of row-level security and the three
--- conditions, and would read and sort the whole queue of a channel for its first rows.
 -- Locks:   only with SKIP LOCKED; see claim_from_group and claimed_channels. PostgreSQL still waits for a row
 --          that changes while it is being locked. A group with a long wait is left to the next claim,
 --          so no deadlock can arise.
@@ -8352,6 +8344,14 @@ declare
 	v_picked record;
 	v_fault text; -- the first group that failed, and its error
 begin
+	-- It commits without waiting for the disk, together with the rest of its transaction, unless it
+	-- starts a call. If a server crash loses the claim, its calls did not start: start_call waits for the
+	-- disk, and its commit comes after the claim.
+	-- A group that fails is left out with a warning. If nothing else is claimed, its error is raised.
+	-- Parts of a statement join workspaces, so that a cluster runs all of it on the node of the workspace: what reads
+	-- no table would be sent to every node.
+	-- Bitmap scans are off: the planner expects few rows because of row-level security and the three
+	-- conditions, and would read and sort the whole queue of a channel for its first rows.
 	v_status := autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('auth_refs', p_auth_refs is not null
 		and array_position(p_auth_refs, null) is null);
