@@ -12206,12 +12206,14 @@ CREATE FUNCTION autopost.doubt_delivery(p_workspace_id text, p_delivery autopost
     LANGUAGE plpgsql
     AS $$
 -- Purpose: settles a locked delivery as a call with an unknown outcome: the original may have sent
---          it after the backup. A waiting one is taken first, as by a claim.
+--          it after the backup. A waiting one is taken first, as by a claim. The original may have
+--          sent that at any time since it was due, so the platform is asked for posts since then.
 -- Writes:  deliveries, channel_gates, channels_in_flight, events, as settle_unknown.
 declare
 	v_channel autopost.channels;
 	v_now timestamptz := autopost.now_ts();
 	v_token text := autopost.new_id();
+	v_due timestamptz := case when p_delivery.status <> 'sending' then p_delivery.due_at end;
 begin
 	select c.* into v_channel from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
@@ -12230,6 +12232,9 @@ begin
 	perform autopost.settle_unknown(p_workspace_id, p_delivery, v_channel, jsonb_build_object('category', 'TRANSIENT',
 		'scope', 'delivery', 'code', 'restored', 'known', false,
 		'message', 'the database was restored from a backup: the post may have been sent since'));
+	update autopost.deliveries d
+	set last_call_at = least(d.last_call_at, v_due)
+	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 end
 $$;
 

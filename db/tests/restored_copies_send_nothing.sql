@@ -3,7 +3,7 @@
 begin;
 \ir fake_clock.sql
 \ir world.sql
-select plan(28);
+select plan(29);
 select is(autopost.this_cluster(), (select c.system_identifier::text from pg_control_system() c));
 select is(current_setting('autopost.cluster'), autopost.this_cluster(), 'a connection reads it once');
 create or replace function autopost.this_cluster() returns text
@@ -65,6 +65,9 @@ select is(autopost.confirm_restore('ann', 'the original is gone', false),
 select is(autopost.is_restored(), false);
 select is(test.statuses('asks'), '{"retry 1 restored","retry 1 restored"}', 'begun or not, it may have been sent');
 select is(test.statuses('held'), '{"retry 1 restored held","retry 1 restored held"}');
+select is((select count(*)::int from autopost.deliveries d
+	where d.channel_id = 'held' and d.last_call_at = greatest(d.not_before, d.scheduled_for)), 2,
+	'the original may have sent it since it was due');
 select is(test.statuses('resends'), '{"retry 1 restored","retry 1 restored","queued 0"}', 'a later post is new');
 select is(test.statuses('a'), '{"retry 1 restored","retry 1 restored","queued 0"}', 'as is one that was not due');
 select test.tick('1 hour');
