@@ -420,7 +420,7 @@ var inIngress = []planted{
 		h.do(`select autopost.touch_run('a daemon')`)
 	}},
 	{invariant: "I5", bug: "what was sent is not looked at", plant: func(h *fixture) {
-		h.breaks("fan_out_to", "d.phase = 'sent'", "d.status = 'no such'")
+		h.breaks("fan_out_to", "d.status = 'sent'", "d.status = 'no such'")
 		h.do(`select test.say('plain', 'one')`)
 	}},
 	{invariant: "I17", bug: "a channel is passed over and counted", plant: func(h *fixture) {
