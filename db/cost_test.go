@@ -341,3 +341,18 @@ func TestARepeatPassesSuppressedOnes(t *testing.T) {
 	cost() // new plans
 	require.Less(t, cost(), few+100)
 }
+
+// A claim computes no posting windows of channels that have none.
+func TestAClaimOfChannelsWithoutHoursComputesNone(t *testing.T) {
+	t.Parallel()
+	base := world(t, "a", "b")
+	posttest.Post(base, "w", "one")
+	count := base.Session("count", "")
+	count.Exec(`set track_functions = 'all'`)
+	count.Exec(`begin`)
+	require.Len(t, count.Exec(`select autopost.claim_deliveries('w', 'run', 10)`), 2)
+	calls := count.Exec(`select coalesce(sum(calls), 0)::int, count(*) filter (where funcname = 'claim_from_group')::int
+		from pg_stat_xact_user_functions where funcname in ('windows_of', 'hours_are_open', 'claim_from_group')`)
+	count.Exec(`rollback`)
+	require.Equal(t, []any{int32(1), int32(1)}, calls[0], "claim_from_group alone")
+}

@@ -3621,11 +3621,7 @@ declare
 	v_ids uuid[] := '{}';
 begin
 	perform autopost.require_argument('run_id', p_run_id <> '');
-	if coalesce(p_limit not between 1 and 1000, true) then
-		perform autopost.raise_argument('limit',
-			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
-			'pass a limit from 1 to 1000');
-	end if;
+	perform autopost.require_limit(p_limit);
 	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;
@@ -8230,11 +8226,7 @@ declare
 	v_fate text;
 begin
 	perform autopost.require_argument('run_id', p_run_id <> '');
-	if coalesce(p_limit not between 1 and 1000, true) then
-		perform autopost.raise_argument('limit',
-			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
-			'pass a limit from 1 to 1000');
-	end if;
+	perform autopost.require_limit(p_limit);
 	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;
@@ -8301,7 +8293,7 @@ CREATE FUNCTION autopost.claim_and_start(p_workspace_id text, p_run_id text, p_l
 -- Writes:  deliveries, channels, platform_limits, channel_gates, channels_in_flight, quota_uses, charges,
 --          events (send_attempt).
 declare
-	v_status text; -- of the workspace
+	v_status text := autopost.enter_workspace(p_workspace_id);
 	v_durable text := current_setting('synchronous_commit');
 	v_began timestamptz := autopost.now_ts();
 	v_now timestamptz := v_began;
@@ -8352,15 +8344,10 @@ begin
 	-- no table would be sent to every node.
 	-- Bitmap scans are off: the planner expects few rows because of row-level security and the three
 	-- conditions, and would read and sort the whole queue of a channel for its first rows.
-	v_status := autopost.enter_workspace(p_workspace_id);
 	perform autopost.require_argument('auth_refs', p_auth_refs is not null
 		and array_position(p_auth_refs, null) is null);
 	perform autopost.require_argument('run_id', p_run_id <> '');
-	if coalesce(p_limit not between 1 and 1000, true) then
-		perform autopost.raise_argument('limit',
-			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
-			'pass a limit from 1 to 1000');
-	end if;
+	perform autopost.require_limit(p_limit);
 	perform autopost.require_argument('capacity', jsonb_typeof(p_capacity) = 'array');
 	if v_status <> 'active' or autopost.is_restored() then
 		return;
@@ -8827,7 +8814,7 @@ begin
 		p_limit := least(p_limit, 1 + (v_horizon - 1 - v_taken) / autopost.slot_micros(v_limit.rate_rps));
 	end if;
 	o_calm := v_limit.breaker_opened_at is null;
-	if v_limit.breaker_opened_at is not null then
+	if not o_calm then
 		p_limit := autopost.probes_now(v_limit, v_now);
 		if p_limit = 0 then
 			return;
@@ -9356,7 +9343,7 @@ CREATE FUNCTION autopost.claimed_channels(p_workspace_id text, p_channel_ids tex
 --          and no window that closes soon. It then stays shared until the end of the transaction, so that no
 --          pause comes between. A channel that another transaction is changing may not start, nor one with
 --          p_taken 0. p_groups: the index of its group in p_calm, which says whether calls of the group may start.
---          p_windows: windows_of at p_windows_at or later. p_auth_refs: null or empty to start no call.
+--          p_windows: windows_of at p_windows_at or later. p_auth_refs: empty to start no call.
 -- Returns: arrays with one element for each of p_channel_ids (o_settings as jsonb, because Citus misreads jsonb[]):
 --          o_places, the calls at once, 0 if it is disabled; o_waits, the end of its last obstacle; o_allowed, its
 --          next slot if it has a rate.
@@ -9395,15 +9382,14 @@ begin
 			where l.target_id is null and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id limit 1) c on true
 		order by u.n) r;
 	o_now := autopost.now_ts();
-	if true = any (o_open) is not true then
-		return;
-	end if;
-	if o_now < p_windows_at or o_now >= p_windows_at + autopost.slot_horizon() then
-		p_windows := autopost.windows_of(p_workspace_id, p_channel_ids, o_now);
-	end if;
-	if p_windows <> '{}' then
-		o_open := array(select u.open and not p_windows ? u.channel_id
-			from unnest(p_channel_ids, o_open) with ordinality u (channel_id, open, n) order by u.n);
+	if true = any (o_open) then
+		if o_now < p_windows_at or o_now >= p_windows_at + autopost.slot_horizon() then
+			p_windows := autopost.windows_of(p_workspace_id, p_channel_ids, o_now);
+		end if;
+		if p_windows <> '{}' then
+			o_open := array(select u.open and not p_windows ? u.channel_id
+				from unnest(p_channel_ids, o_open) with ordinality u (channel_id, open, n) order by u.n);
+		end if;
 	end if;
 end
 $$;
@@ -12207,13 +12193,15 @@ CREATE FUNCTION autopost.doubt_delivery(p_workspace_id text, p_delivery autopost
     AS $$
 -- Purpose: settles a locked delivery as a call with an unknown outcome: the original may have sent
 --          it after the backup. A waiting one is taken first, as by a claim. The original may have
---          sent that at any time since it was due, so the platform is asked for posts since then.
+--          sent that at any time since it was due, so the platform is asked for posts since then, or
+--          since an earlier call whose outcome is unknown.
 -- Writes:  deliveries, channel_gates, channels_in_flight, events, as settle_unknown.
 declare
 	v_channel autopost.channels;
 	v_now timestamptz := autopost.now_ts();
 	v_token text := autopost.new_id();
-	v_due timestamptz := case when p_delivery.status <> 'sending' then p_delivery.due_at end;
+	v_since timestamptz := least(case when p_delivery.status <> 'sending' then p_delivery.due_at end,
+		case when p_delivery.unknown_outcomes > 0 then p_delivery.last_call_at end);
 begin
 	select c.* into v_channel from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
@@ -12233,7 +12221,7 @@ begin
 		'scope', 'delivery', 'code', 'restored', 'known', false,
 		'message', 'the database was restored from a backup: the post may have been sent since'));
 	update autopost.deliveries d
-	set last_call_at = least(d.last_call_at, v_due)
+	set last_call_at = least(d.last_call_at, v_since)
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 end
 $$;
@@ -25788,7 +25776,7 @@ $_$;
 CREATE FUNCTION autopost.message_with(p_workspace_id text, p_content_hash text) RETURNS uuid
     LANGUAGE plpgsql STABLE
     AS $$
--- Purpose: the message with this content; null if there is none.
+-- Purpose: the message with this content, or null.
 -- Reads:   messages.
 begin
 	return (select m.message_id from autopost.messages m
@@ -36843,6 +36831,24 @@ $$;
 
 
 --
+-- Name: require_limit(integer); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.require_limit(p_limit integer) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+-- Purpose: checks the argument limit of a claim.
+-- Raises:  AP001 unless it is between 1 and 1000.
+begin
+	if coalesce(p_limit not between 1 and 1000, true) then
+		perform autopost.raise_argument('limit',
+			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')), 'pass a limit from 1 to 1000');
+	end if;
+end
+$$;
+
+
+--
 -- Name: require_platform(text); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -39360,8 +39366,7 @@ begin
 		from autopost.few(v_ids, null, null) u
 		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			d.provider_message_id, d.render_meta #>> '{steps,0,step}' as step, v_items -> d.delivery_id::text -> 'outcome' -> 'raw' as raw,
-			v_items -> d.delivery_id::text -> 'outcome' -> 'sent_at' as sent_at, (v_items -> d.delivery_id::text ->> 'place')::int as place
+			d.provider_message_id, d.render_meta #>> '{steps,0,step}' as step, v_items -> d.delivery_id::text as item
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -39376,12 +39381,13 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			autopost.sent_meta(d.provider_message_id, d.trace_id, d.raw, d.sent_at, d.step)
+			autopost.sent_meta(d.provider_message_id, d.trace_id, d.item -> 'outcome' -> 'raw',
+				d.item -> 'outcome' -> 'sent_at', d.step)
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places,
-			(array_agg(d.provider_message_id order by d.place desc))[1] as post
+			(array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1] as post
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
@@ -39389,7 +39395,7 @@ begin
 	select array_agg(f.channel_id order by f.channel_id) as channels,
 		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
-		(select jsonb_object_agg(d.place, autopost.sent_answer(d.attempt)) from done d) as answers
+		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
 	into v_freed
 	from freed f
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;

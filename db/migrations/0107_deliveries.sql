@@ -96,8 +96,8 @@ create index deliveries_unsent on autopost.deliveries (workspace_id, phase, deli
 create index deliveries_sent_at on autopost.deliveries (channel_id, workspace_id, sent_at)
 	with (deduplicate_items = off) where phase = 'sent';
 -- All deliveries of a message. Led by the id, as events_delivery. Dedup window: when the channel last got the message,
--- which stands for its hash; suppressed repeats are apart, because a content may have very many. Fan-out: a range that is
--- repeated after a crash enqueues nothing twice.
+-- which stands for its hash. Suppressed repeats are apart, because a content may have very many: a query that does not
+-- want them says "(phase = 'deduped') is false". Fan-out: a range that is repeated after a crash enqueues nothing twice.
 create unique index deliveries_message on autopost.deliveries (message_id, channel_id, (phase = 'deduped'),
 	enqueue_batch_id, workspace_id) with (fillfactor = 50, deduplicate_items = off);
 

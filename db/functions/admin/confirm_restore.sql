@@ -3,13 +3,15 @@ language plpgsql
 as $$
 -- Purpose: settles a locked delivery as a call with an unknown outcome: the original may have sent
 --          it after the backup. A waiting one is taken first, as by a claim. The original may have
---          sent that at any time since it was due, so the platform is asked for posts since then.
+--          sent that at any time since it was due, so the platform is asked for posts since then, or
+--          since an earlier call whose outcome is unknown.
 -- Writes:  deliveries, channel_gates, channels_in_flight, events, as settle_unknown.
 declare
 	v_channel autopost.channels;
 	v_now timestamptz := autopost.now_ts();
 	v_token text := autopost.new_id();
-	v_due timestamptz := case when p_delivery.status <> 'sending' then p_delivery.due_at end;
+	v_since timestamptz := least(case when p_delivery.status <> 'sending' then p_delivery.due_at end,
+		case when p_delivery.unknown_outcomes > 0 then p_delivery.last_call_at end);
 begin
 	select c.* into v_channel from autopost.channels c
 	where c.workspace_id = p_workspace_id and c.channel_id = p_delivery.channel_id;
@@ -29,7 +31,7 @@ begin
 		'scope', 'delivery', 'code', 'restored', 'known', false,
 		'message', 'the database was restored from a backup: the post may have been sent since'));
 	update autopost.deliveries d
-	set last_call_at = least(d.last_call_at, v_due)
+	set last_call_at = least(d.last_call_at, v_since)
 	where d.workspace_id = p_workspace_id and d.delivery_id = p_delivery.delivery_id;
 end
 $$;

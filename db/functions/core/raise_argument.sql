@@ -38,6 +38,19 @@ begin
 end
 $$;
 
+create or replace function autopost.require_limit(p_limit int) returns void
+language plpgsql immutable
+as $$
+-- Purpose: checks the argument limit of a claim.
+-- Raises:  AP001 unless it is between 1 and 1000.
+begin
+	if coalesce(p_limit not between 1 and 1000, true) then
+		perform autopost.raise_argument('limit',
+			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')), 'pass a limit from 1 to 1000');
+	end if;
+end
+$$;
+
 create or replace function autopost.require_array(p_argument text, p_value jsonb) returns void
 language plpgsql stable
 as $$

@@ -19,11 +19,7 @@ declare
 	v_fate text;
 begin
 	perform autopost.require_argument('run_id', p_run_id <> '');
-	if coalesce(p_limit not between 1 and 1000, true) then
-		perform autopost.raise_argument('limit',
-			format('must be between 1 and 1000, got %s', coalesce(p_limit::text, 'null')),
-			'pass a limit from 1 to 1000');
-	end if;
+	perform autopost.require_limit(p_limit);
 	if v_status <> 'active' or autopost.is_restored() then
 		return;
 	end if;

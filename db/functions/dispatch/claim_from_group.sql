@@ -90,7 +90,7 @@ begin
 		p_limit := least(p_limit, 1 + (v_horizon - 1 - v_taken) / autopost.slot_micros(v_limit.rate_rps));
 	end if;
 	o_calm := v_limit.breaker_opened_at is null;
-	if v_limit.breaker_opened_at is not null then
+	if not o_calm then
 		p_limit := autopost.probes_now(v_limit, v_now);
 		if p_limit = 0 then
 			return;

@@ -220,8 +220,7 @@ begin
 		from autopost.few(v_ids, null, null) u
 		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			d.provider_message_id, d.render_meta #>> '{steps,0,step}' as step, v_items -> d.delivery_id::text -> 'outcome' -> 'raw' as raw,
-			v_items -> d.delivery_id::text -> 'outcome' -> 'sent_at' as sent_at, (v_items -> d.delivery_id::text ->> 'place')::int as place
+			d.provider_message_id, d.render_meta #>> '{steps,0,step}' as step, v_items -> d.delivery_id::text as item
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -236,12 +235,13 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			autopost.sent_meta(d.provider_message_id, d.trace_id, d.raw, d.sent_at, d.step)
+			autopost.sent_meta(d.provider_message_id, d.trace_id, d.item -> 'outcome' -> 'raw',
+				d.item -> 'outcome' -> 'sent_at', d.step)
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
 		select d.channel_id, count(*)::int as places,
-			(array_agg(d.provider_message_id order by d.place desc))[1] as post
+			(array_agg(d.provider_message_id order by (d.item ->> 'place')::int desc))[1] as post
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 		group by d.channel_id
@@ -249,7 +249,7 @@ begin
 	select array_agg(f.channel_id order by f.channel_id) as channels,
 		array_agg(f.places order by f.channel_id) as places,
 		array_agg(f.post order by f.channel_id) as posts,
-		(select jsonb_object_agg(d.place, autopost.sent_answer(d.attempt)) from done d) as answers
+		(select jsonb_object_agg(d.item ->> 'place', autopost.sent_answer(d.attempt)) from done d) as answers
 	into v_freed
 	from freed f
 	join autopost.workspaces w on w.workspace_id = p_workspace_id;

@@ -22,7 +22,7 @@ $$;
 create or replace function autopost.message_with(p_workspace_id text, p_content_hash text) returns uuid
 language plpgsql stable
 as $$
--- Purpose: the message with this content; null if there is none.
+-- Purpose: the message with this content, or null.
 -- Reads:   messages.
 begin
 	return (select m.message_id from autopost.messages m
