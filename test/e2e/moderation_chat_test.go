@@ -196,6 +196,7 @@ func TestAPressOutlivesTheDaemon(t *testing.T) {
 	d.Kill()
 	d = h.Serve("AUTOPOST_PUBLIC_URL="+public.URL, each)
 	public.Forward(d)
+	require.NoError(t, h.World.Pace.Set(1)) // a start of the daemon may take longer than a scaled press can be answered
 	h.UntilTrue(`select status = 'enqueued' from autopost.submissions`)
 	h.Until("the answer hangs", func() bool { return len(h.World.Log.Entries(sim.Filter{Method: "answerCallbackQuery"})) == 1 })
 	d.Kill()
