@@ -9371,7 +9371,7 @@ begin
 				case when c.effective_rps > 0 then c.next_allowed_at end as allowed, c.window_mode = 'windowed' as windowed,
 				c.enabled and coalesce(greatest(c.paused_until, c.held_until, c.cooldown_until) <= v_before, true) as open
 			from autopost.channels c
-			where c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
+			where p_auth_refs <> '{}' and c.workspace_id = p_workspace_id and c.channel_id = u.channel_id and u.taken > 0
 				and coalesce(a.auth_ref, c.auth_ref) = any (p_auth_refs) limit 1
 			for share of c skip locked) l on true
 		left join lateral (
