@@ -30,14 +30,14 @@ func TestMemoryOfStoresAndTokenEndpoints(t *testing.T) {
 	lists := &liar{next: proxy}
 	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
 	lists.answer.Store(&refuse) // the monitor lists once an hour, and again at once after a failure
-	store := &liar{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	store := &liar{next: proxy}
+	storeServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("list-type") {
 			lists.ServeHTTP(w, r)
 			return
 		}
-		proxy.ServeHTTP(w, r)
-	})}
-	storeServer := httptest.NewServer(store)
+		store.ServeHTTP(w, r)
+	}))
 	t.Cleanup(storeServer.Close)
 	tokens := &liar{next: http.NotFoundHandler()}
 	tokenServer := httptest.NewServer(tokens)
