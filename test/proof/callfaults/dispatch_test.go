@@ -64,7 +64,7 @@ func posts(t *testing.T, h *harness.Harness, c *calls) (unknown int) {
 		h.Exec(`select autopost.enqueue_messages_and_deliveries('news', 'cms', 'api', $1::jsonb)`, post)
 	}
 
-	end := serve(t, dispatcher(t, h, c.db).Run)
+	end := serve(t, dispatcher(t, h, c.db, lease).Run)
 	h.Until("all is final", func() bool {
 		h.Exec(`select autopost.recover_sending_leases('news'), autopost.recover_claimed_leases('news')`)
 		return pgtest.Value[bool](h.DB, `select not exists (select 1 from autopost.deliveries d
@@ -75,13 +75,13 @@ func posts(t *testing.T, h *harness.Harness, c *calls) (unknown int) {
 	return judge(t, h, 2*len(contents))
 }
 
-func dispatcher(t *testing.T, h *harness.Harness, store dispatch.Store) *dispatch.Dispatcher {
+func dispatcher(t *testing.T, h *harness.Harness, store dispatch.Store, lease time.Duration) *dispatch.Dispatcher {
 	client, err := outbound.Operator(outbound.OperatorConfig{})
 	require.NoError(t, err)
 	t.Cleanup(client.CloseIdleConnections)
 	adapter, err := telegram.New(telegram.Config{BaseURL: h.WorldURL + "/telegram", Client: client})
 	require.NoError(t, err)
-	d, err := dispatch.New(dispatch.Config{Lease: lease, AdapterTimeout: time.Second, Poll: 200 * time.Millisecond, Drain: time.Second}, dispatch.Deps{
+	d, err := dispatch.New(dispatch.Config{Lease: lease, AdapterTimeout: lease / 2, Poll: 200 * time.Millisecond, Drain: time.Second}, dispatch.Deps{
 		Store: store, Credentials: keys{}, Media: keys{},
 		Adapters: map[autopost.Platform]autopost.Adapter{autopost.Telegram: adapter}, Log: slog.New(slog.DiscardHandler),
 	})

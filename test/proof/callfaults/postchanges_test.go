@@ -3,6 +3,7 @@ package callfaults
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,23 +25,24 @@ func changes(t *testing.T, h *harness.Harness, c *calls) (unknown int) {
 	require.NoError(t, h.World.Telegram.AddBot(bot))
 	chat := h.Channel("news", harness.Channel{ID: "channel", Platform: harness.Telegram})
 	h.Endpoint("news", "cms", "secret-cms")
-	h.Exec(`update autopost.settings set value = to_jsonb($1::int) where key = 'sending_lease_seconds'`, int(lease.Seconds()))
-	h.Exec(`update autopost.settings set value = '1' where key = 'lease_margin_seconds'`)
 	sent := map[string]string{}
 	for _, text := range []string{"Old", "Wrong"} {
 		sent[text] = pgtest.Value[string](h.DB, `select autopost.enqueue_messages_and_deliveries('news', 'cms', 'api', jsonb_build_object('text', $1::text)) ->> 'message_id'`, text)
 	}
 	c.pause(true)
-	posted := serve(t, dispatcher(t, h, c.db).Run)
+	posted := serve(t, dispatcher(t, h, c.db, time.Minute).Run)
 	h.Drained("news")
 	posted()
 	c.pause(false)
+	require.Len(t, h.Accepted(), len(sent), "a slow call would leave a copy that no change touches")
+	h.Exec(`update autopost.settings set value = to_jsonb($1::int) where key = 'sending_lease_seconds'`, int(lease.Seconds()))
+	h.Exec(`update autopost.settings set value = '1' where key = 'lease_margin_seconds'`)
 
 	const ask = `select autopost.request_acts('news', $1, $2::uuid, null, $3::jsonb, null, 'ann', 'test', false)`
 	h.Exec(ask, "edit", sent["Old"], `{"text": "New"}`)
 	h.Exec(ask, "pin", sent["Old"], nil)
 	h.Exec(ask, "delete", sent["Wrong"], nil)
-	end := serve(t, dispatcher(t, h, c.db).Run)
+	end := serve(t, dispatcher(t, h, c.db, lease).Run)
 	h.UntilTrue(`select not exists (select 1 from autopost.post_acts a where a.status in ('queued', 'sending', 'retry'))`)
 	end()
 	require.Equal(t, []string{"delete done", "edit done", "pin done"}, pgtest.Column[string](h.DB, `select kind || ' ' || status from autopost.post_acts order by kind`))
