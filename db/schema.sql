@@ -10118,7 +10118,7 @@ begin
 		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id and d.status = 'sending'
 			and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			u.post, u.raw, u.sent_at, d.render_meta #>> '{steps,0,step}' as step, u.place
+			u.post, u.raw, u.sent_at, u.place
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -10133,7 +10133,7 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			autopost.sent_meta(d.post, d.trace_id, d.raw, d.sent_at, d.step)
+			autopost.sent_meta(d.post, d.trace_id, d.raw, d.sent_at)
 		from autopost.workspaces w
 		-- The workspace is read once: its column fixes the order of the join.
 		cross join lateral (select x.* from done x where w.workspace_id <> '' offset 0) d
@@ -24438,27 +24438,6 @@ CREATE FUNCTION autopost.lock_turn(p_scope text) RETURNS void
 --          transaction, so it works through poolers.
 begin
 	perform autopost.take_turn('dispatch|' || p_scope);
-end
-$$;
-
-
---
--- Name: logged_answer(jsonb, jsonb, text, text); Type: FUNCTION; Schema: autopost; Owner: -
---
-
-CREATE FUNCTION autopost.logged_answer(p_raw jsonb, p_sent_at jsonb, p_post text, p_step text) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    AS $$
--- Purpose: the answer of a platform as the event of a sent post keeps it: {"raw": {"sent_at", "raw"}},
---          redacted. An answer with nothing but a time and the id of the only step needs no search for
---          secrets, because the event has this id as it is.
-begin
-	if p_raw::text = '{"ids": ["' || p_post || '"], "steps": {"' || p_step || '": ["' || p_post || '"]}}'
-		and coalesce(p_sent_at #>> '{}' like '____-__-__T__:__:__%' and length(p_sent_at::text) <= 37, true) then
-		return ('{"raw": {"raw": ' || p_raw::text || coalesce(', "sent_at": ' || nullif(p_sent_at, 'null')::text, '') || '}}')::jsonb;
-	end if;
-	return jsonb_build_object('raw',
-		autopost.redact(jsonb_strip_nulls(jsonb_build_object('sent_at', p_sent_at, 'raw', p_raw))));
 end
 $$;
 
@@ -38957,17 +38936,21 @@ $_$;
 
 
 --
--- Name: sent_meta(text, uuid, jsonb, jsonb, text); Type: FUNCTION; Schema: autopost; Owner: -
+-- Name: sent_meta(text, uuid, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
-CREATE FUNCTION autopost.sent_meta(p_post text, p_trace_id uuid, p_raw jsonb, p_sent_at jsonb, p_step text) RETURNS jsonb
+CREATE FUNCTION autopost.sent_meta(p_post text, p_trace_id uuid, p_raw jsonb, p_sent_at jsonb) RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
--- Purpose: the meta of the event of a sent post. jsonb_object as in start_meta.
+-- Purpose: the meta of the event of a sent post, with the answer of the platform, redacted. jsonb_object as in
+--          start_meta. A time alone needs no search for secrets.
 select jsonb_object(case when p_trace_id is null then array['provider_message_id', p_post]
 		else array['provider_message_id', p_post, 'trace_id', p_trace_id::text] end)
 	|| case when coalesce(p_raw, p_sent_at) is null then '{"raw": {}}'
-		else autopost.logged_answer(p_raw, p_sent_at, p_post, p_step) end
+		when p_raw is null and p_sent_at #>> '{}' like '____-__-__T__:__:__%' and length(p_sent_at #>> '{}') <= 35
+			then ('{"raw": {"sent_at": ' || p_sent_at::text || '}}')::jsonb
+		else jsonb_build_object('raw',
+			autopost.redact(jsonb_strip_nulls(jsonb_build_object('sent_at', p_sent_at, 'raw', p_raw)))) end
 $$;
 
 
@@ -39366,7 +39349,7 @@ begin
 		from autopost.few(v_ids, null, null) u
 		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			d.provider_message_id, d.render_meta #>> '{steps,0,step}' as step, v_items -> d.delivery_id::text as item
+			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -39382,7 +39365,7 @@ begin
 		select w.workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			autopost.sent_meta(d.provider_message_id, d.trace_id, d.item -> 'outcome' -> 'raw',
-				d.item -> 'outcome' -> 'sent_at', d.step)
+				d.item -> 'outcome' -> 'sent_at')
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
@@ -47814,17 +47797,8 @@ CREATE FUNCTION autopost.with_progress(p_render_meta jsonb, p_steps jsonb) RETUR
     AS $$
 -- Purpose: the render_meta of a delivery after acknowledged steps. p_steps: step -> the platform's
 --          ids. A recorded step does not change. sent_items and provider_message_ids follow from
---          the plan of steps, in its order. An aside makes no message. The acknowledgement of a single
---          step needs no query, and is parsed from a text, which is faster than to build objects.
-declare
-	v_only jsonb := p_render_meta #> '{steps,0}'; -- the step, if there is one
-	v_ids jsonb := p_steps -> (v_only ->> 'step');
+--          the plan of steps, in its order. An aside makes no message.
 begin
-	if jsonb_array_length(p_render_meta -> 'steps') = 1 and not p_render_meta ? 'series_progress'
-		and not v_only ? 'aside' and jsonb_typeof(v_ids) = 'array' and p_steps - (v_only ->> 'step') = '{}' then
-		return p_render_meta || ('{"series_progress": {"steps": ' || p_steps::text || ', "sent_items": '
-			|| coalesce(v_only ->> 'items', '[]') || ', "provider_message_ids": ' || v_ids::text || '}}')::jsonb;
-	end if;
 	return (
 		select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
 			'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),

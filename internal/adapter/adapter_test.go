@@ -255,6 +255,18 @@ func TestAsideStepMakesNoMessage(t *testing.T) {
 	require.Equal(t, adapter.CodeNotRecorded, outcome.Error.Code)
 }
 
+// The engine has the id of a post of one message. It needs no copy of it as the answer of the platform.
+func TestRunSaysNothingBeyondTheOnlyID(t *testing.T) {
+	for _, ids := range [][]string{{"7"}, {"7", "8"}} {
+		call := autopost.Call{Delivery: autopost.Delivery{RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "a", Text: true}}}}}
+		outcome := adapter.Run(t.Context(), call, func(context.Context, autopost.Step, string) (adapter.Receipt, *autopost.Error) {
+			return adapter.Receipt{IDs: ids}, nil
+		})
+		require.Equal(t, "7", outcome.ProviderMessageID)
+		require.Equal(t, len(ids) == 1, outcome.Raw == nil)
+	}
+}
+
 func TestRunStops(t *testing.T) {
 	steps := []autopost.Step{{Name: "a", Text: true}, {Name: "b", Items: []int{0}}}
 	ok := func(_ context.Context, step autopost.Step, _ string) (adapter.Receipt, *autopost.Error) {

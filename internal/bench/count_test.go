@@ -24,7 +24,7 @@ func TestCountedFunctionsAreThoseOfADaemon(t *testing.T) {
 
 func TestCommittedOutcomesAreThoseOfADaemon(t *testing.T) {
 	t.Parallel()
-	item := sentText(claimed{DeliveryID: "delivery", ClaimToken: "token"}, 7, true)
+	item := sentText(claimed{DeliveryID: "delivery", ClaimToken: "token"}, 7)
 	call := autopost.Call{Delivery: autopost.Delivery{RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "text", Text: true}}}}}
 	outcome := adapter.Run(t.Context(), call, func(context.Context, autopost.Step, string) (adapter.Receipt, *autopost.Error) {
 		return adapter.Receipt{IDs: []string{"7"}, SentAt: *item.Outcome.SentAt}, nil

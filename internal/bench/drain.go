@@ -38,8 +38,6 @@ type drain struct {
 	// accounts are the credentials of a daemon that knows its secrets: claims start the calls. Without them each call
 	// is started by start_call_batch, as by n8n.
 	accounts []string
-	// ids means that outcomes have the ids of their step, as those of a daemon.
-	ids bool
 
 	sent, refused, empty atomic.Int64
 	claim, start, commit step
@@ -67,15 +65,9 @@ type settled struct {
 	Outcome autopost.Outcome `json:"outcome"`
 }
 
-// sentText is the n-th item of a batch: a text that the platform accepted. With ids it is what an adapter returns. The
-// floor and River write nothing like these ids.
-func sentText(item claimed, n int, ids bool) settled {
-	id := strconv.Itoa(n)
-	if !ids {
-		return settled{item, autopost.Sent(id, time.Time{}, nil)}
-	}
-	raw := json.RawMessage(`{"ids":["` + id + `"],"steps":{"text":["` + id + `"]}}`)
-	return settled{item, autopost.Sent(id, time.Now().UTC().Truncate(time.Second), raw)}
+// sentText is the n-th item of a batch: a text that the platform accepted, as an adapter returns it.
+func sentText(item claimed, n int) settled {
+	return settled{item, autopost.Sent(strconv.Itoa(n), time.Now().UTC().Truncate(time.Second), nil)}
 }
 
 // run drains the queue and returns the duration.
@@ -145,7 +137,7 @@ func (d *drain) begun(items []claimed) (begun []settled, rest []claimed) {
 			rest = append(rest, item)
 			continue
 		}
-		begun = append(begun, sentText(item, len(begun)+1, d.ids))
+		begun = append(begun, sentText(item, len(begun)+1))
 	}
 	return begun, rest
 }
@@ -184,7 +176,7 @@ func (d *drain) startAll(ctx context.Context, conn *pgxpool.Conn, items []claime
 	for i, answer := range answers {
 		switch {
 		case answer.Applied:
-			begun = append(begun, sentText(items[i], i+1, d.ids))
+			begun = append(begun, sentText(items[i], i+1))
 		case answer.Reason == "stale":
 			return nil, errors.New("a new claim was stale")
 		default:
@@ -315,7 +307,7 @@ func (b *bench) drainByDaemons(ctx context.Context) (result Result, err error) {
 				return 0, err
 			}
 			d := b.drainer(q, made)
-			d.batch, d.ids = min(b.batch, daemonBatch), true
+			d.batch = min(b.batch, daemonBatch)
 			rate := 0.0
 			err = w.measureSpent(ctx, nil, &bySQL, float64(made), func() (err error) {
 				rate, err = perSecond(d.total)(d.run(ctx))

@@ -73,12 +73,14 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 	var d *drain
 	var ownRate, peerRate, peerInsert []float64
 	subjects := []subject{{"autopost", "µs/row", func(ctx context.Context) (float64, error) {
-		one, rate, err := b.filledAndDrained(ctx, q, false)
-		d, ownRate = one, append(ownRate, rate)
-		return one.perRow(), err
-	}}, {"with ids", "µs/row", func(ctx context.Context) (float64, error) {
-		one, _, err := b.filledAndDrained(ctx, q, true)
-		return one.perRow(), err
+		made, err := q.fill(ctx, b.drain)
+		if err != nil {
+			return 0, err
+		}
+		d = b.drainer(q, made)
+		rate, err := perSecond(d.total)(d.run(ctx))
+		ownRate = append(ownRate, rate)
+		return d.perRow(), err
 	}}}
 	if other != nil {
 		subjects = append(subjects, subject{"River", "µs/job", func(ctx context.Context) (float64, error) {
@@ -101,7 +103,6 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 	result.Figures = []Figure{
 		figure("autopost drains with all limits: processor time of the database", "µs/row", samples["autopost"]...),
 		figure("  wall clock", "rows/s", ownRate...),
-		figure("  the same with the ids of an adapter in each outcome", "µs/row", samples["with ids"]...),
 	}
 	if other == nil {
 		result.Notes = []string{noPeer}
@@ -122,18 +123,6 @@ func (b *bench) drainAgainstRiver(ctx context.Context) (result Result, err error
 		return result, err
 	}
 	return result, nil
-}
-
-// filledAndDrained fills a queue and drains it. It returns the drain and its rate in rows per second.
-func (b *bench) filledAndDrained(ctx context.Context, q *queue, ids bool) (*drain, float64, error) {
-	made, err := q.fill(ctx, b.drain)
-	d := b.drainer(q, made)
-	d.ids = ids
-	if err != nil {
-		return d, 0, err
-	}
-	rate, err := perSecond(d.total)(d.run(ctx))
-	return d, rate, err
 }
 
 // drainAgainstFloor is P4. Both sides use one connection.

@@ -220,7 +220,7 @@ begin
 		from autopost.few(v_ids, null, null) u
 		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			d.provider_message_id, d.render_meta #>> '{steps,0,step}' as step, v_items -> d.delivery_id::text as item
+			d.provider_message_id, v_items -> d.delivery_id::text as item
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -236,7 +236,7 @@ begin
 		select w.workspace_id, (v_prefix || substr(md5(v_salt || d.delivery_id), 1, 15))::uuid, d.delivery_id,
 			d.message_id, d.channel_id, v_now, 'sent', d.attempt, 'ok',
 			autopost.sent_meta(d.provider_message_id, d.trace_id, d.item -> 'outcome' -> 'raw',
-				d.item -> 'outcome' -> 'sent_at', d.step)
+				d.item -> 'outcome' -> 'sent_at')
 		from done d
 		join autopost.workspaces w on w.workspace_id = p_workspace_id
 	), freed as (
@@ -403,7 +403,7 @@ begin
 		where d.workspace_id = p_workspace_id and d.delivery_id between u.id and u.id and d.status = 'sending'
 			and d.claim_token = u.token
 		returning d.delivery_id, d.message_id, d.channel_id, d.attempt, d.trace_id, d.last_call_at, d.call_begun_at,
-			u.post, u.raw, u.sent_at, d.render_meta #>> '{steps,0,step}' as step, u.place
+			u.post, u.raw, u.sent_at, u.place
 	), begun as (
 		insert into autopost.events (workspace_id, id, delivery_id, message_id, channel_id, ts, action, attempt, result,
 			meta)
@@ -418,7 +418,7 @@ begin
 			meta)
 		select w.workspace_id, (v_prefix || to_hex(v_number + d.place))::uuid, d.delivery_id, d.message_id,
 			d.channel_id, v_now, 'sent', d.attempt, 'ok',
-			autopost.sent_meta(d.post, d.trace_id, d.raw, d.sent_at, d.step)
+			autopost.sent_meta(d.post, d.trace_id, d.raw, d.sent_at)
 		from autopost.workspaces w
 		-- The workspace is read once: its column fixes the order of the join.
 		cross join lateral (select x.* from done x where w.workspace_id <> '' offset 0) d

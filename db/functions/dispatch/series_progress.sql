@@ -3,17 +3,8 @@ language plpgsql immutable parallel safe
 as $$
 -- Purpose: the render_meta of a delivery after acknowledged steps. p_steps: step -> the platform's
 --          ids. A recorded step does not change. sent_items and provider_message_ids follow from
---          the plan of steps, in its order. An aside makes no message. The acknowledgement of a single
---          step needs no query, and is parsed from a text, which is faster than to build objects.
-declare
-	v_only jsonb := p_render_meta #> '{steps,0}'; -- the step, if there is one
-	v_ids jsonb := p_steps -> (v_only ->> 'step');
+--          the plan of steps, in its order. An aside makes no message.
 begin
-	if jsonb_array_length(p_render_meta -> 'steps') = 1 and not p_render_meta ? 'series_progress'
-		and not v_only ? 'aside' and jsonb_typeof(v_ids) = 'array' and p_steps - (v_only ->> 'step') = '{}' then
-		return p_render_meta || ('{"series_progress": {"steps": ' || p_steps::text || ', "sent_items": '
-			|| coalesce(v_only ->> 'items', '[]') || ', "provider_message_ids": ' || v_ids::text || '}}')::jsonb;
-	end if;
 	return (
 		select p_render_meta || jsonb_build_object('series_progress', jsonb_build_object(
 			'steps', coalesce(jsonb_object_agg(d.step, d.ids), '{}'),

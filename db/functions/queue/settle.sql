@@ -139,31 +139,18 @@ select ('[{"applied": true, "status": "sent", "attempt": '
 	|| array_to_string(p_attempts, '}, {"applied": true, "status": "sent", "attempt": ') || '}]')::jsonb
 $$;
 
-create or replace function autopost.logged_answer(p_raw jsonb, p_sent_at jsonb, p_post text, p_step text) returns jsonb
-language plpgsql immutable parallel safe
-as $$
--- Purpose: the answer of a platform as the event of a sent post keeps it: {"raw": {"sent_at", "raw"}},
---          redacted. An answer with nothing but a time and the id of the only step needs no search for
---          secrets, because the event has this id as it is.
-begin
-	if p_raw::text = '{"ids": ["' || p_post || '"], "steps": {"' || p_step || '": ["' || p_post || '"]}}'
-		and coalesce(p_sent_at #>> '{}' like '____-__-__T__:__:__%' and length(p_sent_at::text) <= 37, true) then
-		return ('{"raw": {"raw": ' || p_raw::text || coalesce(', "sent_at": ' || nullif(p_sent_at, 'null')::text, '') || '}}')::jsonb;
-	end if;
-	return jsonb_build_object('raw',
-		autopost.redact(jsonb_strip_nulls(jsonb_build_object('sent_at', p_sent_at, 'raw', p_raw))));
-end
-$$;
-
-create or replace function autopost.sent_meta(p_post text, p_trace_id uuid, p_raw jsonb, p_sent_at jsonb, p_step text)
-	returns jsonb
+create or replace function autopost.sent_meta(p_post text, p_trace_id uuid, p_raw jsonb, p_sent_at jsonb) returns jsonb
 language sql stable parallel safe -- immutable would not be inlined
 as $$
--- Purpose: the meta of the event of a sent post. jsonb_object as in start_meta.
+-- Purpose: the meta of the event of a sent post, with the answer of the platform, redacted. jsonb_object as in
+--          start_meta. A time alone needs no search for secrets.
 select jsonb_object(case when p_trace_id is null then array['provider_message_id', p_post]
 		else array['provider_message_id', p_post, 'trace_id', p_trace_id::text] end)
 	|| case when coalesce(p_raw, p_sent_at) is null then '{"raw": {}}'
-		else autopost.logged_answer(p_raw, p_sent_at, p_post, p_step) end
+		when p_raw is null and p_sent_at #>> '{}' like '____-__-__T__:__:__%' and length(p_sent_at #>> '{}') <= 35
+			then ('{"raw": {"sent_at": ' || p_sent_at::text || '}}')::jsonb
+		else jsonb_build_object('raw',
+			autopost.redact(jsonb_strip_nulls(jsonb_build_object('sent_at', p_sent_at, 'raw', p_raw)))) end
 $$;
 
 create or replace function autopost.start_meta(p_delivery_id uuid, p_run_id text, p_send_at timestamptz,

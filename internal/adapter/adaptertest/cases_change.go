@@ -60,9 +60,8 @@ func (b *bench) sent(t *testing.T, d autopost.Delivery) autopost.Delivery {
 	t.Helper()
 	o := b.send(t, d)
 	require.True(t, o.OK, "%v", o.Error)
-	var raw struct{ Steps map[string][]string }
-	require.NoError(t, json.Unmarshal(o.Raw, &raw))
-	d.RenderMeta.Progress = autopost.SeriesProgress{Steps: raw.Steps}
+	steps, _ := AcknowledgedIDs(t, d, o)
+	d.RenderMeta.Progress = autopost.SeriesProgress{Steps: steps}
 	d.RenderedText = "News, corrected"
 	d.RenderMeta.Title = "Corrected"
 	return d

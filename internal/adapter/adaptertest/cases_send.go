@@ -15,20 +15,17 @@ import (
 func testText(t *testing.T, h Harness) {
 	b := newBench(t, h)
 	before := time.Now().Add(-2 * time.Second)
-	o := b.send(t, b.delivery(textStep))
+	d := b.delivery(textStep)
+	o := b.send(t, d)
 	requireOnePost(t, b, o, h.TextMethod)
 	require.Equal(t, "News & more", b.posts()[0].Text)
 	require.Equal(t, h.NoMarkup, len(b.posts()[0].Marks) == 0)
 	require.NotNil(t, o.SentAt)
 	require.WithinRange(t, *o.SentAt, before, time.Now().Add(2*time.Second))
 	require.Empty(t, b.emitted, "the only step is got by the outcome")
-	var raw struct {
-		IDs   []string            `json:"ids"`
-		Steps map[string][]string `json:"steps"`
-	}
-	require.NoError(t, json.Unmarshal(o.Raw, &raw))
-	require.Equal(t, b.posts()[0].MessageIDs, raw.IDs)
-	require.Equal(t, raw.IDs, raw.Steps["text"])
+	steps, ids := AcknowledgedIDs(t, d, o)
+	require.Equal(t, b.posts()[0].MessageIDs, ids)
+	require.Equal(t, ids, steps["text"])
 }
 
 func testPlain(t *testing.T, h Harness) {
@@ -74,11 +71,8 @@ func testAlbum(t *testing.T, h Harness) {
 	for i, medium := range d.Payload.Media {
 		require.Equal(t, medium.BlobRef, "sha256:"+post.Media[i].Digest, "order")
 	}
-	var raw struct {
-		IDs []string `json:"ids"`
-	}
-	require.NoError(t, json.Unmarshal(o.Raw, &raw))
-	require.Equal(t, post.MessageIDs, raw.IDs)
+	_, ids := AcknowledgedIDs(t, d, o)
+	require.Equal(t, post.MessageIDs, ids)
 }
 
 func testSplit(t *testing.T, h Harness) {
@@ -151,15 +145,12 @@ func testPartialSeries(t *testing.T, h Harness) {
 	require.Equal(t, first, o.ProviderMessageID, "the first message of the series")
 	require.Len(t, b.accepted(), 3, "only the missing steps")
 	require.Len(t, b.emitted, 2, "the last step is got by the outcome")
-	var raw struct {
-		IDs []string `json:"ids"`
-	}
-	require.NoError(t, json.Unmarshal(o.Raw, &raw))
+	_, ids := AcknowledgedIDs(t, d, o)
 	var all []string
 	for _, e := range b.accepted() {
 		all = append(all, e.MessageIDs...)
 	}
-	require.Equal(t, all, raw.IDs)
+	require.Equal(t, all, ids)
 }
 
 func testReuse(t *testing.T, h Harness) {

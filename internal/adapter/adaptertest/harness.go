@@ -283,6 +283,23 @@ func (r Row) fault(method string) sim.Fault {
 	}
 }
 
+// AcknowledgedIDs returns the ids of each step, and those of all messages in order, as the engine knows them after a
+// success: an answer without them leaves the id of the only message.
+func AcknowledgedIDs(t *testing.T, d autopost.Delivery, o autopost.Outcome) (steps map[string][]string, ids []string) {
+	t.Helper()
+	if o.Raw == nil {
+		require.Len(t, d.RenderMeta.Steps, 1)
+		ids = []string{o.ProviderMessageID}
+		return map[string][]string{d.RenderMeta.Steps[0].Name: ids}, ids
+	}
+	var raw struct {
+		IDs   []string            `json:"ids"`
+		Steps map[string][]string `json:"steps"`
+	}
+	require.NoError(t, json.Unmarshal(o.Raw, &raw))
+	return raw.Steps, raw.IDs
+}
+
 // RequireSound checks the rules for every outcome: either OK or Error, the sizes, valid JSON, and no
 // secret.
 func RequireSound(t *testing.T, o autopost.Outcome, secret string) {

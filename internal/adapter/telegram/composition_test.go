@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"autopost"
+	"autopost/internal/adapter/adaptertest"
 	"autopost/internal/sim"
 	simulator "autopost/internal/sim/telegram"
 )
@@ -103,9 +104,7 @@ func TestEditKeepsTheLookOfThePost(t *testing.T) {
 			o := b.send(t, token, d)
 			require.True(t, o.OK, "%v", o.Error)
 			before := b.server.Messages(channelID)
-			var raw struct{ Steps map[string][]string }
-			require.NoError(t, json.Unmarshal(o.Raw, &raw))
-			d.RenderMeta.Progress.Steps = raw.Steps
+			d.RenderMeta.Progress.Steps, _ = adaptertest.AcknowledgedIDs(t, d, o)
 			d.RenderedText = `<a href="https://example.org/?a=1&amp;b=2">News</a>, corrected`
 			require.Nil(t, b.adapter.Edit(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(token)}))
 			after := b.server.Messages(channelID)
@@ -182,10 +181,8 @@ func TestScheduledMessageIsSent(t *testing.T) {
 			o := b.send(t, token, d)
 			require.True(t, o.OK, "%v", o.Error)
 			require.Equal(t, "scheduled-0190-one-0", o.ProviderMessageID)
-			var raw struct{ Steps map[string][]string }
-			require.NoError(t, json.Unmarshal(o.Raw, &raw))
-			require.Len(t, raw.Steps["one"], len(kinds))
-			d.RenderMeta.Progress.Steps = raw.Steps
+			d.RenderMeta.Progress.Steps, _ = adaptertest.AcknowledgedIDs(t, d, o)
+			require.Len(t, d.RenderMeta.Progress.Steps["one"], len(kinds))
 			failure := b.adapter.Delete(t.Context(), autopost.Call{Delivery: d, Secret: autopost.NewSecret(token)})
 			require.Equal(t, "tg_id_unknown", failure.Code)
 			require.Equal(t, autopost.Permanent, failure.Category)
