@@ -1004,8 +1004,13 @@ begin
 		v_at := greatest(v_at, (
 			select d.sent_at + p_gap from autopost.deliveries d
 			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.phase = 'sent'
-				and d.sent_at > p_at - p_gap
+				and autopost.sent_late(d.delivery_id, d.sent_at) and d.sent_at > p_at - p_gap
 			order by d.sent_at desc limit 1), (
+			select max(d.sent_at) + p_gap from autopost.deliveries d
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
+				and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead')
+				and d.delivery_id >= autopost.first_id_at(p_at - p_gap - interval '1 hour')
+				and not autopost.sent_late(d.delivery_id, d.sent_at) and d.sent_at > p_at - p_gap), (
 			select p_now + p_gap from autopost.channel_gates g
 			where g.workspace_id = p_channel.workspace_id and g.channel_id = p_channel.channel_id and g.inflight > 0), (
 			select p_now + p_gap from autopost.deliveries d
@@ -5903,6 +5908,7 @@ CREATE FUNCTION autopost.calendar_posts(p_workspace_id text, p_from timestamp wi
 -- Purpose: the posts of an interval: sent in it, or due in it while they wait or are in flight. The channels of a
 --          post with one planned time are one row. Counts at most calendar_bound deliveries, channel by channel:
 --          the posts of the first channels are usually those of all.
+--          Most posts are sent within an hour after their id was made, and are found by it (sent_late).
 --          The orders name the indexes: with stale statistics the planner takes the table for small
 --          and would read all of a channel.
 -- Reads:   channels, deliveries.
@@ -5925,8 +5931,17 @@ begin
 				greatest(d.not_before, d.scheduled_for) as planned_at
 			from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.phase = 'sent'
-				and d.sent_at >= p_from and d.sent_at < p_until
+				and autopost.sent_late(d.delivery_id, d.sent_at) and d.sent_at >= p_from and d.sent_at < p_until
 			order by d.sent_at)
+			union all
+			(select 'sent', d.sent_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+				and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead')
+				and d.delivery_id >= autopost.first_id_at(p_from - interval '1 hour')
+				and d.delivery_id < autopost.first_id_at(p_until + interval '1 hour')
+				and not autopost.sent_late(d.delivery_id, d.sent_at) and d.sent_at >= p_from and d.sent_at < p_until
+			order by d.delivery_id)
 			union all
 			(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
 			from autopost.deliveries d
@@ -16243,8 +16258,10 @@ $$;
 CREATE FUNCTION autopost.first_id_at(p_at timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
--- Purpose: the lowest id of an instant, for lists by id that start or end there.
-select (autopost.uuid_v7_prefix(p_at) || repeat('0', 15))::uuid
+-- Purpose: the lowest id of an instant, for lists by id that start or end there. An instant that no id can have counts
+--          as the nearest one that it can.
+select (autopost.uuid_v7_prefix(case when p_at < 'epoch' then 'epoch' when p_at > '9999-12-31Z' then '9999-12-31Z'
+	else p_at end) || repeat('0', 15))::uuid
 $$;
 
 
@@ -38936,6 +38953,20 @@ $_$;
 
 
 --
+-- Name: sent_late(uuid, timestamp with time zone); Type: FUNCTION; Schema: autopost; Owner: -
+--
+
+CREATE FUNCTION autopost.sent_late(p_delivery_id uuid, p_sent_at timestamp with time zone) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+-- Purpose: true if a post was sent an hour or more after its id was made, or an hour or more before it
+--          (a clock was set back). The index deliveries_sent_late has the same expression.
+select abs(date_part('epoch', p_sent_at - to_timestamp(
+	('x' || left(replace(p_delivery_id::text, '-', ''), 12))::bit(48)::bigint / 1000::double precision))) >= 3600
+$$;
+
+
+--
 -- Name: sent_meta(text, uuid, jsonb, jsonb); Type: FUNCTION; Schema: autopost; Owner: -
 --
 
@@ -50551,10 +50582,10 @@ CREATE INDEX deliveries_retry ON autopost.deliveries USING btree (workspace_id, 
 
 
 --
--- Name: deliveries_sent_at; Type: INDEX; Schema: autopost; Owner: -
+-- Name: deliveries_sent_late; Type: INDEX; Schema: autopost; Owner: -
 --
 
-CREATE INDEX deliveries_sent_at ON autopost.deliveries USING btree (channel_id, workspace_id, sent_at) WITH (deduplicate_items=off) WHERE (phase = 'sent'::text);
+CREATE INDEX deliveries_sent_late ON autopost.deliveries USING btree (channel_id, workspace_id, sent_at) WHERE ((phase = 'sent'::text) AND (abs(date_part('epoch'::text, (sent_at - to_timestamp(((((('x'::text || "left"(replace((delivery_id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint)::double precision / (1000)::double precision))))) >= (3600)::double precision));
 
 
 --

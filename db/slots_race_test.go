@@ -90,7 +90,8 @@ func TestCalendarReadsItsIntervalAlone(t *testing.T) {
 			// Rows before and after the interval, then some in it.
 			base.Exec(`set session_replication_role = replica;
 				insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, sent_at, finished_at, provider_message_id, not_before)
-				select 'w', gen_random_uuid(), d.message_id, c, 1, 'sent ' || n, 'sent', now() - n * interval '1 minute', now(), n::text, now() - n * interval '1 minute'
+				select 'w', case when n % 2 = 0 then gen_random_uuid() else autopost.uuid_v7_of(now() - n * interval '1 minute' - n % 9 * interval '7 minutes', n || c) end,
+					d.message_id, c, 1, 'sent ' || n, 'sent', now() - n * interval '1 minute', now(), n::text, now() - n * interval '1 minute'
 				from generate_series(1, 10000) n, unnest('{a,b,c}'::text[]) c, (select message_id from autopost.deliveries limit 1) d;
 				insert into autopost.deliveries (workspace_id, delivery_id, message_id, channel_id, hash_version, content_hash, status, scheduled_for)
 				select 'w', gen_random_uuid(), d.message_id, c, 1, 'waits ' || n, 'queued', now() + case when n <= 10 then 20 when n % 2 = 0 then 1 else 50 end * interval '1 day'
@@ -102,6 +103,14 @@ func TestCalendarReadsItsIntervalAlone(t *testing.T) {
 			require.Equal(t, 30, pgtest.Value[int](base, `select sum((i.value ->> 'channels')::int)::int from jsonb_array_elements(autopost.calendar('w', now() + interval '10 days', now() + interval '40 days', null) -> 'items') i`))
 			require.Less(t, cost(month), few+200)
 			require.Less(t, cost(slots), fewSlots+200)
+			require.Equal(t, 360, pgtest.Value[int](base, `select sum((i.value ->> 'channels')::int)::int from jsonb_array_elements(
+				autopost.calendar('w', now() - interval '3 hours', now() - interval '1 hour', null) -> 'items') i`), "posts that were sent soon, and others")
+			for newest := 1; newest <= 2; newest++ { // the first is found by its id
+				require.Equal(t, 5-newest, pgtest.Value[int](base, `select round(extract(epoch from autopost.after_gap(c, now(), interval '5 minutes',
+					array(select d.delivery_id from autopost.deliveries d where d.due_at <= now() and d.status = 'queued'), now()) - now()) / 60)::int
+					from autopost.channels c where c.channel_id = 'a'`))
+				base.Exec(`delete from autopost.deliveries where content_hash = 'sent ' || $1::int`, newest)
+			}
 		})
 	}
 }

@@ -64,7 +64,7 @@ alter table autopost.deliveries alter column workspace_id set statistics 0; -- a
 -- attempt, updated_at, claimed_at or another column that they change, also not in a condition: see phase. Deliveries in
 -- flight are found by channel_gates.inflight (in_flight).
 
--- A commit adds entries to four indexes. Free space in those whose key it does not change, and no search for equal entries
+-- A commit adds entries to three indexes. Free space in those whose key it does not change, and no search for equal entries
 -- where there are none, keep PostgreSQL from clearing full pages: that took a fifth of a delivery.
 
 -- Claim and gates: the next due delivery of a channel. Those in flight stay in it until they end.
@@ -92,9 +92,11 @@ create index deliveries_ended on autopost.deliveries (channel_id, workspace_id, 
 	with (deduplicate_items = off) where phase in ('sent', 'deduped', 'failed_permanent', 'dead');
 create index deliveries_unsent on autopost.deliveries (workspace_id, phase, delivery_id)
 	where phase in ('deduped', 'failed_permanent', 'dead');
--- Calendar and free slots: when a channel got its posts.
-create index deliveries_sent_at on autopost.deliveries (channel_id, workspace_id, sent_at)
-	with (deduplicate_items = off) where phase = 'sent';
+-- Calendar and free slots: the posts that a channel got an hour or more after their id was made (sent_late). The others,
+-- which are most, are found by their id, so that their commit adds no entry here.
+create index deliveries_sent_late on autopost.deliveries (channel_id, workspace_id, sent_at)
+	where phase = 'sent' and abs(date_part('epoch', sent_at - to_timestamp(
+		('x' || left(replace(delivery_id::text, '-', ''), 12))::bit(48)::bigint / 1000::double precision))) >= 3600;
 -- All deliveries of a message. Led by the id, as events_delivery. Dedup window: when the channel last got the message,
 -- which stands for its hash. Suppressed repeats are apart, because a content may have very many: a query that does not
 -- want them says "(phase = 'deduped') is false". Fan-out: a range that is repeated after a crash enqueues nothing twice.

@@ -1,6 +1,6 @@
 begin;
 \ir fake_clock.sql
-select plan(6);
+select plan(8);
 
 create temp table ids on commit drop as
 select at, autopost.uuid_v7_of(at, 'n') as id
@@ -16,6 +16,10 @@ select is(('x' || replace(substr(autopost.uuid_v7_of('2026-06-01 12:00:00.1239+0
 	(extract(epoch from timestamptz '2026-06-01 12:00:00.123+00') * 1000)::bigint,
 		'its first 48 bits are the milliseconds');
 select isnt(autopost.new_id(), autopost.new_id());
+select ok(autopost.first_id_at('-infinity') <= autopost.first_id_at('0001-01-01Z')
+	and autopost.first_id_at('0001-01-01Z') < autopost.new_id() and autopost.new_id() < autopost.first_id_at('infinity'),
+	'instants that no id can have are the first and the last');
+select is(autopost.first_id_at(null), null);
 
 select * from finish();
 rollback;

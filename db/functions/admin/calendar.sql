@@ -66,6 +66,7 @@ as $$
 -- Purpose: the posts of an interval: sent in it, or due in it while they wait or are in flight. The channels of a
 --          post with one planned time are one row. Counts at most calendar_bound deliveries, channel by channel:
 --          the posts of the first channels are usually those of all.
+--          Most posts are sent within an hour after their id was made, and are found by it (sent_late).
 --          The orders name the indexes: with stale statistics the planner takes the table for small
 --          and would read all of a channel.
 -- Reads:   channels, deliveries.
@@ -88,8 +89,17 @@ begin
 				greatest(d.not_before, d.scheduled_for) as planned_at
 			from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id and d.phase = 'sent'
-				and d.sent_at >= p_from and d.sent_at < p_until
+				and autopost.sent_late(d.delivery_id, d.sent_at) and d.sent_at >= p_from and d.sent_at < p_until
 			order by d.sent_at)
+			union all
+			(select 'sent', d.sent_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
+			from autopost.deliveries d
+			where d.workspace_id = p_workspace_id and d.channel_id = c.channel_id
+				and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead')
+				and d.delivery_id >= autopost.first_id_at(p_from - interval '1 hour')
+				and d.delivery_id < autopost.first_id_at(p_until + interval '1 hour')
+				and not autopost.sent_late(d.delivery_id, d.sent_at) and d.sent_at >= p_from and d.sent_at < p_until
+			order by d.delivery_id)
 			union all
 			(select 'queued', d.due_at, d.message_id, d.trace_id, greatest(d.not_before, d.scheduled_for)
 			from autopost.deliveries d

@@ -20,8 +20,19 @@ $$;
 create or replace function autopost.first_id_at(p_at timestamptz) returns uuid
 language sql immutable parallel safe
 as $$
--- Purpose: the lowest id of an instant, for lists by id that start or end there.
-select (autopost.uuid_v7_prefix(p_at) || repeat('0', 15))::uuid
+-- Purpose: the lowest id of an instant, for lists by id that start or end there. An instant that no id can have counts
+--          as the nearest one that it can.
+select (autopost.uuid_v7_prefix(case when p_at < 'epoch' then 'epoch' when p_at > '9999-12-31Z' then '9999-12-31Z'
+	else p_at end) || repeat('0', 15))::uuid
+$$;
+
+create or replace function autopost.sent_late(p_delivery_id uuid, p_sent_at timestamptz) returns boolean
+language sql immutable parallel safe
+as $$
+-- Purpose: true if a post was sent an hour or more after its id was made, or an hour or more before it
+--          (a clock was set back). The index deliveries_sent_late has the same expression.
+select abs(date_part('epoch', p_sent_at - to_timestamp(
+	('x' || left(replace(p_delivery_id::text, '-', ''), 12))::bit(48)::bigint / 1000::double precision))) >= 3600
 $$;
 
 create or replace function autopost.new_id() returns uuid

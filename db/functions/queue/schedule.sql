@@ -92,8 +92,13 @@ begin
 		v_at := greatest(v_at, (
 			select d.sent_at + p_gap from autopost.deliveries d
 			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id and d.phase = 'sent'
-				and d.sent_at > p_at - p_gap
+				and autopost.sent_late(d.delivery_id, d.sent_at) and d.sent_at > p_at - p_gap
 			order by d.sent_at desc limit 1), (
+			select max(d.sent_at) + p_gap from autopost.deliveries d
+			where d.workspace_id = p_channel.workspace_id and d.channel_id = p_channel.channel_id
+				and d.phase in ('sent', 'deduped', 'failed_permanent', 'dead')
+				and d.delivery_id >= autopost.first_id_at(p_at - p_gap - interval '1 hour')
+				and not autopost.sent_late(d.delivery_id, d.sent_at) and d.sent_at > p_at - p_gap), (
 			select p_now + p_gap from autopost.channel_gates g
 			where g.workspace_id = p_channel.workspace_id and g.channel_id = p_channel.channel_id and g.inflight > 0), (
 			select p_now + p_gap from autopost.deliveries d
