@@ -146,6 +146,14 @@ CREATE TYPE autopost.due_source AS (
 
 
 --
+-- Name: event_action; Type: DOMAIN; Schema: autopost; Owner: -
+--
+
+CREATE DOMAIN autopost.event_action AS text
+	CONSTRAINT event_action_check CHECK ((VALUE = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'bot_replied'::text, 'bot_fallback'::text, 'bot_escalated'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text])));
+
+
+--
 -- Name: verify_finding; Type: TYPE; Schema: autopost; Owner: -
 --
 
@@ -10343,13 +10351,12 @@ CREATE TABLE autopost.events (
     message_id uuid,
     channel_id text,
     ts timestamp with time zone NOT NULL,
-    action text NOT NULL,
+    action autopost.event_action NOT NULL,
     attempt integer DEFAULT 0 NOT NULL,
     result text NOT NULL,
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'bot_replied'::text, 'bot_fallback'::text, 'bot_escalated'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 )
@@ -22273,7 +22280,7 @@ CREATE VIEW autopost.list_events_rows AS
  SELECT e.workspace_id,
     e.id,
     e.ts,
-    e.action,
+    (e.action)::text AS action,
     e.result,
     e.attempt,
     e.delivery_id,
@@ -38919,7 +38926,7 @@ $$;
 --
 
 CREATE FUNCTION autopost.sent_answers(p_attempts integer[]) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
 -- Purpose: an array with sent_answer of each. One JSON text is much faster than an object for each row.
 select ('[{"applied": true, "status": "sent", "attempt": '
@@ -46127,7 +46134,7 @@ begin
 			count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled',
 				'act_failed'))
 				as calls_apart,
-			array_agg(e.action) filter (where e.action in ('act_done', 'act_failed', 'act_void')) as ends
+			array_agg(e.action::text) filter (where e.action in ('act_done', 'act_failed', 'act_void')) as ends
 		from autopost.events e
 		where e.workspace_id = p_workspace_id and e.action in ('act_requested', 'act_done', 'act_retry_scheduled',
 			'act_failed', 'act_void')
@@ -48977,13 +48984,12 @@ CREATE TABLE autopost.events_default (
     message_id uuid,
     channel_id text,
     ts timestamp with time zone NOT NULL,
-    action text NOT NULL,
+    action autopost.event_action NOT NULL,
     attempt integer DEFAULT 0 NOT NULL,
     result text NOT NULL,
     error jsonb,
     payload_ref text,
     meta jsonb DEFAULT '{}'::jsonb NOT NULL,
-    CONSTRAINT events_action_check CHECK ((action = ANY (ARRAY['enqueue'::text, 'validation_failed'::text, 'send_attempt'::text, 'sent'::text, 'retry_scheduled'::text, 'dedup_suppressed'::text, 'failed_permanent'::text, 'dead_letter'::text, 'channel_paused'::text, 'channel_disabled'::text, 'channel_enabled'::text, 'channel_moved'::text, 'message_tag_mismatch'::text, 'sending_lease_expired'::text, 'claimed_lease_expired'::text, 'manual_requeue'::text, 'auth_rotated'::text, 'ingress_rate_limited'::text, 'ingress_payload_rejected'::text, 'ingress_dedup_dropped'::text, 'ingress_config_error'::text, 'unknown_outcome'::text, 'unknown_resolved'::text, 'comment_failed'::text, 'released'::text, 'cooldown'::text, 'breaker'::text, 'submission_failed'::text, 'stale_commit'::text, 'manual_skip'::text, 'auth_lost'::text, 'auth_refreshed'::text, 'auth_expiring'::text, 'submission_pending'::text, 'submission_approved'::text, 'submission_rejected'::text, 'submission_expired'::text, 'submission_skipped'::text, 'submission_edited'::text, 'approval_refused'::text, 'occurrence_skipped'::text, 'filebus_waiting'::text, 'filebus_approved'::text, 'filebus_publishing'::text, 'filebus_published'::text, 'filebus_rejected'::text, 'filebus_failed'::text, 'filebus_unknown'::text, 'filebus_refused'::text, 'bot_replied'::text, 'bot_fallback'::text, 'bot_escalated'::text, 'act_requested'::text, 'act_done'::text, 'act_retry_scheduled'::text, 'act_failed'::text, 'act_void'::text, 'rescheduled'::text]))),
     CONSTRAINT events_attempt_check CHECK ((attempt >= 0)),
     CONSTRAINT events_result_check CHECK ((result = ANY (ARRAY['ok'::text, 'error'::text])))
 );
@@ -50652,20 +50658,6 @@ CREATE INDEX events_default_delivery_id_ts_idx ON autopost.events_default USING 
 
 
 --
--- Name: events_ts; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX events_ts ON ONLY autopost.events USING brin (ts);
-
-
---
--- Name: events_default_ts_idx; Type: INDEX; Schema: autopost; Owner: -
---
-
-CREATE INDEX events_default_ts_idx ON autopost.events_default USING brin (ts);
-
-
---
 -- Name: events_raw; Type: INDEX; Schema: autopost; Owner: -
 --
 
@@ -51174,13 +51166,6 @@ ALTER INDEX autopost.events_delivery ATTACH PARTITION autopost.events_default_de
 --
 
 ALTER INDEX autopost.events_pkey ATTACH PARTITION autopost.events_default_pkey;
-
-
---
--- Name: events_default_ts_idx; Type: INDEX ATTACH; Schema: autopost; Owner: -
---
-
-ALTER INDEX autopost.events_ts ATTACH PARTITION autopost.events_default_ts_idx;
 
 
 --

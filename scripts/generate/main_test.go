@@ -50,7 +50,7 @@ func TestEveryActionOfAnEventHasItsMeaning(t *testing.T) {
 	t.Parallel()
 	schema, err := os.ReadFile("../../db/schema.sql")
 	require.NoError(t, err)
-	check := regexp.MustCompile(`events_action_check CHECK \(.*`).FindString(string(schema))
+	check := regexp.MustCompile(`event_action_check CHECK \(.*`).FindString(string(schema))
 	var allowed, explained []string
 	for _, m := range regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(check, -1) {
 		allowed = append(allowed, m[1])

@@ -42,7 +42,7 @@ func TestGuardsRefuse(t *testing.T) {
 		{"a gate that counts below nothing", `update autopost.channel_gates set inflight = -1`, "channel_gates_inflight_check"},
 		{"a gate with calls in flight that no recovery finds", `update autopost.channel_gates set inflight = 1, listed = false`, "channel_gates_check"},
 		{"a window longer than deliveries are kept", `update autopost.channels set dedup_ttl_hours = 2161`, "longer than deliveries are kept"},
-		{"an event that nobody knows", `update autopost.events set action = 'vanished'`, "events_action_check"},
+		{"an event that nobody knows", `update autopost.events set action = 'vanished'`, "event_action_check"},
 		{"a submission enqueued without an answer", `update autopost.submissions set status = 'enqueued' where status = 'fetching'`, "submissions_check"},
 		{"a receipt twice", `insert into autopost.ingress_receipts (workspace_id, receipt_id, endpoint_id, endpoint_kind, source_ref, payload_hash, expires_at)
 			select r.workspace_id, gen_random_uuid(), r.endpoint_id, r.endpoint_kind, r.source_ref, r.payload_hash, r.expires_at

@@ -132,7 +132,7 @@ select jsonb_build_object('applied', true, 'status', 'sent', 'attempt', p_attemp
 $$;
 
 create or replace function autopost.sent_answers(p_attempts int[]) returns jsonb
-language sql immutable parallel safe
+language sql stable parallel safe -- immutable would not be inlined
 as $$
 -- Purpose: an array with sent_answer of each. One JSON text is much faster than an object for each row.
 select ('[{"applied": true, "status": "sent", "attempt": '

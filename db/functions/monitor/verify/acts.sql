@@ -35,7 +35,7 @@ begin
 			count(distinct e.meta ->> 'call') filter (where e.action in ('act_done', 'act_retry_scheduled',
 				'act_failed'))
 				as calls_apart,
-			array_agg(e.action) filter (where e.action in ('act_done', 'act_failed', 'act_void')) as ends
+			array_agg(e.action::text) filter (where e.action in ('act_done', 'act_failed', 'act_void')) as ends
 		from autopost.events e
 		where e.workspace_id = p_workspace_id and e.action in ('act_requested', 'act_done', 'act_retry_scheduled',
 			'act_failed', 'act_void')
