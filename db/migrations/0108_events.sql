@@ -1,8 +1,8 @@
 -- +goose Up
 -- Events: the append-only history of posts. One partition per day, no foreign keys.
 
--- What an event says. PostgreSQL reads the check of a domain once in a session. It reads that of a column in every
--- statement: this list took 6 % of a claim and commit of one row.
+-- The actions of events. They are a domain, because PostgreSQL parses the check of a column for each statement, and that
+-- of a domain once per session: this list took 6 % of a claim and commit of one row.
 create domain autopost.event_action as text check (value in (
 	'enqueue', 'validation_failed', 'send_attempt', 'sent', 'retry_scheduled', 'dedup_suppressed',
 	'failed_permanent',

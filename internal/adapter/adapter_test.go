@@ -255,8 +255,8 @@ func TestAsideStepMakesNoMessage(t *testing.T) {
 	require.Equal(t, adapter.CodeNotRecorded, outcome.Error.Code)
 }
 
-// The engine has the id of a post of one message. It needs no copy of it as the answer of the platform.
-func TestRunSaysNothingBeyondTheOnlyID(t *testing.T) {
+// The engine has the id of a post of one message. The outcome has no copy of it as the answer of the platform.
+func TestRunReturnsNoCopyOfTheOnlyID(t *testing.T) {
 	for _, ids := range [][]string{{"7"}, {"7", "8"}} {
 		call := autopost.Call{Delivery: autopost.Delivery{RenderMeta: autopost.RenderMeta{Steps: []autopost.Step{{Name: "a", Text: true}}}}}
 		outcome := adapter.Run(t.Context(), call, func(context.Context, autopost.Step, string) (adapter.Receipt, *autopost.Error) {

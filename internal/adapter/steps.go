@@ -63,7 +63,7 @@ func Run(ctx context.Context, call autopost.Call, send SendStep) autopost.Outcom
 		return done.failed(Unknown("the steps are acknowledged without an id"))
 	}
 	if len(meta.Steps) == 1 && len(done.IDs) == 1 {
-		return autopost.Sent(done.IDs[0], sentAt, nil) // its id says everything
+		return autopost.Sent(done.IDs[0], sentAt, nil) // there is nothing but the id
 	}
 	return autopost.Sent(done.IDs[0], sentAt, done.raw())
 }
