@@ -22,16 +22,17 @@ NO_RACE = ./test/e2e ./test/crash ./test/api ./test/pages ./test/readme ./db ./t
 	./test/proof/conformance ./test/proof/fuzz ./test/proof/model ./test/proof/mutation ./test/proof/properties ./test/proof/recurrence $(PLAIN)
 RACE = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(NO_RACE))")
 # Most tests wait for leases, slots and processes: two packages share two processors. The limit is for
-# a machine that is busy with other work; on a quiet one no package needs five minutes. vet runs once.
+# a machine that is busy with other work; on a quiet one no package needs five minutes. make lint runs vet.
 TEST_FLAGS = -vet=off -p 2 -parallel 4 -timeout 60m
-# Packages under the race detector use little of the processors: most of their time is compiling and waiting.
-RACE_FLAGS = -vet=off -p 4 -parallel 4 -timeout 60m -race
+# Packages under the race detector use little of the processors: most of their time is compiling and waiting. Without
+# optimization they compile in half the time.
+RACE_FLAGS = -vet=off -p 4 -parallel 4 -timeout 60m -race '-gcflags=all=-N -l'
 # The folder of the programs that scripts/test-programs.sh builds once for all packages.
 export AUTOPOST_TEST_BIN = $(CURDIR)/bin/test
-# The tests compile with the flags of make build, so each package is compiled once, also for several checkouts. The
-# race detector alone needs cgo.
-test: export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
-test: export CGO_ENABLED = 0
+# Tests and linter compile with the flags of make build, so each package is compiled once, also for several checkouts.
+# The race detector alone needs cgo.
+test lint: export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+test lint: export CGO_ENABLED = 0
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,11 +56,9 @@ bench: ## Measure the goals of speed against bare SQL and River; ARGS="--quick",
 test-programs: setup
 	@GO="$(GO)" sh scripts/test-programs.sh engine
 
-test: test-programs ## Check formatting, run vet and all tests; proofs run a sample (about ten minutes on two quiet processors)
+test: test-programs ## Check formatting and run all tests; proofs run a sample (about ten minutes on two quiet processors)
 	@unformatted=$$(gofmt -l $(GO_FILES)); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) vet -tags peers,pages,citus ./internal/bench ./test/pages ./test/citus
 	$(GO) test $(TEST_FLAGS) $(NO_RACE)
 	CGO_ENABLED=1 $(GO) test $(RACE_FLAGS) $(RACE)
 	CGO_ENABLED=1 $(GO) test $(RACE_FLAGS) -tags peers -run '^TestConformance$$/^ServesManyDeliveriesAtTheSameTime$$|^TestPeer' $(ADAPTERS) ./internal/bench
@@ -88,7 +87,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s); each failure becomes a seed i
 coverage: setup ## List the statements and branches of the SQL functions that the contracts reach and miss
 	$(GO) test -count=1 -v -run '^TestContracts$$' ./db
 
-lint: ## golangci-lint, pinned in tools/go.mod (the first run builds it, about two minutes)
+lint: ## golangci-lint with vet, pinned in tools/go.mod (the first run builds it, about two minutes)
 	$(GO) tool -modfile=tools/go.mod golangci-lint run $(ARGS)
 
 lint-api: ## Lint the OpenAPI document and compile generated clients (TypeScript, Go); needs npm

@@ -9,6 +9,10 @@ go=${GO:-go}
 folder=$PWD/bin/test
 mkdir -p "$folder"
 
+# The flags of make build: all programs share what is compiled. The S3 server uses the module versions of the engine for
+# the same reason.
+export CGO_ENABLED=0
+
 # replace moves a new program into place unless it equals the present one.
 replace() {
 	if cmp -s "$folder/$1.new" "$folder/$1"; then
@@ -22,12 +26,10 @@ case ${1:-} in
 s3server)
 	if [ ! -x "$folder/versitygw" ] || [ tools/s3server/go.sum -nt "$folder/versitygw" ]; then
 		echo "setup: building the S3 server of the tests" >&2
-		(cd tools/s3server && "$go" build -o "$folder/versitygw" github.com/versity/versitygw/cmd/versitygw)
+		(cd tools/s3server && "$go" build -trimpath -o "$folder/versitygw" github.com/versity/versitygw/cmd/versitygw)
 	fi
 	;;
 engine)
-	# The flags of make build: the two share what is compiled.
-	export CGO_ENABLED=0
 	"$go" build -trimpath -o "$folder/autopost.new" ./cmd/autopost
 	replace autopost
 	"$go" build -trimpath -tags failpoint -o "$folder/autopost-failpoint.new" ./cmd/autopost

@@ -125,7 +125,7 @@ func (p *riverPeer) drain(ctx context.Context, total int) (took, error) {
 			select {
 			case <-done:
 			case <-time.After(stuckAfter):
-				return errors.Join(errors.New("River completes no more jobs"), client.StopAndCancel(context.WithoutCancel(ctx)))
+				return errors.Join(errors.New("the peer River completes no more jobs"), client.StopAndCancel(context.WithoutCancel(ctx)))
 			case <-ctx.Done():
 				return errors.Join(ctx.Err(), client.StopAndCancel(context.WithoutCancel(ctx)))
 			}

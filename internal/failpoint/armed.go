@@ -1,5 +1,3 @@
-//go:build failpoint
-
 package failpoint
 
 import (
@@ -12,46 +10,46 @@ import (
 	"time"
 )
 
-// order is what AUTOPOST_FAILPOINT says.
+// order is one parsed AUTOPOST_FAILPOINT.
 type order struct {
 	point Point
 	nth   int64
 	after time.Duration
 	// panics makes a point of the code panic instead of ending the process.
 	panics bool
+	passed atomic.Int64
 }
 
-var (
-	armed  = parse(os.Getenv("AUTOPOST_FAILPOINT"))
-	passed atomic.Int64
-)
+// armed is nil in an ordinary build: only Arm sets it.
+var armed *order
 
-// parse panics on what it does not understand: a test that does not kill proves nothing.
-func parse(text string) (o order) {
+// Arm makes this process stop at the point that text names: POINT[:NTH[:DELAY]] or POINT:NTH:panic. An empty text
+// names none. Arm panics if it cannot parse the text, because a test that stops nothing proves nothing. Call it
+// before main: it is not safe beside Hit. Only builds with the tag "failpoint" call it.
+func Arm(text string) {
 	if text == "" {
-		return o
+		return
 	}
 	parts := strings.Split(text, ":")
-	o.point, o.nth = Point(parts[0]), 1
+	o := &order{point: Point(parts[0]), nth: 1}
 	var err error
 	if len(parts) > 1 {
 		o.nth, err = strconv.ParseInt(parts[1], 10, 64)
 	}
-	if o.panics = len(parts) > 2 && parts[2] == "panic"; o.panics {
-		return o
-	}
-	if err == nil && len(parts) > 2 {
-		o.after, err = time.ParseDuration(parts[2])
+	if len(parts) > 2 {
+		if o.panics = parts[2] == "panic"; !o.panics && err == nil {
+			o.after, err = time.ParseDuration(parts[2])
+		}
 	}
 	if err != nil || len(parts) > 3 {
-		panic("AUTOPOST_FAILPOINT: want POINT:NTH:DELAY, not " + text)
+		panic("AUTOPOST_FAILPOINT: want POINT:NTH:DELAY or POINT:NTH:panic, not " + text)
 	}
-	return o
+	armed = o
 }
 
-func due(p Point) bool { return p == armed.point && passed.Add(1) == armed.nth }
+func due(p Point) bool { return armed != nil && p == armed.point && armed.passed.Add(1) == armed.nth }
 
-// Here is a point of the code.
+// Hit is a point of the code.
 func Hit(p Point) {
 	switch {
 	case !due(p):
@@ -62,15 +60,19 @@ func Hit(p Point) {
 	}
 }
 
-// During is a point of time, within the call that begins now.
+// Within is a point of time, within the call that begins now.
 func Within(p Point) {
 	if due(p) {
 		time.AfterFunc(armed.after, die)
 	}
 }
 
-// Halfway is a point in the middle of the size bytes of a content.
+// Halfway is a point in the middle of the size bytes of a content. It returns the content itself in a process that
+// is not armed.
 func Halfway(p Point, content io.ReadSeekCloser, size int64) io.ReadSeekCloser {
+	if armed == nil {
+		return content
+	}
 	return &halfway{ReadSeekCloser: content, point: p, left: size / 2}
 }
 

@@ -1,14 +1,14 @@
 // Package failpoint names the points at which a process may die with something half
 // done. A point is named where it lies in the code:
 //
-//	crash.Hit(failpoint.ReplyRead)
+//	failpoint.Hit(failpoint.ReplyRead)
 //
-// In an ordinary build that does nothing and costs nothing. A program that was built
+// In an ordinary build that does nothing: it compares a pointer with nil. A program that was built
 // with the tag "failpoint" kills itself there, as a power cut would, when AUTOPOST_FAILPOINT
-// says so: "P13:4" dies the fourth time it comes to P13. A point that lies within a
+// names the point: "P13:4" dies the fourth time it comes to P13. A point that lies within a
 // call of the database is one of time: "P14:4:2ms" dies two milliseconds after the
 // fourth such call began; "P10:1:panic" panics. test/crash starts such programs, starts others after them,
-// and compares what the receivers got with what the database says.
+// and compares what the receivers got with the rows of the database.
 package failpoint
 
 // Point is a place at which a process may die.
