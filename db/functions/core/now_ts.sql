@@ -17,10 +17,12 @@ end
 $$;
 
 create or replace function autopost.utc(p_at timestamptz) returns text
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: an instant as text in UTC, with microseconds; null for an infinite one.
-select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') where isfinite(p_at)
+begin
+	return case when isfinite(p_at) then to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') end;
+end
 $$;
 
 create or replace function autopost.later(p_at timestamptz, p_by interval) returns timestamptz

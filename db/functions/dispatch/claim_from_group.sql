@@ -308,6 +308,8 @@ declare
 	v_ahead interval := autopost.slot_horizon();
 	v_ready timestamptz[];
 begin
+	-- The sub-select hides the number of channels from the planner. With it, each small claim would get a new plan,
+	-- because a plan for one channel costs less than one for any number.
 	select array_agg(case
 		when u.full_or_disabled then 'infinity'::timestamptz
 		when c.channel_id is not null then autopost.opens_at(c.window_mode, c.timezone, c.posting_window, w.wish,
@@ -316,7 +318,7 @@ begin
 	into v_ready
 	from (
 		select u.channel_id, u.next, u.waits, u.allowed, u.windowed, u.n, u.inflight + u.taken >= u.places as full_or_disabled
-		from unnest(p_visited, p_inflight, p_taken, p_next, p_places, p_waits, p_allowed, p_windowed) with ordinality
+		from unnest((select p_visited), p_inflight, p_taken, p_next, p_places, p_waits, p_allowed, p_windowed) with ordinality
 			u (channel_id, inflight, taken, next, places, waits, allowed, windowed, n)) u
 	left join lateral (
 		select d.due_at from autopost.deliveries d

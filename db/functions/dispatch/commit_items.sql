@@ -369,8 +369,8 @@ begin
 		array_agg(r.sent_at), array_agg(r.place), array_agg(distinct r.channel_id), count(distinct r.id) = v_size
 	into v_ids, v_tokens, v_posts, v_raws, v_sent_ats, v_places, v_channels, v_plain
 	from (
-		select u.id, u.token, u.post, u.raw, u.sent_at, u.place::int, d.channel_id
-		from unnest(v_ids, v_tokens, v_posts, v_raws, v_sent_ats) with ordinality u (id, token, post, raw, sent_at, place)
+		select u.id, u.token, u.post, u.raw, u.sent_at, u.n::int as place, d.channel_id
+		from autopost.few(v_ids, v_tokens, null, null, v_posts, v_raws, v_sent_ats) u
 		cross join lateral (
 			select d.channel_id, d.status, d.claim_token, d.quota_held, d.render_meta from autopost.deliveries d
 			where d.workspace_id = p_workspace_id and d.delivery_id = u.id limit 1) d
@@ -380,8 +380,9 @@ begin
 	if v_plain is distinct from true then
 		return null;
 	end if;
+	-- The sub-select keeps one plan, as in update_gates.
 	select bool_or(c.marked), array_agg(c.max_parallel order by u.id) into v_marked, v_parallel
-	from (select u.id from unnest(v_channels) u (id) order by u.id) u
+	from (select u.id from unnest((select v_channels)) u (id) order by u.id) u
 	cross join lateral (
 		select c.max_parallel, autopost.is_marked(c.error_streak, c.limited_rps, c.credential_missing_at) as marked
 		from autopost.channels c

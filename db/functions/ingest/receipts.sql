@@ -1,9 +1,11 @@
 create or replace function autopost.receipt_hash(p_raw jsonb) returns text
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the hash that makes a repeated post without source_ref a duplicate: the payload as JSON,
 --          not normalised.
-select encode(sha256(convert_to(p_raw::text, 'UTF8')), 'hex')
+begin
+	return encode(sha256(convert_to(p_raw::text, 'UTF8')), 'hex');
+end
 $$;
 
 create or replace function autopost.take_receipt(p_endpoint autopost.workspace_endpoints, p_raw jsonb,

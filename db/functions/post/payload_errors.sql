@@ -1,10 +1,12 @@
 create or replace function autopost.field_error(p_field text, p_reason text, p_remedy text, p_code text default null)
 	returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: one error as {field, reason, remedy}, with the code of its rule if it has one.
-select jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy)
-	|| case when p_code is null then '{}' else jsonb_build_object('code', p_code) end)
+begin
+	return jsonb_build_array(jsonb_build_object('field', p_field, 'reason', p_reason, 'remedy', p_remedy)
+		|| case when p_code is null then '{}' else jsonb_build_object('code', p_code) end);
+end
 $$;
 
 create or replace function autopost.timestamp_of(p_text text) returns timestamptz
@@ -233,19 +235,21 @@ end
 $$;
 
 create or replace function autopost.slot_errors(p_raw jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the errors of the slot of a raw payload.
-select case
-	when not p_raw ? 'slot' then '[]'
-	when p_raw ->> 'slot' <> 'next_free'
-		then autopost.field_error('slot', format('must be next_free, got %s', p_raw ->> 'slot'), 'write "next_free"')
-	when p_raw ? 'scheduled_for' then autopost.field_error('slot', 'must not stand beside scheduled_for',
-		'give a time or a slot', 'conflicting')
-	when p_raw ? 'remove_at' then autopost.field_error('slot',
-		'must not stand beside remove_at, because it may be later',
-		'give a time, or ask for the removal after the post was sent', 'conflicting')
-	else '[]' end
+begin
+	return case
+		when not p_raw ? 'slot' then '[]'
+		when p_raw ->> 'slot' <> 'next_free'
+			then autopost.field_error('slot', format('must be next_free, got %s', p_raw ->> 'slot'), 'write "next_free"')
+		when p_raw ? 'scheduled_for' then autopost.field_error('slot', 'must not stand beside scheduled_for',
+			'give a time or a slot', 'conflicting')
+		when p_raw ? 'remove_at' then autopost.field_error('slot',
+			'must not stand beside remove_at, because it may be later',
+			'give a time, or ask for the removal after the post was sent', 'conflicting')
+		else '[]' end;
+end
 $$;
 
 create or replace function autopost.payload_errors(p_raw jsonb) returns jsonb

@@ -54,21 +54,23 @@ select array[
 $$;
 
 create or replace function autopost.rendering_choice(p_rendering text[]) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the values of rendering_of in the form that render takes.
-select jsonb_strip_nulls(jsonb_build_object(
-	'platform', p_rendering[1],
-	'parse_mode', p_rendering[2],
-	'send_mode', p_rendering[3],
-	'disable_preview', p_rendering[4]::jsonb,
-	'template_ref', p_rendering[5],
-	'long_text', p_rendering[6]::jsonb,
-	'utm', p_rendering[7]::jsonb,
-	'variant', p_rendering[8]::jsonb,
-	'defaults', p_rendering[9]::jsonb,
-	'max_weighted_length', p_rendering[10]::jsonb,
-	'auth_ref', p_rendering[11]))
+begin
+	return jsonb_strip_nulls(jsonb_build_object(
+		'platform', p_rendering[1],
+		'parse_mode', p_rendering[2],
+		'send_mode', p_rendering[3],
+		'disable_preview', p_rendering[4]::jsonb,
+		'template_ref', p_rendering[5],
+		'long_text', p_rendering[6]::jsonb,
+		'utm', p_rendering[7]::jsonb,
+		'variant', p_rendering[8]::jsonb,
+		'defaults', p_rendering[9]::jsonb,
+		'max_weighted_length', p_rendering[10]::jsonb,
+		'auth_ref', p_rendering[11]));
+end
 $$;
 
 create or replace function autopost.route_filter_remedy() returns text

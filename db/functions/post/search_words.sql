@@ -29,10 +29,12 @@ select left(md5(p_workspace_id), 4) || lpad(to_hex(p_period), 4, '0')
 $$;
 
 create or replace function autopost.search_lexemes(p_key text, p_words text[]) returns text[]
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: words as the index has them: with their key, cut to 100 characters.
-select array(select left(p_key || w.word, 108) from unnest(p_words) w (word))
+begin
+	return array(select left(p_key || w.word, 108) from unnest(p_words) w (word));
+end
 $$;
 
 create or replace function autopost.search_query(p_key text, p_words text[]) returns tsquery

@@ -88,23 +88,27 @@ end
 $$;
 
 create or replace function autopost.first_part_errors(p_raw jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the error of a valid post whose thread leaves nothing for part 1.
-select case when btrim(coalesce(p_raw ->> 'text', '')) = '' and btrim(coalesce(p_raw ->> 'link', '')) = ''
-	and not p_raw ? 'template' and p_raw @? '$.thread[*]'
-	and jsonb_array_length(p_raw -> 'media') = (select count(*) from jsonb_path_query(p_raw, '$.thread[*].media[*]'))
-	then autopost.field_error('text', 'part 1 is empty: the thread names all media',
-		'give text, or leave part 1 a medium')
-	else '[]' end
+begin
+	return case when btrim(coalesce(p_raw ->> 'text', '')) = '' and btrim(coalesce(p_raw ->> 'link', '')) = ''
+		and not p_raw ? 'template' and p_raw @? '$.thread[*]'
+		and jsonb_array_length(p_raw -> 'media') = (select count(*) from jsonb_path_query(p_raw, '$.thread[*].media[*]'))
+		then autopost.field_error('text', 'part 1 is empty: the thread names all media',
+			'give text, or leave part 1 a medium')
+		else '[]' end;
+end
 $$;
 
 create or replace function autopost.normalize_thread(p_thread jsonb, p_parse_mode text) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: the parts of a thread with normalized texts and without empty fields.
-select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-	'text', nullif(autopost.normalize_text(e.value ->> 'text', p_parse_mode), ''),
-	'media', nullif(e.value -> 'media', '[]'))) order by e.ordinality), '[]')
-from jsonb_array_elements(autopost.parts_of(p_thread, 'array')) with ordinality e
+begin
+	return (select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+			'text', nullif(autopost.normalize_text(e.value ->> 'text', p_parse_mode), ''),
+			'media', nullif(e.value -> 'media', '[]'))) order by e.ordinality), '[]')
+		from jsonb_array_elements(autopost.parts_of(p_thread, 'array')) with ordinality e);
+end
 $$;

@@ -210,13 +210,15 @@ end
 $$;
 
 create or replace function autopost.later_texts(p_meta jsonb) returns jsonb
-language sql immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 -- Purpose: what a rendering shows after part 1: [{"step", "text", "items"}]; null if nothing.
-select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step', s.value -> 'step', 'text', s.value -> 'body',
-	'items', s.value -> 'items')) order by s.ordinality)
-from jsonb_array_elements(p_meta -> 'steps') with ordinality s
-where s.value ?| '{part,comment}'
+begin
+	return (select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step', s.value -> 'step', 'text', s.value -> 'body',
+			'items', s.value -> 'items')) order by s.ordinality)
+		from jsonb_array_elements(p_meta -> 'steps') with ordinality s
+		where s.value ?| '{part,comment}');
+end
 $$;
 
 create or replace function autopost.shown_texts(p_text text, p_later jsonb) returns text

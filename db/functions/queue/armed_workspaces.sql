@@ -82,7 +82,8 @@ as $$
 --          ready then, or no row.
 --          It reads channel_gates_armed in pages: the first gates after the last group of the page before.
 --          So a group with very many gates costs one page. The planner overestimates row security and
---          would read and sort all gates, hence the two settings.
+--          would read and sort all gates, hence the two settings. The arrays of workspaces are plain variables: a
+--          cluster plans them as constants and asks only the nodes of these workspaces.
 -- Reads:   channel_gates, platform_limits, workspaces.
 declare
 	v_mine text[] := autopost.served_workspaces();
@@ -92,15 +93,15 @@ declare
 	v_platforms text[] := '{""}';
 	v_groups text[] := '{""}';
 	v_ready timestamptz[];
+	v_gates int; -- of the page
 	v_last int := 1;
 	v_active text[];
 begin
 	loop
-		select array_agg(p.workspace_id), array_agg(p.platform), array_agg(p.rate_group), array_agg(p.ready_at)
-		into v_workspaces, v_platforms, v_groups, v_ready
+		select array_agg(p.workspace_id), array_agg(p.platform), array_agg(p.rate_group), array_agg(p.ready_at), sum(p.gates)
+		into v_workspaces, v_platforms, v_groups, v_ready, v_gates
 		from (
-			select distinct on (x.workspace_id, x.platform, x.rate_group) x.workspace_id, x.platform, x.rate_group,
-				x.ready_at
+			select x.workspace_id, x.platform, x.rate_group, min(x.ready_at) as ready_at, count(*) as gates
 			from (
 				select g.workspace_id, g.platform, g.rate_group, g.ready_at from autopost.channel_gates g
 				where g.ready_at < 'infinity' and (v_mine is null or g.workspace_id = any (v_mine))
@@ -108,7 +109,8 @@ begin
 					> (v_workspaces[v_last], v_platforms[v_last], v_groups[v_last])
 				order by g.workspace_id, g.platform, g.rate_group, g.ready_at
 				limit v_page) x
-			order by x.workspace_id, x.platform, x.rate_group, x.ready_at) p;
+			group by x.workspace_id, x.platform, x.rate_group
+			order by x.workspace_id, x.platform, x.rate_group) p;
 		exit when v_workspaces is null;
 		v_last := cardinality(v_workspaces);
 		v_active := array(select w.workspace_id from autopost.workspaces w
@@ -123,7 +125,7 @@ begin
 			or coalesce(autopost.room_in(p_capacity, g.workspace_id, g.platform, g.rate_group) > 0, true))
 		and (p_by is null or r.at <= p_by)
 		group by g.workspace_id, g.platform;
-		exit when p_by is not null and found;
+		exit when v_gates < v_page or p_by is not null and found;
 	end loop;
 end
 $$;
