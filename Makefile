@@ -29,10 +29,10 @@ TEST_FLAGS = -vet=off -p 2 -parallel 4 -timeout 60m
 RACE_FLAGS = -vet=off -p 4 -parallel 4 -timeout 60m -race '-gcflags=all=-N -l'
 # The folder of the programs that scripts/test-programs.sh builds once for all packages.
 export AUTOPOST_TEST_BIN = $(CURDIR)/bin/test
-# Tests and linter compile with the flags of make build, so each package is compiled once, also for several checkouts.
-# The race detector alone needs cgo.
-test lint: export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
-test lint: export CGO_ENABLED = 0
+# All targets compile with the same flags, so each package is compiled once, also for several checkouts. The programs
+# are static and without paths of this machine. The race detector alone needs cgo.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+export CGO_ENABLED = 0
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,7 +56,7 @@ bench: ## Measure the goals of speed against bare SQL and River; ARGS="--quick",
 test-programs: setup
 	@GO="$(GO)" sh scripts/test-programs.sh engine
 
-test: test-programs ## Check formatting and run all tests; proofs run a sample (about ten minutes on two quiet processors)
+test: test-programs ## Check formatting and run all tests; proofs run a sample (about a quarter of an hour on two processors)
 	@unformatted=$$(gofmt -l $(GO_FILES)); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	$(GO) test $(TEST_FLAGS) $(NO_RACE)
