@@ -9389,7 +9389,9 @@ begin
 		from unnest(p_channel_ids, p_taken, p_groups) with ordinality u (channel_id, taken, grp, n)
 		left join lateral (
 			select a.auth_ref from autopost.channel_auth a
-			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id and u.taken > 0 limit 1) a on true
+			-- Most workspaces have no row: the first condition is tested once.
+			where exists (select 1 from autopost.channel_auth x where x.workspace_id = p_workspace_id)
+				and a.workspace_id = p_workspace_id and a.channel_id = u.channel_id and u.taken > 0 limit 1) a on true
 		left join lateral (
 			select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
 				greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,
@@ -41732,8 +41734,9 @@ begin
 	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place),
 		array_agg(b.place order by b.place)
 	into v_answers, v_done
-	from begun b
-	join autopost.workspaces w on w.workspace_id = p_workspace_id;
+	from autopost.workspaces w
+	cross join lateral (select x.* from begun x where w.workspace_id <> '' offset 0) b
+	where w.workspace_id = p_workspace_id;
 	if coalesce(cardinality(v_done), 0) < v_size then
 		perform autopost.lock_gates(p_workspace_id, v_channels);
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),

@@ -30,7 +30,9 @@ begin
 		from unnest(p_channel_ids, p_taken, p_groups) with ordinality u (channel_id, taken, grp, n)
 		left join lateral (
 			select a.auth_ref from autopost.channel_auth a
-			where a.workspace_id = p_workspace_id and a.channel_id = u.channel_id and u.taken > 0 limit 1) a on true
+			-- Most workspaces have no row: the first condition is tested once.
+			where exists (select 1 from autopost.channel_auth x where x.workspace_id = p_workspace_id)
+				and a.workspace_id = p_workspace_id and a.channel_id = u.channel_id and u.taken > 0 limit 1) a on true
 		left join lateral (
 			select c.target_id, c.auth_ref, c.settings, c.on_unknown, case when c.enabled then c.max_parallel else 0 end as places,
 				greatest(c.paused_until, c.cooldown_until, c.credential_until, c.held_until) as waits,

@@ -226,8 +226,9 @@ begin
 	select jsonb_agg(v_answer || jsonb_build_object('send_at', b.send_at) order by b.place),
 		array_agg(b.place order by b.place)
 	into v_answers, v_done
-	from begun b
-	join autopost.workspaces w on w.workspace_id = p_workspace_id;
+	from autopost.workspaces w
+	cross join lateral (select x.* from begun x where w.workspace_id <> '' offset 0) b
+	where w.workspace_id = p_workspace_id;
 	if coalesce(cardinality(v_done), 0) < v_size then
 		perform autopost.lock_gates(p_workspace_id, v_channels);
 		v_answers := (select jsonb_agg(coalesce(v_answers -> (array_position(v_done, i.ordinality::int) - 1),
