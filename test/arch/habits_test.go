@@ -108,36 +108,6 @@ func TestTestsDoNotSkip(t *testing.T) {
 	})
 }
 
-// An ordinary program cannot be stopped by a variable of its environment: only a file that needs the tag "failpoint"
-// calls failpoint.Arm.
-func TestOnlyTaggedBuildsArmFailpoints(t *testing.T) {
-	t.Parallel()
-	s := load(t)
-	armed := 0
-	for at, f := range s.files {
-		if f.syntax == nil || isTest(at) {
-			continue
-		}
-		ast.Inspect(f.syntax, func(node ast.Node) bool {
-			call, ok := node.(*ast.CallExpr)
-			if !ok || !isCall(call, "failpoint", "Arm") {
-				return true
-			}
-			armed++
-			tagged := slices.ContainsFunc(f.syntax.Comments, func(c *ast.CommentGroup) bool {
-				return c.Pos() < f.syntax.Package && c.List[0].Text == "//go:build failpoint"
-			})
-			if !tagged {
-				t.Errorf("%s arms failpoints: its file needs //go:build failpoint", s.fset.Position(call.Pos()))
-			}
-			return true
-		})
-	}
-	if armed != 1 {
-		t.Errorf("failpoint.Arm is called in %d places: the tagged file of cmd/autopost must be the only one", armed)
-	}
-}
-
 // A refusal is a problem of the catalogue: handlers of requests write nothing else.
 func TestHandlersRefuseByProblems(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,16 @@ var most = map[failpoint.Point]int{
 	failpoint.InsideCommit: 4, failpoint.Committed: 4, failpoint.InsideRecovery: 2,
 }
 
+// An ordinary program has no failpoints: it does not even parse the variable.
+func TestOnlyTheTaggedProgramHasFailpoints(t *testing.T) {
+	t.Parallel()
+	malformed := []string{"AUTOPOST_FAILPOINT=P1:x"}
+	require.Zero(t, harness.New(t).Run(malformed, "--version").Code)
+	tagged := harness.New(t, harness.WithFailpoints).Run(malformed, "--version")
+	require.NotZero(t, tagged.Code)
+	require.Contains(t, tagged.Stderr, "want POINT:NTH:DELAY")
+}
+
 // The daemon dies at each failpoint and another one continues. No acknowledged post is lost, and each
 // extra copy follows a recorded unknown outcome; channels with the policy hold have no extra copy.
 func TestKilledAtEveryPoint(t *testing.T) {
